@@ -1,0 +1,273 @@
+//! Into the store: versions keep ids, numbers and times. A bad line is told with its number and does not stop the rest.
+//!
+//! One thread reads lines, some make versions of them, the writer commits: each a few pieces ahead of the next, in the order of
+//! the lines.
+
+use std::collections::VecDeque;
+use std::io::BufRead;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::chunk::{Chunk, Chunks, LINE_BYTES_MAX};
+use super::entry::{self, Line};
+use super::{Event, Progress};
+use crate::certificate::transition::Trigger;
+use crate::certificate::{Names, State};
+use crate::engine::{Content, Engine, Import, ImportBatch, Imported, Refused, Who, Write};
+use crate::fhir::json;
+use crate::interaction::{certificate_of_import, new_certificate};
+use crate::limits::IMPORT_THREADS;
+use crate::outcome::{Issue, Language, Outcome};
+
+/// How to import.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ImportOptions {
+    /// The first bad line ends the run.
+    pub stop_at_bad: bool,
+}
+
+/// Pieces that are prepared while the one before them is stored.
+const AHEAD: usize = 2 * IMPORT_THREADS;
+
+/// Batches handed to the writer and not answered yet: while one is committed the next one waits there.
+const COMMITS: usize = 2;
+
+/// Reads lines and stores what they hold, in batches. Running it again is how it is resumed: what is there already is passed over.
+///
+/// # Errors
+/// What ended the run early, in words. Everything stored before stays.
+pub fn import(
+    engine: &Engine,
+    names: &Names,
+    lines: &mut dyn BufRead,
+    options: ImportOptions,
+    report: &mut dyn FnMut(Event),
+) -> Result<Progress, String> {
+    let (hand_out, waiting) = sync_channel::<Work>(AHEAD);
+    let waiting = Mutex::new(waiting);
+    let preparer = Preparer { engine, names, options };
+    thread::scope(|scope| {
+        for _ in 0..IMPORT_THREADS {
+            scope.spawn(|| preparer.run(&waiting));
+        }
+        let (ahead, commits) = (VecDeque::new(), VecDeque::new());
+        let mut run = Run { engine, options, report, progress: Progress::default(), ahead, commits };
+        let outcome = run.all(&mut Chunks::new(lines), &hand_out);
+        // The preparers end when nothing more can come.
+        drop(hand_out);
+        outcome.map(|()| run.progress)
+    })
+}
+
+/// A piece to be prepared, and where it is waited for.
+type Work = (Chunk, SyncSender<Vec<Step>>);
+
+/// What lines ask for, in their order.
+enum Step {
+    /// Versions of these lines.
+    Store(Vec<u64>, ImportBatch),
+    Create(u64, Box<Content>),
+    Bad(u64, String),
+}
+
+/// Makes steps of lines; several threads share it.
+struct Preparer<'r> {
+    engine: &'r Engine,
+    names: &'r Names,
+    options: ImportOptions,
+}
+
+impl Preparer<'_> {
+    fn run(&self, waiting: &Mutex<Receiver<Work>>) {
+        loop {
+            let next = waiting.lock().expect("no holder of this lock can panic").recv();
+            let Ok((chunk, done)) = next else { return };
+            // A run that was given up waits for nothing.
+            let _ = done.send(self.steps(&chunk));
+        }
+    }
+
+    fn steps(&self, chunk: &Chunk) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let (mut numbers, mut versions) = (Vec::new(), Vec::new());
+        for (number, line) in chunk.lines() {
+            let too_long = || format!("the line is longer than {LINE_BYTES_MAX} bytes");
+            let step = match line.ok_or_else(too_long).and_then(|line| self.line(line)) {
+                Ok(Ready::Version(version)) => {
+                    numbers.push(number);
+                    versions.push(version);
+                    continue;
+                }
+                Ok(Ready::New(content)) => Step::Create(number, content),
+                Err(problem) => Step::Bad(number, problem),
+            };
+            // What is created takes the next id, so everything before it must have taken its own; and a run that stops at a bad line
+            // has stored all lines before.
+            if !versions.is_empty() && (self.options.stop_at_bad || matches!(step, Step::Create(..))) {
+                let versions = self.engine.prepare_import(std::mem::take(&mut versions));
+                steps.push(Step::Store(std::mem::take(&mut numbers), versions));
+            }
+            steps.push(step);
+        }
+        if !versions.is_empty() {
+            steps.push(Step::Store(numbers, self.engine.prepare_import(versions)));
+        }
+        steps
+    }
+
+    fn line(&self, line: &[u8]) -> Result<Ready, String> {
+        match json::parse_entry(line).map_err(words).and_then(entry::read)? {
+            Line::New(certificate) => {
+                let certificate = new_certificate(certificate, self.names).map_err(words)?;
+                Ok(Ready::New(Box::new(Content {
+                    trigger: Trigger::Create,
+                    brings: certificate.brings,
+                    tail: certificate.tail,
+                    row: certificate.row,
+                    who: Who::default(),
+                })))
+            }
+            Line::Version { id, version, stamp, resource } => {
+                let content = match resource {
+                    None => None,
+                    Some(mut resource) => Some(certificate_of_import(&mut resource, self.names).map_err(words)?),
+                };
+                let state = content.as_ref().map_or(State::Deleted, |certificate| certificate.row.class.state);
+                let content = content.map(|certificate| (certificate.tail, certificate.row));
+                Ok(Ready::Version(Import { id, version, stamp, state, content }))
+            }
+        }
+    }
+}
+
+enum Ready {
+    Version(Import),
+    New(Box<Content>),
+}
+
+type Commit = (Vec<u64>, oneshot::Receiver<Result<Vec<Imported>, Refused>>);
+
+struct Run<'r> {
+    engine: &'r Engine,
+    options: ImportOptions,
+    report: &'r mut dyn FnMut(Event),
+    progress: Progress,
+    /// Pieces that are being prepared, in the order of their lines.
+    ahead: VecDeque<Receiver<Vec<Step>>>,
+    /// Batches that are being stored, with the numbers of their lines.
+    commits: VecDeque<Commit>,
+}
+
+impl Run<'_> {
+    fn all(&mut self, chunks: &mut Chunks, hand_out: &SyncSender<Work>) -> Result<(), String> {
+        let mut read = chunks.next();
+        while let Ok(Some(chunk)) = read {
+            let (done, prepared) = sync_channel(1);
+            hand_out.send((chunk, done)).map_err(|_| "no thread prepares lines any more")?;
+            self.ahead.push_back(prepared);
+            self.progress.lines = chunks.lines;
+            self.progress.bytes = chunks.bytes;
+            if self.ahead.len() > AHEAD {
+                self.take_prepared()?;
+            }
+            read = chunks.next();
+        }
+        while !self.ahead.is_empty() {
+            self.take_prepared()?;
+        }
+        self.settle_down_to(0)?;
+        read.map(drop).map_err(|error| format!("reading failed: {error}"))
+    }
+
+    /// Hands the next prepared piece to the writer.
+    fn take_prepared(&mut self) -> Result<(), String> {
+        let Some(prepared) = self.ahead.pop_front() else { return Ok(()) };
+        let steps = prepared.recv().map_err(|_| "a thread that prepares lines ended before its time")?;
+        for step in steps {
+            match step {
+                Step::Store(numbers, versions) => {
+                    self.commits.push_back((numbers, self.engine.import(versions)));
+                    self.settle_down_to(COMMITS)?;
+                }
+                Step::Create(number, content) => {
+                    self.settle_down_to(0)?;
+                    match self.create(&content) {
+                        Ok(()) => self.progress.stored += 1,
+                        Err(problem) => self.bad(number, problem)?,
+                    }
+                }
+                Step::Bad(number, problem) => {
+                    if self.options.stop_at_bad {
+                        self.settle_down_to(0)?;
+                    }
+                    self.bad(number, problem)?;
+                }
+            }
+        }
+        (self.report)(Event::Progress(self.progress));
+        Ok(())
+    }
+
+    /// Waits until no more than some batches are on their way.
+    fn settle_down_to(&mut self, most: usize) -> Result<(), String> {
+        while self.commits.len() > most {
+            let Some((numbers, answer)) = self.commits.pop_front() else { return Ok(()) };
+            let imported = match answer.blocking_recv() {
+                Ok(Ok(imported)) => imported,
+                Ok(Err(refused)) => return Err(refused_words(refused)),
+                Err(_) => return Err("the engine was closed".into()),
+            };
+            for (number, imported) in numbers.into_iter().zip(imported) {
+                match imported {
+                    Imported::Stored => self.progress.stored += 1,
+                    Imported::Identical => self.progress.identical += 1,
+                    Imported::Bad(problem) => self.bad(number, problem)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn create(&self, content: &Content) -> Result<(), String> {
+        loop {
+            let write = Write::Create { content: content.clone(), if_none_exist: None };
+            match self.engine.write(write).blocking_recv() {
+                Ok(Ok(_)) => return Ok(()),
+                Ok(Err(Refused::Busy)) => thread::sleep(Duration::from_millis(10)),
+                Ok(Err(refused)) => return Err(refused_words(refused)),
+                Err(_) => return Err("the engine was closed".into()),
+            }
+        }
+    }
+
+    fn bad(&mut self, line: u64, problem: String) -> Result<(), String> {
+        self.progress.bad += 1;
+        (self.report)(Event::BadLine { line, problem });
+        match self.options.stop_at_bad {
+            true => Err(format!("stopped at line {line}, which was not taken; the lines before it are stored")),
+            false => Ok(()),
+        }
+    }
+}
+
+fn words(outcome: Outcome) -> String {
+    let text = |issue: &Issue| match issue.expression().first() {
+        Some(expression) => format!("{} ({expression})", issue.text(Language::English)),
+        None => issue.text(Language::English),
+    };
+    outcome.issues().iter().map(text).collect::<Vec<_>>().join("; ")
+}
+
+fn refused_words(refused: Refused) -> String {
+    match refused {
+        Refused::Rules(outcome) => words(outcome),
+        Refused::Store(error) => error.to_string(),
+        Refused::Busy => "the engine is busy".into(),
+        Refused::Closed => "the engine was closed".into(),
+        Refused::Moved => "the certificate changed meanwhile".into(),
+    }
+}

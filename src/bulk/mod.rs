@@ -1,0 +1,43 @@
+//! All certificates at once: every version as one line of NDJSON, out of the store and into it.
+//!
+//! A line is an entry of a FHIR history Bundle: `{"fullUrl":"Composition/17","resource":{…},"request":{…},"response":{…}}`. A deletion
+//! has no resource. Import also takes bare Compositions: with `id` and `meta.versionId` they keep them, without they are created.
+
+mod chunk;
+pub mod entry;
+mod export;
+mod import;
+
+use serde::{Deserialize, Serialize};
+
+pub use export::export;
+pub use import::{ImportOptions, import};
+
+/// What a long run tells while it goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Event {
+    /// How far it has come.
+    Progress(Progress),
+    /// A line that was not taken, from 1, and why.
+    BadLine { line: u64, problem: String },
+    /// The run is over; nothing follows.
+    Done(Progress),
+    /// The run ended early; nothing follows.
+    Failed { problem: String },
+}
+
+/// Counts since the start of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    pub lines: u64,
+    pub bytes: u64,
+    /// Versions written.
+    pub stored: u64,
+    /// Versions that were there already.
+    pub identical: u64,
+    /// Lines not taken.
+    pub bad: u64,
+    /// Lines there will be, when that is known.
+    pub lines_total: Option<u64>,
+}

@@ -1,0 +1,28 @@
+//! Conditions on a version, as `If-Match` and `If-None-Match` carry them.
+
+use super::Version;
+
+/// Contract 2.5.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// `*`
+    Any,
+    /// At least one.
+    Tags(Vec<Tag>),
+}
+
+/// The text inside an entity tag: `3` of `W/"3"`, `"3"` or `3`.
+pub type Tag = String;
+
+impl Condition {
+    /// Whether the version's tag is named.
+    pub fn names(&self, version: Version) -> bool {
+        match self {
+            Condition::Any => true,
+            Condition::Tags(tags) => {
+                let version = version.to_string();
+                tags.contains(&version)
+            }
+        }
+    }
+}

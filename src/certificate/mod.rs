@@ -1,0 +1,122 @@
+//! The domain, pure: what a certificate is, which state it is in, and which move is allowed.
+
+pub mod condition;
+pub mod head;
+pub mod names;
+pub mod profile;
+pub mod section;
+pub mod state;
+pub mod transition;
+
+use std::fmt;
+use std::num::NonZeroU64;
+
+pub use condition::{Condition, Tag};
+pub use head::Stamp;
+pub use names::Names;
+pub use profile::Profile;
+pub use state::{State, Status};
+
+/// A certificate's id: a decimal number, counted up by the store and never used again. Contract 1.3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(NonZeroU64);
+
+impl Id {
+    pub const FIRST: Id = Id(NonZeroU64::MIN);
+
+    /// Reads the canonical form only: `7`, but not `007`, `+7` or `7.0`.
+    pub fn parse(text: &str) -> Option<Id> {
+        canonical(text).and_then(NonZeroU64::new).map(Id)
+    }
+
+    pub fn new(number: u64) -> Option<Id> {
+        NonZeroU64::new(number).map(Id)
+    }
+
+    pub fn get(self) -> u64 {
+        self.0.get()
+    }
+
+    /// The id counted up by one.
+    pub fn next(self) -> Id {
+        Id(self.0.checked_add(1).expect("2^64 certificates are never reached"))
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// Number of one certificate's version, from 1 without gaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version(u32);
+
+impl Version {
+    pub const FIRST: Version = Version(1);
+
+    /// Reads the canonical form only, as [`Id::parse`].
+    pub fn parse(text: &str) -> Option<Version> {
+        canonical(text).and_then(|number| u32::try_from(number).ok()).and_then(Version::new)
+    }
+
+    pub fn new(number: u32) -> Option<Version> {
+        (number > 0).then_some(Version(number))
+    }
+
+    pub fn get(self) -> u32 {
+        self.0
+    }
+
+    pub fn next(self) -> Version {
+        Version(self.0.checked_add(1).expect("four thousand million versions of one certificate are never reached"))
+    }
+
+    /// The version before; nothing before the first.
+    pub fn before(self) -> Option<Version> {
+        Version::new(self.0 - 1)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// Number of a change in the store, over all certificates, from 1 without gaps; 0 is the empty store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seq(pub u64);
+
+impl Seq {
+    pub fn next(self) -> Seq {
+        Seq(self.0 + 1)
+    }
+}
+
+impl fmt::Display for Seq {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+fn canonical(text: &str) -> Option<u64> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+    digits.then(|| text.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_canonical_form_is_an_id() {
+        assert_eq!(Id::parse("20695").map(Id::get), Some(20695));
+        for text in ["", "0", "007", "+7", "-7", " 7", "7.0", "1e3", "18446744073709551616", "abc"] {
+            assert_eq!(Id::parse(text), None, "{text}");
+        }
+        assert_eq!(Version::parse("99999999999"), None);
+        assert_eq!(Version::parse("01"), None);
+    }
+}

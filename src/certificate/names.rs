@@ -1,0 +1,77 @@
+//! The namespaces a certificate is written in.
+
+use crate::certificate::Profile;
+
+/// The placeholders of the specification, filled from the configuration; none ends with a slash.
+///
+/// Source: specification, introduction; Contract 1.1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// `{base_url}` as configured: references under it are stored and compared as relative ones.
+    pub base_url: String,
+    /// `{code_system_base}`
+    pub code_system_base: String,
+    /// `{profile_base}`
+    pub profile_base: String,
+    /// `{hcert_ns}`
+    pub hcert_ns: String,
+}
+
+impl Names {
+    /// Code system of `Composition.section.code`. Source: specification 2.5.
+    pub fn section_system(&self) -> String {
+        format!("{}/CodeSystem/tervisetoendi-sektsioon", self.code_system_base)
+    }
+
+    /// Canonical address of a use-case profile, without version.
+    pub fn profile(&self, profile: Profile) -> String {
+        format!("{}/StructureDefinition/{}", self.profile_base, profile.name())
+    }
+
+    /// The use-case profile an address names; a `|version` behind it is allowed. Contract 8.1.
+    pub fn profile_of(&self, address: &str) -> Option<Profile> {
+        let address = address.split_once('|').map_or(address, |(address, _)| address);
+        let name = address.strip_prefix(self.profile_base.as_str())?.strip_prefix("/StructureDefinition/")?;
+        Profile::ALL.into_iter().find(|profile| profile.name() == name)
+    }
+
+    /// Addresses of all use-case profiles, for messages.
+    pub fn supported_profiles(&self) -> String {
+        Profile::ALL.map(|profile| self.profile(profile)).join(", ")
+    }
+}
+
+impl Default for Names {
+    /// The namespaces of Contract 1.1, for a server on its default address.
+    fn default() -> Self {
+        Names {
+            base_url: "http://127.0.0.1:8080/fhir".into(),
+            code_system_base: "https://fhir.ee".into(),
+            profile_base: "https://fhir.ee/hcert".into(),
+            hcert_ns: "https://fhir.ee/hcert".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_is_known_by_its_whole_address_with_or_without_version() {
+        let names = Names::default();
+        let driver = names.profile(Profile::Driver);
+        assert_eq!(names.profile_of(&driver), Some(Profile::Driver));
+        assert_eq!(names.profile_of(&format!("{driver}|1.0.0")), Some(Profile::Driver));
+        for other in [
+            "ee-health-certificate-driver",
+            "https://fhir.ee/hcert/StructureDefinition/ee-health-certificate",
+            "https://fhir.ee/hcert/StructureDefinition/ee-health-certificate-driver-2",
+            "https://fhir.ee/hcert/StructureDefinition/ee-health-certificate-occupational-employer",
+            "https://other.ee/StructureDefinition/ee-health-certificate-driver",
+            "",
+        ] {
+            assert_eq!(names.profile_of(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `hcert import`: versions out of NDJSON into the data folder, through the running server where there is one.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::progress::Bar;
+use super::{Common, Failure};
+use crate::bulk::{self, Event, ImportOptions, Progress};
+use crate::config::Config;
+use crate::engine::system_clock;
+use crate::socket::{self, Request};
+
+/// Read certificates from NDJSON and store them with their whole history
+///
+/// Each line is one version: an entry of a FHIR history Bundle, as `hcert export` and `hcert generate` write it, or a bare
+/// Composition. Ids, version numbers and times are kept; a Composition without id or version is created anew. A version that is
+/// there already is passed over, so an import that was cut off is resumed by running it again. A line that cannot be taken is
+/// reported with its number, and the rest goes on.
+#[derive(Args, Debug)]
+pub struct Import {
+    /// The file to read, or - for standard input
+    file: PathBuf,
+    /// Stop at the first line that cannot be taken
+    #[arg(long)]
+    stop_at_bad: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Import {
+    /// Runs the command. Lines that were not taken make it fail in the end.
+    pub fn run(self) -> Result<(), Failure> {
+        let Import { file, stop_at_bad, common } = self;
+        let config = common.load(|_| ())?;
+        super::open::for_owner_only();
+        let Progress { lines, stored, identical, bad, .. } =
+            import(&file, stop_at_bad, &config).map_err(Failure::Failed)?;
+        eprintln!("{lines} lines: {stored} stored, {identical} there already, {bad} not taken");
+        if bad == 0 { Ok(()) } else { Err(Failure::Failed(format!("{bad} of {lines} lines were not taken"))) }
+    }
+}
+
+fn import(file: &Path, stop_at_bad: bool, config: &Config) -> Result<Progress, String> {
+    let (mut lines, bytes) = open(file)?;
+    let mut bar = Bar::new(bytes);
+    let request = Request::Import { stop_at_bad };
+    let folder = &config.storage.data;
+    let server = socket::connect(folder, &request).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let done = match server {
+        Some(server) => through_server(&server, lines, &mut bar),
+        None => {
+            let engine = super::open::engine(config, system_clock())?;
+            let names = super::open::names(config, &config.base_url());
+            let options = ImportOptions { stop_at_bad };
+            let done = bulk::import(&engine, &names, &mut lines, options, &mut |event| bar.show(&event));
+            engine.close();
+            done
+        }
+    };
+    bar.finish();
+    done
+}
+
+fn open(file: &Path) -> Result<(Box<dyn BufRead + Send>, Option<u64>), String> {
+    if file.as_os_str() == "-" {
+        return Ok((Box::new(BufReader::with_capacity(1 << 16, io::stdin())), None));
+    }
+    let problem = |error: io::Error| format!("{}: {error}", file.display());
+    let opened = File::open(file).map_err(problem)?;
+    if file.is_dir() {
+        return Err(problem(io::ErrorKind::IsADirectory.into()));
+    }
+    let bytes = opened.metadata().ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len());
+    Ok((Box::new(BufReader::with_capacity(1 << 16, opened)), bytes))
+}
+
+/// Sends the lines on one thread and shows what comes back on this one.
+fn through_server(
+    server: &socket::Connection,
+    mut lines: Box<dyn BufRead + Send>,
+    bar: &mut Bar,
+) -> Result<Progress, String> {
+    let events = server.lines().map_err(|error| error.to_string())?;
+    std::thread::scope(|scope| {
+        // When the server has given up it closes its side, and sending ends with an error that its last event explains better.
+        let sender = scope.spawn(move || server.send_all(&mut *lines));
+        for line in events.lines() {
+            let line = line.map_err(|error| format!("the server's answer broke off: {error}"))?;
+            match serde_json::from_str(&line)
+                .map_err(|error| format!("the server's answer is not understood: {error}"))?
+            {
+                Event::Done(progress) => return Ok(progress),
+                Event::Failed { problem } => return Err(problem),
+                event => bar.show(&event),
+            }
+        }
+        match sender.join() {
+            Ok(Err(error)) => Err(format!("the server closed the connection: {error}")),
+            _ => Err("the server closed the connection before it was done; run the import again to resume".into()),
+        }
+    })
+}

@@ -1,0 +1,129 @@
+//! The command line: one file per command. A command is a struct of its flags with a method `run`.
+
+mod export;
+mod generate;
+mod import;
+mod log;
+mod open;
+mod open_files;
+mod progress;
+mod serve;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{Config, ConfigError};
+
+/// A health certificate service in one program: FHIR R5 Compositions, versioned, searchable, durable.
+///
+/// It needs nothing else to run. Start it with `hcert serve`; everything it keeps lies in one folder.
+#[derive(Debug, Parser)]
+#[command(name = "hcert", version, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Serve),
+    Generate(generate::Generate),
+    Import(import::Import),
+    Export(export::Export),
+}
+
+impl Cli {
+    /// Runs the command to its end.
+    ///
+    /// # Errors
+    /// What to tell the person at the terminal, with the exit code in it.
+    pub fn run(self) -> Result<(), Failure> {
+        match self.command {
+            Command::Serve(serve) => serve.run(),
+            Command::Generate(generate) => generate.run(),
+            Command::Import(import) => import.run(),
+            Command::Export(export) => export.run(),
+        }
+    }
+}
+
+/// Flags of every command that needs the settings.
+#[derive(Debug, Default, Args)]
+struct Common {
+    /// File with settings [default: hcert.toml in the working directory, if it is there]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Folder that holds everything; made if it is not there [setting: storage.data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+impl Common {
+    /// The settings: defaults, file, environment, these flags, then `flags`.
+    fn load(self, flags: impl FnOnce(&mut Config)) -> Result<Config, ConfigError> {
+        Config::load(self.config.as_deref(), std::env::vars_os(), |config| {
+            if let Some(data) = self.data {
+                config.storage.data = data;
+            }
+            flags(config);
+        })
+    }
+}
+
+/// Why a command did not do its work.
+#[derive(Debug)]
+pub enum Failure {
+    /// Flags or settings cannot be used. Exit code 2, as clap's own.
+    Usage(String),
+    /// Anything else. Exit code 1.
+    Failed(String),
+}
+
+impl Failure {
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Failure::Usage(_) => ExitCode::from(2),
+            Failure::Failed(_) => ExitCode::FAILURE,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let (Failure::Usage(text) | Failure::Failed(text)) = self;
+        formatter.write_str(text)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Failure::Usage(error.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn flags_win_over_settings() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("other.toml");
+        std::fs::write(&file, "[storage]\ndata = \"from-file\"\n[search]\ncount_max = 50\n").unwrap();
+        let common = |data: Option<&str>| Common { config: Some(file.clone()), data: data.map(PathBuf::from) };
+        assert_eq!(common(None).load(|_| ()).unwrap().storage.data, PathBuf::from("from-file"));
+        let config = common(Some("from-flag")).load(|config| config.server.listen = "flag".to_owned()).unwrap();
+        assert_eq!(config.storage.data, PathBuf::from("from-flag"));
+        assert_eq!((config.server.listen.as_str(), config.search.count_max), ("flag", 50));
+    }
+}

@@ -1,0 +1,60 @@
+//! What commands open: the data folder and the service over it, as the settings say.
+
+use std::sync::Arc;
+
+use crate::certificate::Names;
+use crate::config::{Config, FullUrl, QuickRepair};
+use crate::engine::{self, Clock, Engine};
+use crate::interaction::{Service, Settings};
+use crate::registry::Registry;
+use crate::search::paging::Counts;
+
+/// Files this process makes from here on are for their owner only: 0600, folders 0700. They hold health data. Contract 9.1.
+pub fn for_owner_only() {
+    // SAFETY: umask only changes a number of this process, and no call of it can fail.
+    unsafe { libc::umask(0o077) };
+}
+
+/// Opens the data folder.
+///
+/// # Errors
+/// Why it cannot be opened, in words for the person at the terminal.
+pub fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
+    let storage = &config.storage;
+    let options = engine::Options {
+        folder: storage.data.clone(),
+        cache_bytes: storage.cache_mb * 1024 * 1024,
+        quick_repair: match storage.quick_repair {
+            QuickRepair::Auto => engine::QuickRepair::Auto,
+            QuickRepair::On => engine::QuickRepair::On,
+            QuickRepair::Off => engine::QuickRepair::Off,
+        },
+        names: engine::Names(config.namespaces.pairs()),
+        unique_number: config.certificate.unique_number,
+        clock,
+    };
+    Engine::open(options).map_err(|error| format!("{}: {error}", storage.data.display()))
+}
+
+/// The service over an open engine; `base_url` is the address it is reached at.
+pub fn service(config: &Config, engine: Arc<Engine>, base_url: &str, clock: Clock) -> Service {
+    let settings = Settings {
+        names: names(config, base_url),
+        issue_system: config.namespaces.hcert_issue_system.clone(),
+        count: Counts { default: config.search.count_default, max: config.search.count_max },
+        link_seconds: i64::from(config.search.link_minutes) * 60,
+        full_url_absolute: config.server.full_url == FullUrl::Absolute,
+        external_reference_system: config.registry.external_reference_system.clone(),
+    };
+    Service::new(engine, Registry::default(), settings, clock)
+}
+
+/// The namespaces a certificate is written in.
+pub fn names(config: &Config, base_url: &str) -> Names {
+    Names {
+        base_url: base_url.to_owned(),
+        code_system_base: config.namespaces.code_system_base.clone(),
+        profile_base: config.namespaces.profile_base.clone(),
+        hcert_ns: config.namespaces.hcert_ns.clone(),
+    }
+}

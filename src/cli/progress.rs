@@ -1,0 +1,57 @@
+//! The progress bar of long commands: rate and time left on a terminal, nothing but problems elsewhere.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::bulk::Event;
+
+/// Shows events on standard error.
+pub struct Bar {
+    bar: ProgressBar,
+    by_bytes: bool,
+}
+
+impl Bar {
+    /// `bytes` is the size of what is read, when it is known.
+    pub fn new(bytes: Option<u64>) -> Bar {
+        let (bar, template) = match bytes {
+            Some(bytes) => {
+                (ProgressBar::new(bytes), "{bar:32} {percent:>3} % {binary_bytes_per_sec} {msg}, {eta} left")
+            }
+            None => (ProgressBar::new_spinner(), "{spinner} {elapsed} {msg}"),
+        };
+        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(4));
+        bar.set_style(ProgressStyle::with_template(template).expect("the templates above are well-formed"));
+        Bar { bar, by_bytes: bytes.is_some() }
+    }
+
+    pub fn show(&mut self, event: &Event) {
+        match event {
+            Event::Progress(progress) => {
+                if self.by_bytes {
+                    self.bar.set_position(progress.bytes);
+                } else if let Some(total) = progress.lines_total {
+                    let template = "{bar:32} {percent:>3} % {msg}, {eta} left";
+                    self.bar.set_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
+                    self.bar.set_length(total);
+                    self.bar.set_position(progress.lines);
+                } else {
+                    self.bar.tick();
+                }
+                let seconds = self.bar.elapsed().max(Duration::from_millis(1)).as_secs_f64();
+                self.bar.set_message(format!(
+                    "{} lines, {:.0} a second",
+                    progress.lines,
+                    progress.lines as f64 / seconds
+                ));
+            }
+            Event::BadLine { line, problem } => self.bar.suspend(|| eprintln!("line {line}: {problem}")),
+            Event::Done(_) | Event::Failed { .. } => {}
+        }
+    }
+
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,145 @@
+//! `hcert serve`: opens the data, listens, and serves until it is told to stop.
+
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::Args;
+use tokio::net::TcpListener;
+use tokio::runtime;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{Common, Failure, log, open, open_files};
+use crate::config::Config;
+use crate::engine::system_clock;
+use crate::http::{self, Server, Settings};
+use crate::socket;
+
+/// Serve health certificates over HTTP.
+///
+/// Stops on SIGTERM or Ctrl-C, after finishing what is under way.
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// Address and port to listen on, such as 127.0.0.1:8080; port 0 takes a free one [setting: server.listen]
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Serve {
+    /// Runs until SIGTERM or SIGINT.
+    pub fn run(self) -> Result<(), Failure> {
+        let Serve { listen, common } = self;
+        let config = common.load(|config| {
+            if let Some(listen) = listen {
+                config.server.listen = listen;
+            }
+        })?;
+        log::start(&config.log);
+        open::for_owner_only();
+        let mut runtime = runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(config.server.workers).enable_all().build();
+        runtime
+            .map_err(|error| Failure::Failed(format!("no threads could be started: {error}")))?
+            .block_on(serve(config))
+    }
+}
+
+async fn serve(config: Config) -> Result<(), Failure> {
+    let listener = bind(&config.server.listen).await?;
+    let address = listener.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
+    let mut settings = Settings::new(&config, address)?;
+    let fitting = open_files::make_room_for(settings.connections_max);
+    let fitting = fitting.map_err(|error| Failure::Failed(format!("the limit of open files: {error}")))?;
+    if fitting < settings.connections_max {
+        tracing::warn!(connections_max = fitting, "the limit of open files allows fewer connections than the setting");
+        settings.connections_max = fitting;
+    }
+    let stop = stop()?;
+    let engine = Arc::new(open::engine(&config, system_clock()).map_err(Failure::Failed)?);
+    let service = open::service(&config, engine.clone(), &settings.base_url, system_clock());
+    let folder = &config.storage.data;
+    let socket = socket::Server::start(folder, engine.clone(), service.settings().names.clone());
+    let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", socket::path(folder).display())))?;
+    let told = introduction(&settings.base_url, folder);
+    if std::io::stdout().write_all(told.as_bytes()).is_err() {
+        tracing::debug!("nobody reads the introduction");
+    }
+    http::serve(listener, Server::new(service, settings), stop).await;
+    drop(socket);
+    tokio::task::spawn_blocking(move || engine.close()).await.map_err(|error| Failure::Failed(error.to_string()))
+}
+
+async fn bind(listen: &str) -> Result<TcpListener, Failure> {
+    TcpListener::bind(listen).await.map_err(|error| match error.kind() {
+        ErrorKind::AddrInUse => {
+            let advice = "stop what listens there or choose another address with --listen";
+            Failure::Failed(format!("{listen} is already in use; {advice}"))
+        }
+        ErrorKind::PermissionDenied => {
+            Failure::Failed(format!("{listen} may not be used by this user; ports below 1024 often need more rights"))
+        }
+        ErrorKind::AddrNotAvailable => Failure::Failed(format!("{listen} is no address of this machine")),
+        ErrorKind::InvalidInput => {
+            Failure::Usage(format!("server.listen = '{listen}' is not an address with a port, such as 127.0.0.1:8080"))
+        }
+        _ => Failure::Failed(format!("{listen} cannot be listened on: {error}")),
+    })
+}
+
+/// Ready on the first SIGTERM or SIGINT. A second one ends the process at once.
+fn stop() -> Result<impl Future<Output = ()>, Failure> {
+    let catch = |kind| signal(kind).map_err(|error| Failure::Failed(format!("signals cannot be caught: {error}")));
+    let (mut terminate, mut interrupt) = (catch(SignalKind::terminate())?, catch(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("stopping; a second signal ends at once");
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            std::process::exit(1);
+        });
+    })
+}
+
+fn introduction(base_url: &str, data: &Path) -> String {
+    let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
+    let version = env!("CARGO_PKG_VERSION");
+    format!(
+        "hcert {version} listens on {base_url}\ndata   {}\ntry    curl '{base_url}/metadata?_pretty=true'\n",
+        data.display()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_introduction_says_where_and_what_to_try() {
+        let told = introduction("http://127.0.0.1:8080/fhir", Path::new("/var/lib/hcert"));
+        assert!(told.contains("listens on http://127.0.0.1:8080/fhir\n"));
+        assert!(told.contains("/var/lib/hcert\n"));
+        assert!(told.contains("curl 'http://127.0.0.1:8080/fhir/metadata?_pretty=true'"));
+    }
+
+    #[tokio::test]
+    async fn an_address_that_cannot_be_used_is_explained() {
+        let taken = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let _holder = TcpListener::bind(taken).await.unwrap();
+        for (listen, told) in [
+            (taken.to_string().as_str(), "already in use"),
+            ("192.0.2.1:0", "no address of this machine"),
+            ("127.0.0.1", "not an address with a port"),
+        ] {
+            let failure = bind(listen).await.unwrap_err();
+            assert!(failure.to_string().contains(told), "{failure}");
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! Settings: the defaults, over them `hcert.toml`, the environment and the flags, in this order; read once and checked as a whole.
+//!
+//! `hcert.toml` at the root of the project lists every setting with its default, unit and reason; a test holds both together.
+
+mod environment;
+mod network;
+mod rules;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits;
+pub use network::Network;
+
+/// All settings. Their meaning stands in `hcert.toml`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    pub server: Server,
+    pub storage: Storage,
+    pub search: Search,
+    pub certificate: Certificate,
+    pub registry: Registry,
+    pub namespaces: Namespaces,
+    pub log: Log,
+}
+
+/// `[server]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Server {
+    pub listen: String,
+    /// Without a slash at the end; empty for the root.
+    pub base_path: String,
+    /// `{base_url}`, without a slash at the end. Unset: made from the listen address. Contract 1.2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    pub full_url: FullUrl,
+    pub trusted_proxies: Vec<Network>,
+    pub workers: usize,
+    pub connections_max: usize,
+    pub body_bytes_max: usize,
+    pub query_bytes_max: usize,
+    pub header_timeout_s: u64,
+    pub body_timeout_s: u64,
+    pub write_timeout_s: u64,
+    pub drain_timeout_s: u64,
+}
+
+/// How `Bundle.entry.fullUrl` is written. Contract 1.2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FullUrl {
+    #[default]
+    Relative,
+    Absolute,
+}
+
+/// `[storage]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Storage {
+    pub data: PathBuf,
+    pub cache_mb: usize,
+    pub quick_repair: QuickRepair,
+}
+
+/// Whether commits keep what a quick start after a crash needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QuickRepair {
+    /// By the size of the file.
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+/// `[search]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Search {
+    pub count_default: u32,
+    pub count_max: u32,
+    pub link_minutes: u32,
+}
+
+/// `[certificate]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Certificate {
+    pub unique_number: bool,
+}
+
+/// `[registry]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Registry {
+    pub external_reference_system: String,
+}
+
+/// `[namespaces]`: the placeholders of the specification. Contract 1.1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Namespaces {
+    pub code_system_base: String,
+    pub profile_base: String,
+    pub hcert_ns: String,
+    pub hcert_issue_system: String,
+    pub issue_system_mpi: String,
+    pub issue_system_xroad_rr: String,
+    pub issue_system_xroad_ads: String,
+    pub issue_system_xroad_tor: String,
+    pub issue_system_xroad_ska: String,
+    pub issue_system_xroad_tk: String,
+    pub issue_system_population_register: String,
+    pub issue_system_unemployment_fund: String,
+    pub issue_system_social_insurance: String,
+    pub issue_system_address_register: String,
+    pub issue_system_tax_customs: String,
+}
+
+impl Namespaces {
+    /// Name and value of each, by name.
+    pub fn pairs(&self) -> Vec<(String, String)> {
+        let table = toml::Table::try_from(self).expect("texts by name are a table");
+        table.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned()))).collect()
+    }
+}
+
+/// `[log]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Log {
+    pub level: Level,
+}
+
+/// The least important line that is still written. It holds for the service's own lines; libraries never write below `warn`,
+/// since some of them would show headers and addresses of requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    Error,
+    Warn,
+    #[default]
+    Info,
+    Debug,
+    Trace,
+}
+
+impl Level {
+    /// As tracing spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Error => "error",
+            Level::Warn => "warn",
+            Level::Info => "info",
+            Level::Debug => "debug",
+            Level::Trace => "trace",
+        }
+    }
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Server {
+            listen: "127.0.0.1:8080".to_owned(),
+            base_path: "/fhir".to_owned(),
+            base_url: None,
+            full_url: FullUrl::Relative,
+            trusted_proxies: Vec::new(),
+            workers: limits::WORKERS,
+            connections_max: limits::CONNECTIONS_MAX,
+            body_bytes_max: limits::BODY_BYTES_MAX,
+            query_bytes_max: limits::QUERY_BYTES_MAX,
+            header_timeout_s: limits::HEADER_TIMEOUT_S,
+            body_timeout_s: limits::BODY_TIMEOUT_S,
+            write_timeout_s: limits::WRITE_TIMEOUT_S,
+            drain_timeout_s: limits::DRAIN_TIMEOUT_S,
+        }
+    }
+}
+
+impl Default for Storage {
+    fn default() -> Self {
+        Storage { data: PathBuf::from("hcert-data"), cache_mb: limits::CACHE_MB, quick_repair: QuickRepair::Auto }
+    }
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Search {
+            count_default: limits::COUNT_DEFAULT,
+            count_max: limits::COUNT_MAX,
+            link_minutes: limits::LINK_MINUTES,
+        }
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Registry { external_reference_system: "https://tehik.ee/mpi/external-reference".to_owned() }
+    }
+}
+
+impl Default for Namespaces {
+    fn default() -> Self {
+        Namespaces {
+            code_system_base: "https://fhir.ee".to_owned(),
+            profile_base: "https://fhir.ee/hcert".to_owned(),
+            hcert_ns: "https://fhir.ee/hcert".to_owned(),
+            hcert_issue_system: "https://hcert.tehik.ee/issue".to_owned(),
+            issue_system_mpi: "https://mpi.tehik.ee".to_owned(),
+            issue_system_xroad_rr: "https://xroad-rr.tehik.ee".to_owned(),
+            issue_system_xroad_ads: "https://xroad-ads.tehik.ee".to_owned(),
+            issue_system_xroad_tor: "https://xroad-tor.tehik.ee".to_owned(),
+            issue_system_xroad_ska: "https://xroad-ska.tehik.ee".to_owned(),
+            issue_system_xroad_tk: "https://xroad-tk.tehik.ee".to_owned(),
+            issue_system_population_register: "https://rahvastikuregister.ee".to_owned(),
+            issue_system_unemployment_fund: "https://tootukassa.ee".to_owned(),
+            issue_system_social_insurance: "https://sotsiaalkindlustusamet.ee".to_owned(),
+            issue_system_address_register: "https://maaamet.ee".to_owned(),
+            issue_system_tax_customs: "https://emta.ee".to_owned(),
+        }
+    }
+}
+
+/// Settings that cannot be used; the text is for the person at the terminal.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ConfigError(pub String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// The file that is read when no other is named.
+pub const FILE: &str = "hcert.toml";
+
+impl Config {
+    /// Reads all settings. `file` must exist; without it `hcert.toml` in the working directory is read if it is there.
+    /// `environment` are the variables of the process, `flags` writes what the command line says.
+    ///
+    /// # Errors
+    /// The file cannot be read or is no TOML; an unknown key or a wrong type (with line and caret, or the variable's name); a value
+    /// out of its range (all of them, with what is allowed).
+    pub fn load(
+        file: Option<&Path>,
+        environment: impl Iterator<Item = (OsString, OsString)>,
+        flags: impl FnOnce(&mut Config),
+    ) -> Result<Config, ConfigError> {
+        let path = file.map(Path::to_owned).or_else(|| Path::new(FILE).is_file().then(|| PathBuf::from(FILE)));
+        let mut config = match path {
+            Some(path) => {
+                let text = std::fs::read_to_string(&path)
+                    .map_err(|error| ConfigError(format!("{} cannot be read: {error}", path.display())))?;
+                Config::parse(&text).map_err(|error| ConfigError(format!("{}: {error}", path.display())))?
+            }
+            None => Config::default(),
+        };
+        environment::overlay(&mut config, environment)?;
+        flags(&mut config);
+        rules::check(&mut config)?;
+        Ok(config)
+    }
+
+    /// `{base_url}` as the settings alone tell it. A server on port 0 knows better.
+    pub fn base_url(&self) -> String {
+        let server = &self.server;
+        server.base_url.clone().unwrap_or_else(|| format!("http://{}{}", server.listen, server.base_path))
+    }
+
+    fn parse(text: &str) -> Result<Config, ConfigError> {
+        toml::from_str(text).map_err(|error| ConfigError(error.to_string().trim_end().to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE_OF_THE_PROJECT: &str = include_str!("../hcert.toml");
+
+    fn load(text: &str) -> Result<Config, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("hcert.toml");
+        std::fs::write(&file, text).unwrap();
+        Config::load(Some(&file), std::iter::empty(), |_| ()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_file_of_the_project_holds_the_defaults() {
+        assert_eq!(load(FILE_OF_THE_PROJECT).unwrap(), Config::default());
+    }
+
+    #[test]
+    fn the_file_of_the_project_names_every_setting() {
+        for section in keys("").iter() {
+            let (_, after) =
+                FILE_OF_THE_PROJECT.split_once(&format!("\n[{section}]\n")).expect("every section is there");
+            let lines = after.split("\n[").next().unwrap().lines();
+            let named: Vec<&str> = lines
+                .filter_map(|line| line.strip_prefix("# ").unwrap_or(line).split_once(" = "))
+                .map(|(name, _)| name)
+                .filter(|name| !name.contains(' '))
+                .collect();
+            assert_eq!(named, keys(section), "[{section}]");
+        }
+    }
+
+    /// The keys of a section (of the file for ""), unset ones included, as serde lists them when it refuses another.
+    fn keys(section: &str) -> Vec<String> {
+        let header = if section.is_empty() { String::new() } else { format!("[{section}]\n") };
+        let refusal = Config::parse(&format!("{header}no_such_key = 1")).unwrap_err().0;
+        let listed = refusal.rsplit_once("expected").unwrap().1;
+        listed.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn an_unknown_key_is_shown_with_its_line_and_a_caret() {
+        let refusal = load("[server]\nlisten = \"127.0.0.1:1\"\nlistn = 1\n").unwrap_err();
+        assert!(refusal.contains("line 3") && refusal.contains('^') && refusal.contains("`listn`"), "{refusal}");
+    }
+
+    #[test]
+    fn a_wrong_type_is_shown_with_its_line_and_a_caret() {
+        let refusal = load("[search]\ncount_max = \"many\"\n").unwrap_err();
+        assert!(refusal.contains("line 2") && refusal.contains('^') && refusal.contains("u32"), "{refusal}");
+        assert!(load("[log]\nlevel = \"loud\"\n").unwrap_err().contains("`loud`"));
+        assert!(load("[server]\ntrusted_proxies = [\"10.0.0.0/99\"]\n").unwrap_err().contains("10.0.0.0/99"));
+    }
+
+    #[test]
+    fn a_file_that_is_named_must_be_there() {
+        let refusal = Config::load(Some(Path::new("no-such.toml")), std::iter::empty(), |_| ()).unwrap_err();
+        assert!(refusal.0.contains("no-such.toml"), "{refusal}");
+    }
+
+    #[test]
+    fn flags_win_over_the_environment_and_the_environment_over_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("hcert.toml");
+        std::fs::write(&file, "[search]\ncount_max = 50\nlink_minutes = 5\n[storage]\ndata = \"file\"\n").unwrap();
+        let environment = [("HCERT__SEARCH__COUNT_MAX", "60"), ("HCERT__STORAGE__DATA", "environment")];
+        let environment = environment.map(|(name, value)| (name.into(), value.into()));
+        let config =
+            Config::load(Some(&file), environment.into_iter(), |config| config.storage.data = "flag".into()).unwrap();
+        assert_eq!((config.search.link_minutes, config.search.count_max), (5, 60));
+        assert_eq!(config.storage.data, PathBuf::from("flag"));
+    }
+}

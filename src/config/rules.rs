@@ -1,0 +1,184 @@
+//! What a value must be beyond its type. All problems are told at once.
+
+use toml::{Table, Value};
+
+use super::{Config, ConfigError};
+
+/// A number's allowed range.
+struct Range {
+    key: &'static str,
+    low: i64,
+    high: i64,
+    unit: &'static str,
+}
+
+#[rustfmt::skip]
+const RANGES: &[Range] = &[
+    //    key                        low     high        unit
+    range("server.workers",            1,         64, "threads"),
+    range("server.connections_max",    1,    100_000, "connections"),
+    range("server.body_bytes_max", 1_024, 67_108_864, "bytes"),
+    range("server.query_bytes_max",  256,     60_000, "bytes"),
+    range("server.header_timeout_s",   1,      3_600, "seconds"),
+    range("server.body_timeout_s",     1,      3_600, "seconds"),
+    range("server.write_timeout_s",    1,      3_600, "seconds"),
+    range("server.drain_timeout_s",    1,      3_600, "seconds"),
+    range("storage.cache_mb",          8,  1_048_576, "megabytes"),
+    range("search.count_default",      1,     10_000, "entries"),
+    range("search.count_max",          1,     10_000, "entries"),
+    range("search.link_minutes",       1,     10_080, "minutes"),
+];
+
+const fn range(key: &'static str, low: i64, high: i64, unit: &'static str) -> Range {
+    Range { key, low, high, unit }
+}
+
+/// Cuts slashes at the end of addresses, then checks every value.
+///
+/// # Errors
+/// Every key with a value that is not allowed, one per line.
+pub fn check(config: &mut Config) -> Result<(), ConfigError> {
+    cut_slashes(&mut config.server.base_path);
+    config.server.base_url.as_mut().map(cut_slashes);
+
+    let mut problems = Vec::new();
+    let table = Table::try_from(&*config).map_err(|error| ConfigError(error.to_string()))?;
+    for Range { key, low, high, unit } in RANGES {
+        match number(&table, key) {
+            Some(number) if (*low..=*high).contains(&number) => {}
+            Some(number) => problems.push(format!("{key} = {number} is out of range: {low} to {high} {unit}")),
+            None => problems.push(format!("{key} is no number")),
+        }
+    }
+    if config.search.count_default > config.search.count_max {
+        problems.push("search.count_default must not be larger than search.count_max".to_owned());
+    }
+    if !is_path(&config.server.base_path) {
+        problems.push(refusal("server.base_path", &config.server.base_path, "a path such as /fhir, or empty"));
+    }
+    for (key, text) in addresses(config, &table) {
+        if !is_address(text) {
+            problems.push(refusal(&key, text, "an absolute address without query, blanks or a slash at the end"));
+        }
+    }
+    if let Some(text) = config.server.base_url.as_deref().filter(|text| !text.starts_with("http")) {
+        problems.push(refusal("server.base_url", text, "an address that begins with http:// or https://"));
+    }
+    if problems.is_empty() { Ok(()) } else { Err(ConfigError(problems.join("\n"))) }
+}
+
+fn refusal(key: &str, text: &str, expected: &str) -> String {
+    format!("{key} = '{text}' is not {expected}")
+}
+
+fn number(table: &Table, key: &str) -> Option<i64> {
+    let (section, key) = key.split_once('.')?;
+    table.get(section)?.get(key)?.as_integer()
+}
+
+/// Every setting that must be an absolute address.
+fn addresses<'a>(config: &'a Config, table: &'a Table) -> Vec<(String, &'a str)> {
+    let namespaces = table.get("namespaces").and_then(Value::as_table).into_iter().flatten();
+    let namespaces = namespaces.filter_map(|(key, value)| Some((format!("namespaces.{key}"), value.as_str()?)));
+    let external = &config.registry.external_reference_system;
+    let base_url = config.server.base_url.iter().map(|text| ("server.base_url".to_owned(), text.as_str()));
+    namespaces.chain([("registry.external_reference_system".to_owned(), external.as_str())]).chain(base_url).collect()
+}
+
+fn cut_slashes(text: &mut String) {
+    text.truncate(text.trim_end_matches('/').len());
+}
+
+fn is_path(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    text.is_empty() || (text.starts_with('/') && !text.contains("//") && text.bytes().all(plain))
+}
+
+fn is_address(text: &str) -> bool {
+    let rest = text.strip_prefix("https://").or(text.strip_prefix("http://")).or(text.strip_prefix("urn:"));
+    let plain = |byte: u8| byte.is_ascii_graphic() && !b"\"'<>\\^`{|}?#".contains(&byte);
+    rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
+        && !text.ends_with('/')
+        && text.bytes().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(change: impl FnOnce(&mut Config)) -> String {
+        let mut config = Config::default();
+        change(&mut config);
+        check(&mut config).err().map(|error| error.0).unwrap_or_default()
+    }
+
+    #[test]
+    fn every_number_is_refused_one_below_and_one_above_its_range() {
+        for Range { key, low, high, unit } in RANGES {
+            let (section, name) = key.split_once('.').unwrap();
+            for (number, allowed) in [(low - 1, false), (*low, true), (*high, true), (high + 1, false)] {
+                let mut table = Table::try_from(Config::default()).unwrap();
+                table[section][name] = Value::Integer(number);
+                let mut config: Config = table.try_into().unwrap();
+                if name == "count_default" {
+                    config.search.count_max = 10_000;
+                } else if name == "count_max" {
+                    config.search.count_default = 1;
+                }
+                match check(&mut config) {
+                    Ok(()) => assert!(allowed, "{key} = {number}"),
+                    Err(refusal) => {
+                        assert!(!allowed, "{refusal}");
+                        assert!(
+                            refusal.0.contains(&format!("{key} = {number}")) && refusal.0.contains(unit),
+                            "{refusal}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_number_of_the_settings_has_a_range() {
+        for (section, keys) in &Table::try_from(Config::default()).unwrap() {
+            for (key, value) in keys.as_table().unwrap() {
+                let named = RANGES.iter().any(|range| range.key == format!("{section}.{key}"));
+                assert_eq!(value.is_integer(), named, "{section}.{key}");
+            }
+        }
+    }
+
+    #[test]
+    fn slashes_at_the_end_are_cut() {
+        let mut config = Config::default();
+        config.server.base_url = Some("https://hcert.example.ee/fhir/".to_owned());
+        config.server.base_path = "/".to_owned();
+        check(&mut config).unwrap();
+        assert_eq!(config.server.base_url.as_deref(), Some("https://hcert.example.ee/fhir"));
+        assert_eq!(config.server.base_path, "");
+    }
+
+    #[test]
+    fn addresses_that_cannot_stand_in_an_answer_are_refused() {
+        for text in
+            ["", "hcert.example.ee", "https://", "https://a b", "https://a?b", "https://a\nb", "ftp://a", "https:///"]
+        {
+            assert!(problems(|config| config.server.base_url = Some(text.to_owned())).contains("base_url"), "{text}");
+            assert!(problems(|config| config.namespaces.hcert_ns = text.to_owned()).contains("hcert_ns"), "{text}");
+        }
+        assert!(problems(|config| config.server.base_url = Some("urn:x".to_owned())).contains("http://"));
+        for text in ["fhir", "/a b", "/a?b", "/%20", "//a"] {
+            assert!(problems(|config| config.server.base_path = text.to_owned()).contains("base_path"), "{text}");
+        }
+    }
+
+    #[test]
+    fn all_problems_are_told_at_once() {
+        let told = problems(|config| {
+            config.server.workers = 0;
+            config.search.count_default = 101;
+        });
+        assert_eq!(told.lines().count(), 2, "{told}");
+    }
+}

@@ -1,0 +1,249 @@
+//! One certificate with all that is decided about it, before a letter is written.
+
+use super::calendar::{Day, Moment, Tick};
+use super::history::{self, STEPS_MAX, Step};
+use super::organisations::{self, EMPLOYERS, INSTITUTIONS, Organisation};
+use super::people::{self, PRACTITIONERS, Person};
+use super::phrases::Topic;
+use super::random::Random;
+use crate::certificate::Profile;
+use crate::certificate::State;
+
+/// Use case of a certificate, one per code of `Composition.category`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Category {
+    DriverGroupI,
+    DriverGroupII,
+    Occupational,
+}
+
+impl Category {
+    pub const ALL: [Category; 3] = [Category::DriverGroupI, Category::DriverGroupII, Category::Occupational];
+
+    pub fn code(self) -> &'static str {
+        match self {
+            Category::DriverGroupI => "driver-group-I",
+            Category::DriverGroupII => "driver-group-II",
+            Category::Occupational => "occupational",
+        }
+    }
+
+    pub fn display(self) -> &'static str {
+        match self {
+            Category::DriverGroupI => "Läbivaatus juhiloa saamiseks või pikendamiseks (A-, AM-, B- ja BE-kategooria)",
+            Category::DriverGroupII => "Läbivaatus juhiloa saamiseks või pikendamiseks (C-, CE-, D- ja DE-kategooria)",
+            Category::Occupational => "Töötervishoiualane läbivaatus",
+        }
+    }
+
+    pub fn profile(self) -> Profile {
+        match self {
+            Category::DriverGroupI | Category::DriverGroupII => Profile::Driver,
+            Category::Occupational => Profile::Occupational,
+        }
+    }
+}
+
+/// Health declaration a certificate rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Declaration {
+    /// `QuestionnaireResponse/<n>`
+    Response(u64),
+    /// Number of a document outside the system, in `entry.identifier`.
+    External(String),
+}
+
+/// The practitioner's decision. The negative code for drivers is not public, so only occupational ones are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    Fit,
+    FitWithLimits,
+    Unfit,
+}
+
+/// How many certificates of a corpus share how much time and how many patients.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    pub seed: u64,
+    pub count: u64,
+}
+
+/// A certificate as it was planned; its versions differ in the step they show.
+#[derive(Clone, Debug)]
+pub(super) struct Certificate {
+    pub seed: u64,
+    /// From 1, in the order of creation.
+    pub number: u64,
+    pub category: Category,
+    pub patient: u64,
+    pub practitioner: u64,
+    pub employer: Option<u64>,
+    pub decision: Decision,
+    pub shortened: bool,
+    /// Months of validity.
+    pub months: u32,
+    pub steps: &'static [Step],
+    ticks: [Tick; STEPS_MAX],
+}
+
+/// Patient ids begin here; below are those of the examples.
+pub(super) const PATIENT_FIRST: u64 = 1_000;
+const DECLARATION_FIRST: u64 = 1_000;
+
+/// Working time in which certificates are created: five years.
+const SPAN: u64 = 261 * Tick::WEEK;
+
+/// Certificates that may be created before the next step of one. It bounds how many lives have to be remembered at a time.
+const OVERTAKEN_MAX: u64 = 65_536;
+
+/// What a random number is drawn for. Each purpose has its own stream, so that one more draw here changes nothing there.
+#[derive(Clone, Copy)]
+pub(super) enum Purpose {
+    Plan,
+    Declaration,
+    Contents,
+    Issued,
+    /// A free text: its topic, its place among those of the topic, and how often the certificate was changed.
+    Text(Topic, u8, u8),
+}
+
+impl Purpose {
+    fn random(self, seed: u64, number: u64) -> Random {
+        let purpose = match self {
+            Purpose::Plan => 0,
+            Purpose::Declaration => 1,
+            Purpose::Contents => 2,
+            Purpose::Issued => 3,
+            Purpose::Text(topic, place, changes) => {
+                (1 << 23) | (u64::from(changes) << 16) | (u64::from(place) << 8) | topic as u64
+            }
+        };
+        Random::new(seed, (number << 24) | purpose)
+    }
+}
+
+impl Scale {
+    /// Patients the certificates are spread over by chance: five certificates for each on average.
+    pub fn patients(self) -> u64 {
+        self.count.div_ceil(5)
+    }
+
+    /// Certificate `number`, from 1.
+    pub fn certificate(self, number: u64) -> Certificate {
+        let Scale { seed, count } = self;
+        let mut random = Purpose::Plan.random(seed, number);
+        let slot = (SPAN / count).max(1);
+        let created = Tick((number - 1) * slot + random.below(slot));
+        let patient = random.below(self.patients());
+        let steps = history::draw(&mut random);
+        let mut ticks = [created; STEPS_MAX];
+        for (at, step) in steps.iter().enumerate().skip(1) {
+            let delay = step.delay(&mut random).min(OVERTAKEN_MAX * slot);
+            ticks[at] = Tick(ticks[at - 1].0 + delay);
+        }
+        let category = match random.below(100) {
+            0..45 => Category::DriverGroupI,
+            45..60 => Category::DriverGroupII,
+            _ => Category::Occupational,
+        };
+        let decision = match (category, random.below(100)) {
+            (Category::Occupational, 0..6) => Decision::Unfit,
+            (Category::Occupational, 6..50) => Decision::FitWithLimits,
+            (Category::DriverGroupI | Category::DriverGroupII, 0..30) => Decision::FitWithLimits,
+            _ => Decision::Fit,
+        };
+        let shortened = decision != Decision::Unfit && random.percent(15);
+        let years = match category {
+            Category::DriverGroupI => 10,
+            Category::DriverGroupII => 5,
+            Category::Occupational => 1 + random.below(3) as u32,
+        };
+        let months = if shortened { 12 + random.below(u64::from(12 * years - 11)) as u32 } else { 12 * years };
+        Certificate {
+            seed,
+            number,
+            category,
+            patient,
+            practitioner: random.skewed(PRACTITIONERS),
+            employer: (category == Category::Occupational).then(|| random.skewed(EMPLOYERS)),
+            decision,
+            shortened,
+            months,
+            steps,
+            ticks,
+        }
+    }
+}
+
+impl Certificate {
+    pub fn random(&self, purpose: Purpose) -> Random {
+        purpose.random(self.seed, self.number)
+    }
+
+    /// When the step was planned. The stream may stamp it some milliseconds later, so that no two stamps are alike.
+    pub fn tick(&self, at: usize) -> Tick {
+        self.ticks[at]
+    }
+
+    pub fn subject(&self) -> u64 {
+        PATIENT_FIRST + self.patient
+    }
+
+    pub fn person(&self) -> Person {
+        people::patient(self.seed, self.patient)
+    }
+
+    pub fn author(&self) -> Person {
+        people::practitioner(self.seed, self.practitioner)
+    }
+
+    /// A practitioner works in one institution.
+    pub fn institution(&self) -> Organisation {
+        organisations::institution(self.seed, self.practitioner % INSTITUTIONS)
+    }
+
+    pub fn employer(&self) -> Option<Organisation> {
+        self.employer.map(|index| organisations::employer(self.seed, index))
+    }
+
+    /// One of six rests on a document from outside; one of twenty shares its declaration with the certificate before it.
+    pub fn declaration(&self) -> Declaration {
+        let mut random = self.random(Purpose::Declaration);
+        match random.below(60) {
+            0..10 => {
+                let prefix = random.pick(&["PABER", "TD", "HDK", "VÄLIS"]);
+                let year = self.tick(0).moment().day.civil().0;
+                Declaration::External(format!("{prefix}-{year}/{:05}", self.number))
+            }
+            10..13 => Declaration::Response(DECLARATION_FIRST + self.number.saturating_sub(1)),
+            _ => Declaration::Response(DECLARATION_FIRST + self.number),
+        }
+    }
+
+    /// Whether the version after `at` steps already holds a decision; drafts often wait for one.
+    pub fn decided(&self, at: usize) -> bool {
+        self.steps[at].state() != State::Draft || at > 0 || self.number.is_multiple_of(2)
+    }
+
+    /// How many of the steps up to this one changed the completed certificate.
+    pub fn changes(&self, at: usize) -> u8 {
+        self.steps[..=at].iter().filter(|step| **step == Step::Change).count() as u8
+    }
+
+    /// `Composition.date`: a little before the step that created or completed it reached the service.
+    pub fn date(&self, at: usize) -> Moment {
+        let completed = (1..=at).rev().find(|at| self.steps[*at] == Step::Complete).unwrap_or(0);
+        let seconds = self.random(Purpose::Issued).below(120) as u32;
+        self.tick(completed).moment().earlier(seconds)
+    }
+
+    /// First and last day of the validity, when there is one. A change prolongs it by a month.
+    pub fn validity(&self, at: usize) -> Option<(Day, Day)> {
+        let valid = self.decided(at) && self.decision != Decision::Unfit;
+        valid.then(|| {
+            let first = self.date(at).day;
+            let months = if self.shortened { self.months + u32::from(self.changes(at)) } else { self.months };
+            (first, first.last_of(months.min(120)))
+        })
+    }
+}

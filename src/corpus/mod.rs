@@ -1,0 +1,177 @@
+//! Synthetic certificates: as many as wanted, the same bytes for the same seed on every machine.
+//!
+//! A [`Corpus`] is the whole life of a store, change by change in the order of time, as an export would tell it. What a certificate
+//! is and how it lives follows from the seed and its number alone, so nothing has to be kept but the moments of changes to come. A
+//! [`Change`] is small; its body is written when it is asked for, and its [`Facts`] tell what a search should find, so that tests
+//! and benches can compare without parsing.
+//!
+//! The people do not exist, but a valid personal code may be somebody's: do not send a corpus to a real registry.
+
+mod body;
+mod calendar;
+mod certificate;
+mod digits;
+mod entry;
+mod facts;
+mod history;
+mod observation;
+mod organisations;
+mod people;
+mod phrases;
+mod random;
+mod section;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use calendar::Tick;
+pub use certificate::{Category, Declaration};
+use certificate::{Certificate, Scale};
+pub use facts::Facts;
+pub use history::Step;
+
+use crate::certificate::{Id, State, Version};
+use crate::limits::CORPUS_CERTIFICATES_MAX;
+use crate::registry::PersonalCode;
+
+/// All changes of `count` certificates, in the order of time.
+#[derive(Clone, Debug)]
+pub struct Corpus {
+    scale: Scale,
+    /// Number of the next certificate to be created.
+    next: u64,
+    /// Changes to come of certificates that exist: when, which certificate, which of its steps. One for each certificate at most.
+    pending: BinaryHeap<Reverse<(Tick, u64, usize)>>,
+    last: Option<Tick>,
+}
+
+/// One change: a new version of a certificate, or its deletion.
+#[derive(Clone, Debug)]
+pub struct Change {
+    certificate: Certificate,
+    at: usize,
+    stamp: Tick,
+}
+
+/// A certificate of a corpus as a client would send it, not yet stored.
+#[derive(Clone, Debug)]
+pub struct Fresh {
+    certificate: Certificate,
+}
+
+/// A body to create a certificate with: a draft or a completed one, without `id` and version.
+///
+/// `number` counts from 1. Its patients are those of a corpus of a million certificates.
+pub fn certificate(seed: u64, number: u64) -> String {
+    Corpus::new(seed, 1_000_000).certificate(number).body()
+}
+
+impl Corpus {
+    /// `count` is kept between 1 and [`CORPUS_CERTIFICATES_MAX`].
+    pub fn new(seed: u64, count: u64) -> Corpus {
+        let count = count.clamp(1, CORPUS_CERTIFICATES_MAX);
+        Corpus { scale: Scale { seed, count }, next: 1, pending: BinaryHeap::new(), last: None }
+    }
+
+    /// Certificate `number` (from 1) of this corpus at the moment of its creation.
+    pub fn certificate(&self, number: u64) -> Fresh {
+        Fresh { certificate: self.scale.certificate(number.max(1)) }
+    }
+
+    /// Name and personal code of a patient, for a registry that has to know them: `Patient/<subject>`.
+    ///
+    /// Subjects of a corpus begin at 1000; there is one for five certificates.
+    pub fn patient(&self, subject: u64) -> Option<(PersonalCode, &'static str, &'static str)> {
+        let index = subject.checked_sub(certificate::PATIENT_FIRST).filter(|index| *index < self.scale.patients())?;
+        let person = people::patient(self.scale.seed, index);
+        Some((person.code, person.given, person.family))
+    }
+}
+
+impl Iterator for Corpus {
+    type Item = Change;
+
+    fn next(&mut self) -> Option<Change> {
+        let created = (self.next <= self.scale.count).then(|| self.scale.certificate(self.next));
+        let due = self.pending.peek().map(|Reverse(change)| *change);
+        let (certificate, at) = match (created, due) {
+            (Some(certificate), due) if due.is_none_or(|(tick, _, _)| certificate.tick(0) <= tick) => {
+                self.next += 1;
+                (certificate, 0)
+            }
+            (_, Some((_, number, at))) => {
+                self.pending.pop();
+                (self.scale.certificate(number), at)
+            }
+            (_, None) => return None,
+        };
+        if at + 1 < certificate.steps.len() {
+            self.pending.push(Reverse((certificate.tick(at + 1), certificate.number, at + 1)));
+        }
+        // As the service stamps: never twice the same millisecond, never backwards.
+        let planned = certificate.tick(at);
+        let stamp = self.last.map_or(planned, |last| planned.max(Tick(last.0 + 1)));
+        self.last = Some(stamp);
+        Some(Change { certificate, at, stamp })
+    }
+}
+
+impl Change {
+    pub fn id(&self) -> Id {
+        Id::new(self.certificate.number).expect("numbers count from 1")
+    }
+
+    pub fn version(&self) -> Version {
+        Version::new(self.at as u32 + 1).expect("versions count from 1")
+    }
+
+    /// What was done to the certificate.
+    pub fn step(&self) -> Step {
+        self.certificate.steps[self.at]
+    }
+
+    /// The state it was brought to.
+    pub fn state(&self) -> State {
+        self.step().state()
+    }
+
+    /// `meta.lastUpdated`, milliseconds since 1970 UTC. Rises strictly over the corpus.
+    pub fn last_updated(&self) -> i64 {
+        self.stamp.moment().utc()
+    }
+
+    /// What is true of the version.
+    pub fn facts(&self) -> Facts {
+        Facts::of(&self.certificate, self.at)
+    }
+
+    /// Appends the resource as the service serves it, minified. Nothing is appended for a deletion, which has none.
+    pub fn write_resource(&self, out: &mut String) {
+        if self.state() != State::Deleted {
+            let head = body::Head { version: self.version().get(), last_updated: self.stamp.moment() };
+            body::write(&self.certificate, self.at, Some(head), out);
+        }
+    }
+
+    /// Appends one entry of a history Bundle, minified, without a line's end: the format of export and import.
+    pub fn write_entry(&self, out: &mut String) {
+        entry::write(self, out);
+    }
+}
+
+impl Fresh {
+    /// The body a client sends to create the certificate.
+    pub fn body(&self) -> String {
+        let mut out = String::with_capacity(6_000);
+        body::write(&self.certificate, 0, None, &mut out);
+        out
+    }
+
+    /// What is true of the body.
+    pub fn facts(&self) -> Facts {
+        Facts::of(&self.certificate, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

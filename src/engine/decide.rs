@@ -1,0 +1,99 @@
+//! Judges a write by the version it meets. Pure: the writer calls it inside the transaction, before its first insert.
+
+use super::write::{Refused, Write};
+use crate::certificate::transition::{Need, Trigger, decide};
+use crate::certificate::{Condition, Id, State, Version};
+use crate::outcome::{Hcert, Issue, Outcome};
+use crate::search::row::Row;
+use crate::search::term::{Field, Term};
+
+/// The newest version of the certificate that a write meets.
+#[derive(Clone, Debug)]
+pub struct Current {
+    pub version: Version,
+    pub state: State,
+    /// None for a deleted certificate.
+    pub row: Option<Row>,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Store the next version, in this state.
+    Store(State),
+    /// Nothing: it is deleted already (Contract 3.7).
+    Nothing,
+}
+
+/// Judges a write. The order is 404 or 405, 410, 412, 409, 422 (Contract 2.9).
+pub fn judge(write: &Write, current: Option<&Current>) -> Result<Decision, Refused> {
+    match write {
+        Write::Create { content, .. } => Ok(Decision::Store(decide(None, Trigger::Create, content.brings)?)),
+        Write::Update { id, content, if_match, base } => {
+            let current = current.ok_or_else(|| never_assigned(*id, content.trigger))?;
+            if current.state == State::Deleted {
+                return Err(deleted(*id).into());
+            }
+            check_condition(if_match.as_ref(), current.version)?;
+            if base.is_some_and(|base| base != current.version) {
+                return Err(Refused::Moved);
+            }
+            let to = decide(Some(current.state), content.trigger, content.brings)?;
+            if current.state == State::Completed && content.trigger == Trigger::Update {
+                check_fixed(current.row.as_ref(), &content.row)?;
+            }
+            Ok(Decision::Store(to))
+        }
+        Write::Delete { id, if_match, .. } => {
+            let current = current.ok_or_else(|| Outcome::not_found("Composition", id))?;
+            if current.state == State::Deleted {
+                return Ok(Decision::Nothing);
+            }
+            check_condition(if_match.as_ref(), current.version)?;
+            Ok(Decision::Store(decide(Some(current.state), Trigger::Delete, Need::Nothing)?))
+        }
+    }
+}
+
+/// The answer to anything but a read of a deleted certificate's history.
+pub fn deleted(id: Id) -> Outcome {
+    Issue::new(Hcert::Deleted).with("id", id.to_string()).into()
+}
+
+/// Contract 2.6: ids are the service's, so a PUT cannot make one.
+fn never_assigned(id: Id, trigger: Trigger) -> Outcome {
+    match trigger {
+        Trigger::Update => Issue::new(Hcert::IdNotAssigned).with("id", id.to_string()).into(),
+        _ => Outcome::not_found("Composition", id),
+    }
+}
+
+fn check_condition(condition: Option<&Condition>, current: Version) -> Result<(), Outcome> {
+    match condition {
+        Some(condition) if !condition.names(current) => {
+            Err(Issue::new(Hcert::VersionConflict).with("current", format!("W/\"{current}\"")).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Contract 3.6: after completion the subject (without version), category, profile and certificate number stay.
+fn check_fixed(stored: Option<&Row>, sent: &Row) -> Result<(), Outcome> {
+    let Some(stored) = stored else { return Ok(()) };
+    let same = |fields: &[Field]| {
+        let of = |row: &Row| -> Vec<Term> { row.terms_of(fields).collect() };
+        of(stored) == of(sent)
+    };
+    let changed = [
+        ("Composition.subject", !same(&[Field::Subject, Field::SubjectIdentifier])),
+        ("Composition.category", stored.class.category != sent.class.category),
+        ("Composition.meta.profile", stored.class.profile != sent.class.profile),
+        ("Composition.identifier", !same(&[Field::Identifier])),
+    ];
+    let issues: Vec<Issue> = changed
+        .into_iter()
+        .filter(|(_, changed)| *changed)
+        .map(|(element, _)| Issue::new(Hcert::ElementFixed).with("element", element).at(element))
+        .collect();
+    if issues.is_empty() { Ok(()) } else { Err(issues.into()) }
+}

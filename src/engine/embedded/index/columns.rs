@@ -1,0 +1,201 @@
+//! One segment, ready for searching: its columns opened once, its postings at hand.
+
+use std::sync::{Arc, OnceLock};
+
+use tantivy::columnar::{BytesColumn, Column};
+use tantivy::fastfield::AliveBitSet;
+use tantivy::postings::{SegmentPostings, TermInfo};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocId, InvertedIndexReader, SegmentReader};
+
+use super::{Error, title};
+use crate::certificate::{Id, Version};
+use crate::fhir::date_time::Span;
+use crate::search::filter::TimeField;
+use crate::search::term::Term;
+
+/// Times outside the years 0 to 9999 stand at these ends, so that a column stays narrow.
+const TIME_MIN: i64 = -100_000_000_000_000;
+const TIME_MAX: i64 = 300_000_000_000_000;
+
+/// A time as its column holds it.
+pub fn bounded(milliseconds: i64) -> i64 {
+    milliseconds.clamp(TIME_MIN, TIME_MAX)
+}
+
+/// When a span begins, as its column holds it; none when its beginning is open.
+pub fn beginning(span: Span) -> Option<i64> {
+    Some(bounded(span.low)).filter(|low| *low > TIME_MIN)
+}
+
+/// Columns of a segment. They never change, whatever is deleted from it.
+pub struct Columns {
+    id: Column<u64>,
+    version: Column<u64>,
+    last_updated: Column<i64>,
+    class: Column<u64>,
+    date: (Column<i64>, Column<i64>),
+    period: (Column<i64>, Column<i64>),
+    pub title: Option<BytesColumn>,
+    title_ranks: OnceLock<Vec<u32>>,
+}
+
+impl Columns {
+    pub fn open(reader: &SegmentReader) -> Result<Columns, Error> {
+        let fields = reader.fast_fields();
+        let max_doc = reader.max_doc();
+        // A segment in which no certificate has the field has no such column.
+        let time = |name: &str| -> Result<Column<i64>, Error> {
+            Ok(fields.column_opt(name)?.unwrap_or_else(|| Column::build_empty_column(max_doc)))
+        };
+        Ok(Columns {
+            id: fields.u64("id")?,
+            version: fields.u64("version")?,
+            last_updated: fields.i64("last_updated")?,
+            class: fields.u64("class")?,
+            date: (time("date_low")?, time("date_high")?),
+            period: (time("period_low")?, time("period_high")?),
+            title: fields.bytes("title")?,
+            title_ranks: OnceLock::new(),
+        })
+    }
+
+    pub fn id(&self, doc: DocId) -> Id {
+        Id::new(self.id.values.get_val(doc)).expect("the indexer writes ids of certificates")
+    }
+
+    pub fn version(&self, doc: DocId) -> Version {
+        let number = u32::try_from(self.version.values.get_val(doc)).ok();
+        number.and_then(Version::new).expect("the indexer writes versions of certificates")
+    }
+
+    pub fn class(&self, doc: DocId) -> u32 {
+        self.class.values.get_val(doc) as u32
+    }
+
+    pub fn last_updated(&self, doc: DocId) -> i64 {
+        self.last_updated.values.get_val(doc)
+    }
+
+    pub fn time(&self, field: TimeField, doc: DocId) -> Option<Span> {
+        let of = |(low, high): &(Column<i64>, Column<i64>)| Some(Span { low: low.first(doc)?, high: high.first(doc)? });
+        match field {
+            TimeField::LastUpdated => {
+                let time = self.last_updated(doc);
+                Some(Span { low: time, high: time })
+            }
+            TimeField::Date => of(&self.date),
+            TimeField::Period => of(&self.period),
+        }
+    }
+
+    /// Number of the title in the segment's dictionary of titles, which is in sort order.
+    pub fn title_number(&self, doc: DocId) -> Option<u64> {
+        self.title.as_ref()?.ords().first(doc)
+    }
+
+    /// Sort key of a title by its number.
+    pub fn title_key(&self, number: u64) -> Result<Vec<u8>, Error> {
+        let mut value = Vec::new();
+        if let Some(column) = &self.title {
+            column.ord_to_bytes(number, &mut value)?;
+        }
+        let (key, _) = title::split(&value).ok_or_else(unreadable_title)?;
+        Ok(key.to_vec())
+    }
+
+    /// For each title number its rank among sort keys: titles that differ only in case share one.
+    pub fn title_ranks(&self) -> Result<&[u32], Error> {
+        if let Some(ranks) = self.title_ranks.get() {
+            return Ok(ranks);
+        }
+        let mut ranks = Vec::new();
+        let mut before: Vec<u8> = Vec::new();
+        let mut rank = 0;
+        self.each_title(|_, key, _| {
+            if before != key {
+                rank += 1;
+                before = key.to_vec();
+            }
+            ranks.push(rank);
+        })?;
+        Ok(self.title_ranks.get_or_init(|| ranks))
+    }
+
+    /// Every title of the segment with its number, sort key and text, in sort order.
+    pub fn each_title(&self, mut each: impl FnMut(u64, &[u8], &str)) -> Result<(), Error> {
+        let Some(column) = &self.title else { return Ok(()) };
+        let mut stream = column.dictionary().stream()?;
+        let mut number = 0;
+        while stream.advance() {
+            let (key, title) = title::split(stream.key()).ok_or_else(unreadable_title)?;
+            each(number, key, title);
+            number += 1;
+        }
+        Ok(())
+    }
+}
+
+fn unreadable_title() -> Error {
+    Error("a title in the index is not readable".into())
+}
+
+/// A segment of one snapshot.
+pub struct Segment {
+    pub columns: Arc<Columns>,
+    alive: Option<AliveBitSet>,
+    max_doc: DocId,
+    terms: Arc<InvertedIndexReader>,
+    ids: Arc<InvertedIndexReader>,
+    term_field: Field,
+    id_field: Field,
+}
+
+impl Segment {
+    pub fn new(
+        reader: &SegmentReader,
+        columns: Arc<Columns>,
+        term_field: Field,
+        id_field: Field,
+    ) -> Result<Segment, Error> {
+        Ok(Segment {
+            columns,
+            alive: reader.alive_bitset().cloned(),
+            max_doc: reader.max_doc(),
+            terms: reader.inverted_index(term_field)?,
+            ids: reader.inverted_index(id_field)?,
+            term_field,
+            id_field,
+        })
+    }
+
+    pub fn max_doc(&self) -> DocId {
+        self.max_doc
+    }
+
+    pub fn is_alive(&self, doc: DocId) -> bool {
+        self.alive.as_ref().is_none_or(|alive| alive.is_alive(doc))
+    }
+
+    /// Documents that carry a term, deleted ones included; none when the segment does not know the term.
+    pub fn postings(&self, term: &Term) -> Result<Option<SegmentPostings>, Error> {
+        let term = tantivy::Term::from_field_bytes(self.term_field, term.bytes());
+        Ok(self.terms.read_postings(&term, IndexRecordOption::Basic)?)
+    }
+
+    /// The dictionary's entry of a term; none when the segment does not know it.
+    pub fn term(&self, term: &Term) -> Result<Option<TermInfo>, Error> {
+        Ok(self.terms.get_term_info(&tantivy::Term::from_field_bytes(self.term_field, term.bytes()))?)
+    }
+
+    /// As [`postings`](Self::postings), of a term that was looked up before.
+    pub fn known_postings(&self, known: &TermInfo) -> Result<SegmentPostings, Error> {
+        Ok(self.terms.read_postings_from_terminfo(known, IndexRecordOption::Basic)?)
+    }
+
+    /// Documents of a certificate: one that is alive, at most.
+    pub fn of_id(&self, id: Id) -> Result<Option<SegmentPostings>, Error> {
+        let term = tantivy::Term::from_field_u64(self.id_field, id.get());
+        Ok(self.ids.read_postings(&term, IndexRecordOption::Basic)?)
+    }
+}

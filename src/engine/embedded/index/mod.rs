@@ -1,0 +1,228 @@
+//! The view that finds: tantivy, behind the store by at most a round. The only room that knows tantivy.
+//!
+//! It holds exactly the current rows of the store at one seq, its checkpoint. It can be deleted at any time and is built again.
+
+mod columns;
+mod plan;
+#[cfg(test)]
+mod tests;
+mod title;
+mod walk;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tantivy::directory::MmapDirectory;
+use tantivy::index::SegmentId;
+use tantivy::indexer::LogMergePolicy;
+use tantivy::schema::{BytesOptions, Field, INDEXED, NumericOptions, Schema};
+use tantivy::{
+    Index, IndexReader, IndexSettings, IndexSortByField, IndexWriter, Order, ReloadPolicy, TantivyDocument, Term,
+};
+
+use super::overlay::Numbered;
+use crate::certificate::{Id, Seq, Version};
+use columns::Columns;
+pub use columns::Segment;
+pub use plan::{Plan, plan};
+pub use walk::{OrderBy, Ranks, walk};
+
+/// Every failure of the index: the caller deletes it and builds it again.
+#[derive(Debug)]
+pub struct Error(pub String);
+
+impl From<tantivy::TantivyError> for Error {
+    fn from(error: tantivy::TantivyError) -> Self {
+        Error(error.to_string())
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Error(error.to_string())
+    }
+}
+
+/// What the index was made from; another one is not ours.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Store uuid.
+    pub store: String,
+    /// The layout of fields and the rules that fill them. What a row says is decided when its version is written, and stored.
+    pub schema: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Payload {
+    #[serde(flatten)]
+    origin: Origin,
+    seq: u64,
+}
+
+/// Number of this layout of fields and of the rules that fill them; part of [`Origin::schema`].
+pub const LAYOUT: u32 = 1;
+
+/// Bytes the indexing thread may hold before it writes a segment.
+const ARENA_BYTES: usize = 64 * 1024 * 1024;
+
+/// Share of deleted documents from which a segment is rewritten.
+const DELETED_RATIO_MAX: f32 = 0.2;
+
+#[derive(Clone, Copy)]
+struct Fields {
+    id: Field,
+    version: Field,
+    last_updated: Field,
+    class: Field,
+    date_low: Field,
+    date_high: Field,
+    period_low: Field,
+    period_high: Field,
+    title: Field,
+    term: Field,
+}
+
+fn schema() -> (Schema, Fields) {
+    let mut builder = Schema::builder();
+    let column = || NumericOptions::default().set_fast();
+    let fields = Fields {
+        id: builder.add_u64_field("id", column() | INDEXED),
+        version: builder.add_u64_field("version", column()),
+        last_updated: builder.add_i64_field("last_updated", column()),
+        class: builder.add_u64_field("class", column()),
+        date_low: builder.add_i64_field("date_low", column()),
+        date_high: builder.add_i64_field("date_high", column()),
+        period_low: builder.add_i64_field("period_low", column()),
+        period_high: builder.add_i64_field("period_high", column()),
+        title: builder.add_bytes_field("title", BytesOptions::default().set_fast()),
+        term: builder.add_bytes_field("term", BytesOptions::default().set_indexed()),
+    };
+    (builder.build(), fields)
+}
+
+/// The index as the indexer writes it.
+pub struct Writer {
+    writer: IndexWriter,
+    reader: IndexReader,
+    fields: Fields,
+    origin: Origin,
+    columns: HashMap<SegmentId, Arc<Columns>>,
+}
+
+impl Writer {
+    /// Opens the index of a folder with all it holds.
+    ///
+    /// # Errors
+    /// There is none, or one that is torn or foreign.
+    pub fn open(folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
+        let index = Index::open(MmapDirectory::open(folder).map_err(|error| Error(error.to_string()))?)?;
+        let (schema, fields) = schema();
+        if index.schema() != schema {
+            return Err(Error("the index has other fields".into()));
+        }
+        let payload = index.load_metas()?.payload.ok_or_else(|| Error("the index was never committed".into()))?;
+        let payload: Payload = serde_json::from_str(&payload).map_err(|error| Error(error.to_string()))?;
+        if payload.origin != *origin {
+            return Err(Error("the index was made from another store or by other rules".into()));
+        }
+        Self::wrap(index, fields, origin, Seq(payload.seq))
+    }
+
+    /// Starts an empty index, in place of whatever was there.
+    pub fn create(folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
+        match std::fs::remove_dir_all(folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        std::fs::create_dir_all(folder)?;
+        let (schema, fields) = schema();
+        let settings = IndexSettings {
+            sort_by_field: Some(IndexSortByField { field: "last_updated".into(), order: Order::Desc }),
+            docstore_compression: tantivy::store::Compressor::None,
+            docstore_compress_dedicated_thread: false,
+            ..IndexSettings::default()
+        };
+        let index = Index::builder().schema(schema).settings(settings).create_in_dir(folder)?;
+        Self::wrap(index, fields, origin, Seq(0))
+    }
+
+    fn wrap(index: Index, fields: Fields, origin: &Origin, at: Seq) -> Result<(Writer, Snapshot), Error> {
+        let writer: IndexWriter = index.writer_with_num_threads(1, ARENA_BYTES)?;
+        // A kill before a commit leaves files that no commit knows. The next round counts on from the commit before and would give
+        // one of its own the same name, which tantivy refuses.
+        writer.garbage_collect_files().wait()?;
+        let mut merge = LogMergePolicy::default();
+        merge.set_del_docs_ratio_before_merge(DELETED_RATIO_MAX);
+        writer.set_merge_policy(Box::new(merge));
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let mut writer = Writer { writer, reader, fields, origin: origin.clone(), columns: HashMap::new() };
+        let snapshot = writer.snapshot(at)?;
+        Ok((writer, snapshot))
+    }
+
+    /// Takes a certificate out.
+    pub fn remove(&self, id: Id) {
+        self.writer.delete_term(Term::from_field_u64(self.fields.id, id.get()));
+    }
+
+    /// Puts the current row of a certificate in; an older one must be removed first.
+    pub fn add(&self, id: Id, version: Version, row: &Numbered) -> Result<(), Error> {
+        let (fields, class, row) = (&self.fields, row.class, &row.row);
+        let mut document = TantivyDocument::new();
+        document.add_u64(fields.id, id.get());
+        document.add_u64(fields.version, u64::from(version.get()));
+        document.add_i64(fields.last_updated, row.last_updated);
+        document.add_u64(fields.class, u64::from(class));
+        if let Some(date) = row.date {
+            document.add_i64(fields.date_low, columns::bounded(date.low));
+            document.add_i64(fields.date_high, columns::bounded(date.high));
+        }
+        if let Some(period) = row.period {
+            document.add_i64(fields.period_low, columns::bounded(period.low));
+            document.add_i64(fields.period_high, columns::bounded(period.high));
+        }
+        if let Some(title) = &row.title {
+            document.add_bytes(fields.title, &title::value(title));
+        }
+        for term in &row.terms {
+            document.add_bytes(fields.term, term.bytes());
+        }
+        self.writer.add_document(document)?;
+        Ok(())
+    }
+
+    /// Makes the round durable: the content is now the store's state at `seq`.
+    pub fn commit(&mut self, seq: Seq) -> Result<Snapshot, Error> {
+        let payload = Payload { origin: self.origin.clone(), seq: seq.0 };
+        let mut commit = self.writer.prepare_commit()?;
+        commit.set_payload(&serde_json::to_string(&payload).expect("two texts and a number have a JSON form"));
+        commit.commit()?;
+        self.reader.reload()?;
+        self.snapshot(seq)
+    }
+
+    /// The committed content, with the columns of new segments opened (about 30 µs each, which no search should pay).
+    fn snapshot(&mut self, seq: Seq) -> Result<Snapshot, Error> {
+        let searcher = self.reader.searcher();
+        let mut columns = HashMap::new();
+        let mut segments = Vec::new();
+        for reader in searcher.segment_readers() {
+            let opened = match self.columns.remove(&reader.segment_id()) {
+                Some(known) => known,
+                None => Arc::new(Columns::open(reader)?),
+            };
+            columns.insert(reader.segment_id(), opened.clone());
+            segments.push(Segment::new(reader, opened, self.fields.term, self.fields.id)?);
+        }
+        self.columns = columns;
+        Ok(Snapshot { segments, at: seq })
+    }
+}
+
+/// The index at its checkpoint.
+pub struct Snapshot {
+    pub segments: Vec<Segment>,
+    pub at: Seq,
+}

@@ -1,0 +1,365 @@
+//! The indexer: takes changes in their order into the index, round by round, and gives searches the next view.
+//!
+//! Three ways lead to a view that is ready: the index is close behind the store (the tail is read into the overlay at the start), it
+//! is far behind (the tail is indexed first), or there is none (everything is). Meanwhile searches are told to wait.
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::classes::Classes;
+use super::index::{self, Snapshot, Writer};
+use super::overlay::{Generation, NewEntry, Numbered};
+use super::store::record::Record;
+use super::store::{Change, Error, Position, Reader};
+use super::view::{View, numbered};
+use super::{Shared, State};
+use crate::certificate::{Id, Seq, Version};
+use crate::limits::INDEX_ROUND_ROWS_MAX;
+
+/// A round is taken when this long has passed since its first change.
+const ROUND_TIME: Duration = Duration::from_secs(1);
+
+/// Changes that are read into the overlay at once instead of being indexed first; about 50 ms of work.
+const TAIL_ROWS_MAX: u64 = 16_384;
+
+/// Changes read from the store in one go, so that no read lasts longer than some milliseconds.
+const CHUNK_ROWS: usize = 4_096;
+
+/// Wakes the indexer.
+#[derive(Default)]
+pub struct Bell {
+    state: Mutex<BellState>,
+    rang: Condvar,
+}
+
+#[derive(Default)]
+struct BellState {
+    /// When the first change of the next round came.
+    since: Option<Instant>,
+    /// Do not wait any longer.
+    now: bool,
+    /// The index is damaged.
+    condemned: bool,
+    closed: bool,
+}
+
+impl Bell {
+    /// Changes have come; `many` are worth a round at once.
+    fn note(&self, many: bool) {
+        let mut state = self.state.lock().expect("no holder of this lock can panic");
+        let first = state.since.is_none();
+        state.since.get_or_insert_with(Instant::now);
+        state.now |= many;
+        if first || many {
+            self.rang.notify_all();
+        }
+    }
+
+    /// A round is wanted at once.
+    pub fn ring(&self) {
+        self.state.lock().expect("no holder of this lock can panic").now = true;
+        self.rang.notify_all();
+    }
+
+    /// A search found the index damaged: it is to be given up.
+    pub fn condemn(&self) {
+        self.state.lock().expect("no holder of this lock can panic").condemned = true;
+        self.ring();
+    }
+
+    /// Whether the index was condemned since this was asked last.
+    fn was_condemned(&self) -> bool {
+        std::mem::take(&mut self.state.lock().expect("no holder of this lock can panic").condemned)
+    }
+
+    /// Nothing more will come.
+    pub fn close(&self) {
+        self.state.lock().expect("no holder of this lock can panic").closed = true;
+        self.rang.notify_all();
+    }
+
+    /// Waits for the next round; false when it is the last one.
+    fn wait(&self) -> bool {
+        let mut state = self.state.lock().expect("no holder of this lock can panic");
+        loop {
+            if state.closed {
+                return false;
+            }
+            let left = state.since.map(|since| ROUND_TIME.saturating_sub(since.elapsed()));
+            if state.now || left == Some(Duration::ZERO) {
+                state.now = false;
+                state.since = None;
+                return true;
+            }
+            state = match left {
+                Some(left) => self.rang.wait_timeout(state, left).expect("no holder of this lock can panic").0,
+                None => self.rang.wait(state).expect("no holder of this lock can panic"),
+            };
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.state.lock().expect("no holder of this lock can panic").closed
+    }
+}
+
+/// Opens the index and starts the indexer's thread. When the index is at hand and close behind, searches work on return.
+pub fn start(shared: &Arc<Shared>) -> Result<JoinHandle<()>, Error> {
+    let (writer, snapshot) = open(shared).map_err(|error| Error::Io(error.0))?;
+    let (at, seq) = (snapshot.at, shared.seq());
+    if seq.0 - at.0 <= TAIL_ROWS_MAX {
+        shared.go_live(snapshot, seq)?;
+    }
+    let shared = shared.clone();
+    let thread = thread::Builder::new().name("hcert-indexer".into());
+    thread
+        .spawn(move || run(&shared, writer, at))
+        .map_err(|error| Error::Io(format!("no thread for the indexer: {error}")))
+}
+
+/// The index of the folder with all it holds, or an empty one in place of an index that is missing, torn or foreign.
+fn open(shared: &Shared) -> Result<(Writer, Snapshot), index::Error> {
+    // A torn file may show as a panic as well as an error.
+    let opened = catch_unwind(AssertUnwindSafe(|| Writer::open(&shared.index_folder, &shared.origin)));
+    match opened {
+        // An index ahead of its store is not the store's: the folder was put together from two.
+        Ok(Ok((writer, snapshot))) if snapshot.at <= shared.seq() => return Ok((writer, snapshot)),
+        Ok(Ok(_)) => tracing::warn!("the index is ahead of the store and is built again"),
+        Ok(Err(error)) => tracing::info!(problem = %error.0, "the index is built from the store"),
+        Err(_) => tracing::warn!("the index could not be read and is built again"),
+    }
+    Writer::create(&shared.index_folder, &shared.origin)
+}
+
+fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
+    loop {
+        // A panic in the index is a damaged index: it must not leave searches at an old moment.
+        let outcome = catch_unwind(AssertUnwindSafe(|| rounds(shared, &mut writer, at)));
+        match outcome.unwrap_or_else(|_| Err("it panicked".into())) {
+            Ok(()) => return,
+            Err(problem) => {
+                tracing::error!(problem = %problem, "the index is given up and built again");
+                // In turn, or what the writer publishes at this moment would bring the damaged view back.
+                let _turn = shared.publishing();
+                shared.set_view(None);
+            }
+        }
+        // First, so that merges it still runs do not write into the folder of the new one.
+        drop(writer);
+        // Whatever was wrong with the index, the store has it all.
+        let Some(fresh) = anew(shared) else { return };
+        (writer, at) = (fresh, Seq(0));
+    }
+}
+
+/// An empty index, as soon as the file system gives one; none when the engine is closed meanwhile.
+fn anew(shared: &Shared) -> Option<Writer> {
+    while !shared.bell.is_closed() {
+        match Writer::create(&shared.index_folder, &shared.origin) {
+            Ok((fresh, _)) => return Some(fresh),
+            Err(error) => tracing::error!(problem = %error.0, "no new index can be made yet"),
+        }
+        thread::sleep(Duration::from_secs(1));
+    }
+    None
+}
+
+fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<(), String> {
+    if shared.view().is_none() && !build(shared, writer, at)? {
+        return Ok(());
+    }
+    // The view that was opened with may hold a tail.
+    let mut more = true;
+    while more {
+        if shared.bell.was_condemned() {
+            return Err("a search could not read it".into());
+        }
+        if shared.view().is_none() {
+            return Err("its view was given up".into());
+        }
+        round(shared, writer)?;
+        more = shared.bell.wait();
+    }
+    round(shared, writer)
+}
+
+/// One round: seals what has come, indexes it, and replaces the view.
+fn round(shared: &Shared, writer: &mut Writer) -> Result<(), String> {
+    let Some((sealed, seq)) = shared.seal() else { return Ok(()) };
+    for generation in &sealed {
+        for entry in generation.until(seq).filter(|entry| entry.newest_at(seq)) {
+            put(writer, entry.id, entry.version, entry.new.as_deref()).map_err(|error| error.0)?;
+        }
+    }
+    let snapshot = writer.commit(seq).map_err(|error| error.0)?;
+    shared.drop_generations(snapshot, sealed.len());
+    Ok(())
+}
+
+/// The newest row of a certificate takes the place of the one before.
+fn put(writer: &Writer, id: Id, version: Version, row: Option<&Numbered>) -> Result<(), index::Error> {
+    if version > Version::FIRST {
+        writer.remove(id);
+    }
+    match row {
+        Some(row) => writer.add(id, version, row),
+        None => Ok(()),
+    }
+}
+
+/// Brings an index that is missing or far behind close to the store, then goes live. False when the engine is closed meanwhile.
+fn build(shared: &Shared, writer: &mut Writer, mut at: Seq) -> Result<bool, String> {
+    loop {
+        let target = shared.seq();
+        let mut uncommitted = 0;
+        while at < target {
+            if shared.bell.is_closed() {
+                return Ok(false);
+            }
+            shared.built_percent.store(at.0 * 100 / target.0, Ordering::Release);
+            let rows = shared.read_rows(at, target, CHUNK_ROWS).map_err(|error| error.to_string())?;
+            let Some(last) = rows.last().map(|row| row.seq) else { break };
+            let mut done = HashSet::new();
+            for row in rows.iter().rev().filter(|row| done.insert(row.id)) {
+                put(writer, row.id, row.version, row.new.as_deref()).map_err(|error| error.0)?;
+            }
+            at = last;
+            uncommitted += rows.len();
+            if uncommitted >= 64 * CHUNK_ROWS {
+                writer.commit(at).map_err(|error| error.0)?;
+                uncommitted = 0;
+            }
+        }
+        let snapshot = writer.commit(at).map_err(|error| error.0)?;
+        if shared.seq().0 - at.0 <= TAIL_ROWS_MAX {
+            // Nothing is published while the tail is read, so the view is complete from its first moment.
+            let _turn = shared.publishing();
+            let seq = shared.seq();
+            shared.go_live_locked(snapshot, seq, &_turn.classes).map_err(|error| error.to_string())?;
+            return Ok(true);
+        }
+    }
+}
+
+impl Shared {
+    /// Makes what a commit brought visible.
+    pub fn publish(&self, entries: Vec<NewEntry>, classes: Option<Arc<Classes>>, seq: Seq) {
+        let mut published = self.publishing();
+        if let Some(classes) = classes {
+            published.classes = classes;
+        }
+        let Some(view) = self.view() else {
+            self.seq.store(seq.0, Ordering::Release);
+            return;
+        };
+        let (open, earlier) = view.generations.split_last().expect("a view has an open generation");
+        entries.into_iter().for_each(|entry| open.push(earlier, entry));
+        let many = open.rows() >= INDEX_ROUND_ROWS_MAX;
+        self.set_view(Some(View { classes: published.classes.clone(), seq, ..View::clone(&view) }));
+        self.seq.store(seq.0, Ordering::Release);
+        self.bell.note(many);
+    }
+
+    /// Takes in what a failed commit may have stored after all: `from` is the last change known, `classes` are those stored now.
+    pub fn catch_up(&self, from: Seq, position: Position, classes: Classes) -> Result<Position, Error> {
+        if position.seq > from {
+            let rows = self.read_rows_with(&classes, from, position.seq, usize::MAX)?;
+            self.publish(rows, Some(Arc::new(classes)), position.seq);
+        }
+        Ok(position)
+    }
+
+    /// Searches work from now on: the index at its checkpoint, and the tail up to `seq` from the store.
+    fn go_live(&self, snapshot: Snapshot, seq: Seq) -> Result<(), Error> {
+        let published = self.publishing();
+        self.go_live_locked(snapshot, seq, &published.classes)
+    }
+
+    fn go_live_locked(&self, snapshot: Snapshot, seq: Seq, classes: &Arc<Classes>) -> Result<(), Error> {
+        let open = Generation::default();
+        let rows = self.read_rows_with(classes, snapshot.at, seq, usize::MAX)?;
+        let tail = !rows.is_empty();
+        rows.into_iter().for_each(|row| open.push(&[], row));
+        let view = View { index: Arc::new(snapshot), generations: vec![Arc::new(open)], classes: classes.clone(), seq };
+        self.set_view(Some(view));
+        if tail {
+            self.bell.note(false);
+        }
+        Ok(())
+    }
+
+    /// Starts a new generation and hands out those before, with the seq they reach to. None when nothing has come.
+    fn seal(&self) -> Option<(Vec<Arc<Generation>>, Seq)> {
+        let _turn = self.publishing();
+        let view = self.view()?;
+        if view.generations.iter().all(|generation| generation.len() == 0) {
+            return None;
+        }
+        let sealed = view.generations.clone();
+        let mut next = View::clone(&view);
+        next.generations.push(Arc::new(Generation::default()));
+        let seq = next.seq;
+        self.set_view(Some(next));
+        Some((sealed, seq))
+    }
+
+    /// The index holds the oldest generations now.
+    fn drop_generations(&self, snapshot: Snapshot, count: usize) {
+        let _turn = self.publishing();
+        if let Some(view) = self.view() {
+            let mut next = View::clone(&view);
+            next.generations.drain(..count);
+            next.index = Arc::new(snapshot);
+            self.set_view(Some(next));
+        }
+    }
+
+    /// [`read_rows_with`](Self::read_rows_with) the classes of this moment.
+    pub fn read_rows(&self, after: Seq, until: Seq, max: usize) -> Result<Vec<NewEntry>, Error> {
+        let classes = self.publishing().classes.clone();
+        self.read_rows_with(&classes, after, until, max)
+    }
+
+    /// Changes after one and up to another as the overlay holds them, read from the store; at most `max`.
+    ///
+    /// The store is ahead of what is published while the writer is between its commit and the publishing of it. What lies behind
+    /// `until` is left to the writer, or it would be counted twice.
+    fn read_rows_with(&self, classes: &Classes, after: Seq, until: Seq, max: usize) -> Result<Vec<NewEntry>, Error> {
+        let max = max.min(usize::try_from(until.0.saturating_sub(after.0)).unwrap_or(usize::MAX));
+        let reader = self.store.reader()?;
+        let row = |change: &Change, version: Option<Version>| -> Result<Option<Arc<Numbered>>, Error> {
+            match version {
+                Some(version) => self.numbered_row(&reader, classes, change.id, version),
+                None => Ok(None),
+            }
+        };
+        let entry = |change: Change| -> Result<NewEntry, Error> {
+            let (new, old) = (row(&change, Some(change.version))?, row(&change, change.version.before())?);
+            Ok(NewEntry { seq: change.seq, id: change.id, version: change.version, new, old })
+        };
+        reader.changes_after(after, max)?.into_iter().map(entry).collect()
+    }
+
+    fn numbered_row(
+        &self,
+        reader: &Reader,
+        classes: &Classes,
+        id: Id,
+        version: Version,
+    ) -> Result<Option<Arc<Numbered>>, Error> {
+        let row = reader.version(id, version, |bytes| -> Result<_, Error> {
+            let record = Record::read(bytes)?;
+            if record.state == State::Deleted { Ok(None) } else { self.row(&record) }
+        })?;
+        let row = row.ok_or_else(|| Error::Damaged(format!("version {version} of Composition/{id} is missing")))??;
+        let Some(row) = row else { return Ok(None) };
+        let found = numbered(classes, row);
+        found
+            .map(Some)
+            .ok_or_else(|| Error::Damaged("a stored row has a class that the table of classes does not know".into()))
+    }
+}

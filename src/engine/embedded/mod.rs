@@ -1,0 +1,414 @@
+//! The engine of one machine: redb keeps, tantivy finds, the overlay bridges the two, one writer decides.
+
+mod classes;
+mod history;
+mod index;
+mod indexer;
+mod overlay;
+mod store;
+#[cfg(test)]
+mod tests;
+mod view;
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use tokio::sync::oneshot;
+
+use super::write::{Import, Imported, Refused, Write, Written};
+use super::{Clock, Names, QuickRepair, Stored};
+use crate::certificate::{Id, Seq, State, Version, head};
+use crate::limits::{OVERLAY_ROWS_MAX, WRITE_QUEUE_MAX};
+use crate::search::row::Row;
+use crate::search::{Hit, Page, Query, row_bytes};
+use classes::Classes;
+pub use store::Error;
+use store::record::{Draft, Record, Tag};
+use store::{Store, body};
+use view::View;
+use writer::{Job, Prepared};
+
+/// How to open the engine.
+#[derive(Clone)]
+pub struct Options {
+    pub folder: PathBuf,
+    /// redb's cache; it may be exceeded by about half.
+    pub cache_bytes: usize,
+    pub quick_repair: QuickRepair,
+    /// What stored data hold.
+    pub names: Names,
+    /// Contract 3.9.
+    pub unique_number: bool,
+    pub clock: Clock,
+}
+
+/// The open engine. Closing waits for everything acknowledged; dropping it closes it.
+pub struct Embedded {
+    shared: Arc<Shared>,
+    queue: Mutex<Option<SyncSender<Job>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    seal_key: [u8; 32],
+}
+
+/// What writer, indexer and readers share.
+struct Shared {
+    store: Store,
+    clock: Clock,
+    unique_number: bool,
+    index_folder: PathBuf,
+    origin: index::Origin,
+    /// What searches see; none while the index is being built.
+    view: Mutex<Option<Arc<View>>>,
+    /// Held by whoever makes the next view, so that the writer and the indexer take turns.
+    publishing: Mutex<Published>,
+    /// Seq of the last commit, for those who wait for the index.
+    seq: AtomicU64,
+    /// How far the index is being built, in percent.
+    built_percent: AtomicU64,
+    overlay_rows: AtomicUsize,
+    bell: indexer::Bell,
+}
+
+/// What the next view is made from besides the last one.
+#[derive(Default)]
+struct Published {
+    classes: Arc<Classes>,
+}
+
+impl Shared {
+    fn view(&self) -> Option<Arc<View>> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_view(&self, view: Option<View>) {
+        let rows = view.as_ref().map_or(0, |view| view.generations.iter().map(|generation| generation.rows()).sum());
+        self.overlay_rows.store(rows, Ordering::Release);
+        let next = view.map(Arc::new);
+        let before = std::mem::replace(&mut *self.view.lock().unwrap_or_else(PoisonError::into_inner), next);
+        drop(before);
+    }
+
+    fn publishing(&self) -> MutexGuard<'_, Published> {
+        // Views are replaced as a whole, so one that was left half-way by a panic was never seen.
+        self.publishing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A search met an index it cannot read: it is given up.
+    fn damaged(&self, error: index::Error) -> SearchError {
+        self.bell.condemn();
+        SearchError::Failed(error.0)
+    }
+
+    fn seq(&self) -> Seq {
+        Seq(self.seq.load(Ordering::Acquire))
+    }
+
+    /// The index row of a stored version; none for a tombstone.
+    fn row(&self, record: &Record) -> Result<Option<Row>, Error> {
+        if record.row_bytes == 0 {
+            return Ok(None);
+        }
+        let mut raw = Vec::new();
+        self.expand(record, &mut raw)?;
+        let unreadable = || Error::Damaged("an index row is not readable".into());
+        let mut row = row_bytes::decode(&raw[record.raw_bytes..]).ok_or_else(unreadable)?;
+        row.last_updated = record.stamp.milliseconds;
+        Ok(Some(row))
+    }
+
+    /// Appends body and row.
+    fn expand(&self, record: &Record, out: &mut Vec<u8>) -> Result<(), Error> {
+        let dictionary = self.store.dictionary(record.dictionary)?;
+        body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, out)
+    }
+
+    /// Compresses a version, on the caller's thread, before it waits for the writer. A tombstone has neither body nor row.
+    fn draft(&self, state: State, content: Option<(&[u8], &Row)>) -> Draft {
+        let (number, dictionary) = self.store.current_dictionary();
+        let bytes = |part: &[u8]| u32::try_from(part.len()).expect("the bound on bodies bounds what is stored of them");
+        let (raw_bytes, row_bytes, frame) = match content {
+            None => (0, 0, Vec::new()),
+            Some((tail, row)) => {
+                let row = row_bytes::encode(row);
+                let frame = body::compress(dictionary, &[tail, &row].concat());
+                (bytes(tail), bytes(&row), frame)
+            }
+        };
+        Draft { state, dictionary: number, raw_bytes, row_bytes, fields: Vec::new(), frame }
+    }
+
+    fn stored(&self, id: Id, version: Version, bytes: &[u8]) -> Result<Stored, Error> {
+        let record = Record::read(bytes)?;
+        let mut resource = Vec::new();
+        if record.state != State::Deleted {
+            resource.reserve(head::HEAD_BYTES_MAX + record.raw_bytes + record.row_bytes);
+            head::write(&mut resource, id, version, record.stamp);
+            self.expand(&record, &mut resource)?;
+            resource.truncate(resource.len() - record.row_bytes);
+        }
+        Ok(Stored { id, version, state: record.state, stamp: record.stamp, resource })
+    }
+}
+
+impl Embedded {
+    /// Opens the data folder, or makes it (0700). After a clean stop this takes milliseconds; an index that is missing, torn or
+    /// foreign is built again in the background, and searches answer [`SearchError::Building`] until it is there.
+    ///
+    /// # Errors
+    /// The folder is in use, newer than this release, made with other names, damaged, or not to be written.
+    pub fn open(options: Options) -> Result<Embedded, Error> {
+        make_folder(&options.folder).map_err(|error| Error::Io(format!("{}: {error}", options.folder.display())))?;
+        let store_options = store::Options {
+            cache_bytes: options.cache_bytes,
+            quick_repair: options.quick_repair,
+            names: options.names.clone(),
+        };
+        let (store, opened) = Store::open(&options.folder, store_options)?;
+        let classes = Arc::new(Classes::read(&opened.classes)?);
+        let shared = Arc::new(Shared {
+            store,
+            clock: options.clock.clone(),
+            unique_number: options.unique_number,
+            index_folder: options.folder.join("index"),
+            origin: index::Origin { store: opened.uuid.clone(), schema: format!("layout {}", index::LAYOUT) },
+            view: Mutex::new(None),
+            publishing: Mutex::new(Published { classes }),
+            seq: AtomicU64::new(opened.position.seq.0),
+            built_percent: AtomicU64::new(0),
+            overlay_rows: AtomicUsize::new(0),
+            bell: indexer::Bell::default(),
+        });
+        let indexer = indexer::start(&shared)?;
+        let (queue, jobs) = sync_channel(WRITE_QUEUE_MAX);
+        let writer = writer::start(&shared, opened.position, jobs)?;
+        Ok(Embedded {
+            shared,
+            queue: Mutex::new(Some(queue)),
+            threads: Mutex::new(vec![writer, indexer]),
+            seal_key: opened.seal_key,
+        })
+    }
+
+    /// Key for links with sealed parameters; it belongs to the store, so links survive a restart.
+    pub fn seal_key(&self) -> [u8; 32] {
+        self.seal_key
+    }
+
+    /// The newest version of a certificate, which may be a tombstone; none when the id was never assigned.
+    pub fn current(&self, id: Id) -> Result<Option<Stored>, Error> {
+        let reader = self.shared.store.reader()?;
+        reader.newest(id, |version, bytes| self.shared.stored(id, version, bytes))?.transpose()
+    }
+
+    /// One version of a certificate.
+    pub fn version(&self, id: Id, version: Version) -> Result<Option<Stored>, Error> {
+        let reader = self.shared.store.reader()?;
+        reader.version(id, version, |bytes| self.shared.stored(id, version, bytes))?.transpose()
+    }
+
+    /// The versions a page names, in its order, all of them from one moment.
+    pub fn versions(&self, hits: &[Hit]) -> Result<Vec<Stored>, Error> {
+        let reader = self.shared.store.reader()?;
+        let read = |hit: &Hit| -> Result<Stored, Error> {
+            let found = reader.version(hit.id, hit.version, |bytes| self.shared.stored(hit.id, hit.version, bytes))?;
+            found.ok_or_else(|| Error::Damaged(format!("Composition/{} has no version {}", hit.id, hit.version)))?
+        };
+        hits.iter().map(read).collect()
+    }
+
+    /// Runs a search over everything acknowledged before the call.
+    pub fn search(&self, query: &Query) -> Result<Page, SearchError> {
+        self.plan(query.clone())?.run()
+    }
+
+    /// Plans a search over everything acknowledged before the call. The plan is at its moment from now on, and says what it costs.
+    pub fn plan(&self, query: Query) -> Result<PlannedSearch, SearchError> {
+        let view = self.shared.view().ok_or_else(|| self.building())?;
+        match view.plan(&query.filter) {
+            Ok(plans) => Ok(PlannedSearch { shared: self.shared.clone(), view, query, plans }),
+            Err(error) => Err(self.shared.damaged(error)),
+        }
+    }
+
+    fn building(&self) -> SearchError {
+        SearchError::Building { percent: self.shared.built_percent.load(Ordering::Acquire) }
+    }
+
+    /// Hands a write over. The answer comes when the change is durable and every search sees it.
+    pub fn write(&self, write: Write) -> oneshot::Receiver<Result<Written, Refused>> {
+        let (answer, receiver) = oneshot::channel();
+        let draft = match &write {
+            Write::Create { content, .. } | Write::Update { content, .. } => {
+                let mut draft = self.shared.draft(content.row.class.state, Some((&content.tail, &content.row)));
+                draft.push_who(&content.who);
+                draft
+            }
+            Write::Delete { who, .. } => {
+                let mut draft = self.shared.draft(State::Deleted, None);
+                draft.push_who(who);
+                draft
+            }
+        };
+        self.enqueue(Job::Write(Box::new(Prepared { write, draft, answer })));
+        receiver
+    }
+
+    /// Compresses versions of an import on the caller's thread, so that several threads can share the work.
+    pub fn prepare_import(&self, versions: Vec<Import>) -> ImportBatch {
+        let draft = |import: &Import| match &import.content {
+            Some((tail, row)) => self.shared.draft(import.state, Some((tail, row))),
+            None => self.shared.draft(import.state, None),
+        };
+        ImportBatch(versions.into_iter().map(|import| (draft(&import), import)).collect())
+    }
+
+    /// Hands versions of an import over. They are stored in one batch; each is told what became of it.
+    pub fn import(&self, batch: ImportBatch) -> oneshot::Receiver<Result<Vec<Imported>, Refused>> {
+        let (answer, receiver) = oneshot::channel();
+        self.enqueue(Job::Import { versions: batch.0, answer });
+        receiver
+    }
+
+    fn enqueue(&self, job: Job) {
+        let queue = self.queue.lock().expect("no holder of this lock can panic").clone();
+        let Some(queue) = queue else { return job.refuse(Refused::Closed) };
+        if self.shared.overlay_rows.load(Ordering::Acquire) > OVERLAY_ROWS_MAX && job.may_be_refused() {
+            return job.refuse(Refused::Busy);
+        }
+        if job.may_be_refused() {
+            match queue.try_send(job) {
+                Ok(()) => {}
+                Err(TrySendError::Full(job)) => job.refuse(Refused::Busy),
+                Err(TrySendError::Disconnected(job)) => job.refuse(Refused::Closed),
+            }
+        } else if let Err(failed) = queue.send(job) {
+            failed.0.refuse(Refused::Closed);
+        }
+    }
+
+    /// Versions after a change, in the order they were made: at most `max`, with the seq to go on from. For exports.
+    pub fn export(&self, after: Seq, max: usize) -> Result<Vec<(Seq, Stored)>, Error> {
+        let reader = self.shared.store.reader()?;
+        let read = |change: store::Change| -> Result<(Seq, Stored), Error> {
+            let found = reader.version(change.id, change.version, |bytes| {
+                let seq = Record::read(bytes)?.seq;
+                self.shared.stored(change.id, change.version, bytes).map(|stored| (seq, stored))
+            })?;
+            match found.transpose()? {
+                Some((seq, stored)) if seq == change.seq => Ok((seq, stored)),
+                _ => Err(Error::Damaged(format!(
+                    "change {} has not version {} of {}",
+                    change.seq, change.version, change.id
+                ))),
+            }
+        };
+        reader.changes_after(after, max)?.into_iter().map(read).collect()
+    }
+
+    /// The change that made a version; none when there is no such version.
+    pub fn seq_of(&self, id: Id, version: Version) -> Result<Option<Seq>, Error> {
+        let reader = self.shared.store.reader()?;
+        reader.version(id, version, |bytes| Record::read(bytes).map(|record| record.seq))?.transpose()
+    }
+
+    /// The last acknowledged change.
+    pub fn seq(&self) -> Seq {
+        self.shared.seq()
+    }
+
+    /// The change up to which the index itself has come; none while it is being built.
+    pub fn indexed(&self) -> Option<Seq> {
+        self.shared.view().map(|view| view.index.at)
+    }
+
+    /// Makes the indexer take its round now instead of waiting for the second to pass.
+    pub fn index_now(&self) {
+        self.shared.bell.ring();
+    }
+
+    /// Finishes what was handed over, commits the index and lets the folder go. Later calls fail.
+    pub fn close(&self) {
+        drop(self.queue.lock().expect("no holder of this lock can panic").take());
+        let threads = std::mem::take(&mut *self.threads.lock().expect("no holder of this lock can panic"));
+        if threads.is_empty() {
+            return;
+        }
+        for (at, thread) in threads.into_iter().enumerate() {
+            // The writer ends when its queue does; only then is the indexer told that nothing more will come.
+            if at == 1 {
+                self.shared.bell.close();
+            }
+            if thread.join().is_err() {
+                tracing::error!("a thread of the engine panicked");
+            }
+        }
+        self.shared.set_view(None);
+        self.shared.store.close();
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// A search at its moment, ready to run, here or on another thread.
+pub struct PlannedSearch {
+    shared: Arc<Shared>,
+    view: Arc<View>,
+    query: Query,
+    plans: Vec<index::Plan>,
+}
+
+impl PlannedSearch {
+    /// Rows it has to look at, roughly: an expensive search belongs on a thread of its own.
+    pub fn rows(&self) -> u64 {
+        self.plans.iter().map(|plan| plan.rows).sum()
+    }
+
+    pub fn run(self) -> Result<Page, SearchError> {
+        self.view.run(&self.query, self.plans).map_err(|error| self.shared.damaged(error))
+    }
+}
+/// Versions of an import, ready for the writer.
+pub struct ImportBatch(Vec<(Draft, Import)>);
+
+/// Why a search has no answer.
+#[derive(Debug)]
+pub enum SearchError {
+    /// The index is being built.
+    Building { percent: u64 },
+    /// The index is damaged; it is being replaced.
+    Failed(String),
+}
+
+impl Draft {
+    fn push_who(&mut self, who: &super::write::Who) {
+        let parts = [
+            (Tag::Person, &who.person),
+            (Tag::Role, &who.role),
+            (Tag::Organization, &who.organization),
+            (Tag::XRoadId, &who.x_road_id),
+            (Tag::Trace, &who.trace),
+        ];
+        for (tag, value) in parts {
+            if let Some(value) = value {
+                self.push(tag, value.as_bytes());
+            }
+        }
+    }
+}
+
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    if folder.is_dir() {
+        return Ok(());
+    }
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))
+}

@@ -1,0 +1,213 @@
+//! The truth: versions and changes in redb. The only room that knows redb.
+//!
+//! All hot keys ascend, and there are no secondary tables: whatever is searched is searched in the index. `docs/STORAGE.md`
+//! describes every table byte by byte.
+
+mod batch;
+pub mod body;
+mod change;
+mod opening;
+mod reader;
+pub mod record;
+
+use std::fmt;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::{RwLock, RwLockReadGuard};
+
+use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
+
+use crate::engine::{Names, QuickRepair};
+pub use batch::Batch;
+use body::Dictionary;
+use change::CHANGE_BYTES;
+pub use change::Change;
+pub use opening::{Opened, Position};
+use opening::{first_look, open_database, position, stored_classes};
+pub use reader::Reader;
+
+/// What really happens in the store.
+#[derive(Debug)]
+pub enum Error {
+    /// The folder belongs to a running process.
+    InUse,
+    /// Made by a later release.
+    Newer(String),
+    /// Made with other namespaces: the setting, what the folder has, what was asked for.
+    OtherNames { name: String, stored: String, wanted: String },
+    /// Bytes that cannot have been written so.
+    Damaged(String),
+    /// The file system or redb refused.
+    Io(String),
+    /// A commit failed: the change may be there or not.
+    CommitUnknown(String),
+    /// Not at this moment: the database is being opened again after a failed commit.
+    Reopening,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Error::InUse => formatter.write_str("the data folder is in use by another process"),
+            Error::Newer(what) => write!(formatter, "the data folder was written by a later release: {what}"),
+            Error::OtherNames { name, stored, wanted } => write!(
+                formatter,
+                "the data folder was made with {name} = \"{stored}\", but the settings say \"{wanted}\"; stored certificates hold these \
+                 names, so set it back or start with another folder"
+            ),
+            Error::Damaged(what) => write!(formatter, "the store is damaged: {what}"),
+            Error::Io(what) => write!(formatter, "the store cannot be read or written: {what}"),
+            Error::Reopening => formatter.write_str("the store is being opened again after a failed commit"),
+            Error::CommitUnknown(what) => write!(formatter, "a commit failed, its outcome is unknown: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+fn io(error: impl fmt::Display) -> Error {
+    Error::Io(error.to_string())
+}
+
+const VERSION: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("version");
+const CHANGE: TableDefinition<u64, &[u8; CHANGE_BYTES]> = TableDefinition::new("change");
+const TIME: TableDefinition<(i64, u64), ()> = TableDefinition::new("time");
+const CLASS: TableDefinition<u32, &[u8]> = TableDefinition::new("class");
+const DICTIONARY: TableDefinition<u8, &[u8]> = TableDefinition::new("dictionary");
+const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
+
+/// Number of the layout of tables and keys. A folder with a higher one is refused.
+const FORMAT: u32 = 1;
+
+/// How to open the store.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub cache_bytes: usize,
+    pub quick_repair: QuickRepair,
+    pub names: Names,
+}
+
+/// The open store. Reads go on while the one writer commits.
+pub struct Store {
+    path: PathBuf,
+    options: Options,
+    /// Empty only while a failed database is being opened again.
+    database: RwLock<Option<Database>>,
+    dictionaries: RwLock<Vec<(u8, Dictionary)>>,
+}
+
+/// File size from which quick repair is switched on by `auto`: below it a full repair takes well under a second.
+const QUICK_REPAIR_FILE_BYTES: u64 = 64 * 1024 * 1024;
+
+impl Store {
+    /// Opens the store in a folder, or makes it.
+    ///
+    /// # Errors
+    /// `InUse`, `Newer`, `OtherNames`, or what the file system says.
+    pub fn open(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
+        let path = folder.join("store.redb");
+        let database = open_database(&path, &options)?;
+        // The file's name must survive a power cut as surely as what is committed to it.
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
+        let opened = first_look(&database, &options.names)?;
+        let store = Store { path, options, database: RwLock::new(Some(database)), dictionaries: RwLock::default() };
+        store.load_dictionaries()?;
+        Ok((store, opened))
+    }
+
+    /// Starts reading at one moment. Readers are short: nothing longer than 100 ms.
+    pub fn reader(&self) -> Result<Reader, Error> {
+        let guard = self.database.read().expect("no holder of this lock can panic");
+        let database = guard.as_ref().ok_or(Error::Reopening)?;
+        let transaction = database.begin_read().map_err(io)?;
+        Reader::new(transaction)
+    }
+
+    /// The number and content of the dictionary that new bodies are written with.
+    pub fn current_dictionary(&self) -> (u8, Dictionary) {
+        *self.dictionaries().last().expect("opening stored at least one dictionary")
+    }
+
+    /// A dictionary by its number.
+    pub fn dictionary(&self, number: u8) -> Result<Dictionary, Error> {
+        let found = self.dictionaries().iter().find(|(known, _)| *known == number).map(|(_, dictionary)| *dictionary);
+        found.ok_or_else(|| Error::Damaged(format!("dictionary {number} is missing")))
+    }
+
+    fn dictionaries(&self) -> RwLockReadGuard<'_, Vec<(u8, Dictionary)>> {
+        self.dictionaries.read().expect("no holder of this lock can panic")
+    }
+
+    fn load_dictionaries(&self) -> Result<(), Error> {
+        let guard = self.database.read().expect("no holder of this lock can panic");
+        let database = guard.as_ref().expect("the store was opened just now");
+        let table = database.begin_read().map_err(io)?.open_table(DICTIONARY).map_err(io)?;
+        let mut loaded = self.dictionaries.write().expect("no holder of this lock can panic");
+        for row in table.iter().map_err(io)? {
+            let (number, content) = row.map_err(io)?;
+            loaded.push((number.value(), body::dictionary(content.value())));
+        }
+        Ok(())
+    }
+
+    /// Begins the one write transaction and lets `write` fill it; commits when `write` says so.
+    ///
+    /// # Errors
+    /// What `write` returned (nothing is stored then), or `CommitUnknown`.
+    pub fn write<T>(&self, write: impl FnOnce(&mut Batch) -> Result<(T, Commit), Error>) -> Result<T, Error> {
+        let guard = self.database.read().expect("no holder of this lock can panic");
+        let database = guard.as_ref().ok_or(Error::Reopening)?;
+        let mut transaction = database.begin_write().map_err(io)?;
+        transaction.set_durability(Durability::Immediate).map_err(io)?;
+        transaction.set_quick_repair(self.quick_repair());
+        let outcome = {
+            let mut batch = Batch::new(&transaction)?;
+            write(&mut batch)
+        };
+        match outcome {
+            Ok((value, Commit::Yes)) => {
+                transaction.commit().map_err(|error| Error::CommitUnknown(error.to_string()))?;
+                Ok(value)
+            }
+            Ok((value, Commit::No)) => {
+                transaction.abort().map_err(io)?;
+                Ok(value)
+            }
+            Err(error) => {
+                transaction.abort().map_err(io)?;
+                Err(error)
+            }
+        }
+    }
+
+    fn quick_repair(&self) -> bool {
+        match self.options.quick_repair {
+            QuickRepair::On => true,
+            QuickRepair::Off => false,
+            QuickRepair::Auto => fs::metadata(&self.path).is_ok_and(|file| file.len() >= QUICK_REPAIR_FILE_BYTES),
+        }
+    }
+
+    /// Closes and opens the database again, as redb demands after a failed commit. Reads wait meanwhile. Returns how far the store
+    /// really came, and its classes.
+    pub fn reopen(&self) -> Result<(Position, Vec<Vec<u8>>), Error> {
+        let mut guard = self.database.write().expect("no holder of this lock can panic");
+        *guard = None;
+        let database = open_database(&self.path, &self.options)?;
+        let found = (position(&database)?, stored_classes(&database)?);
+        *guard = Some(database);
+        Ok(found)
+    }
+
+    /// Closes the file; every later call fails.
+    pub fn close(&self) {
+        *self.database.write().expect("no holder of this lock can panic") = None;
+    }
+}
+
+/// Whether a write transaction has something to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commit {
+    Yes,
+    No,
+}

@@ -1,0 +1,160 @@
+//! Opening a store: made when it is new, checked when it is not, and asked how far it has come.
+
+use std::path::Path;
+
+use redb::{Database, DatabaseError, ReadOnlyTable, ReadableDatabase, ReadableTable};
+
+use super::change::Change;
+use super::{CHANGE, CLASS, DICTIONARY, Error, FORMAT, META, Options, TIME, VERSION, body, io};
+use crate::certificate::{Id, Seq};
+use crate::engine::Names;
+
+/// What the store knows of itself when it is opened.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// Made at the first start; copies of the folder share it.
+    pub uuid: String,
+    /// Key for links that carry sealed parameters.
+    pub seal_key: [u8; 32],
+    pub position: Position,
+    /// Stored classes in the order of their numbers, from 0.
+    pub classes: Vec<Vec<u8>>,
+}
+
+/// How far the store has come. It moves in memory only after a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub next_id: Id,
+    pub seq: Seq,
+    /// The latest stamp, milliseconds.
+    pub milliseconds: i64,
+    /// Versions stored.
+    pub running: u64,
+    /// Some versions were imported out of the order of their times: the table `time` serves questions about times.
+    pub unordered: bool,
+}
+
+pub fn open_database(path: &Path, options: &Options) -> Result<Database, Error> {
+    let mut builder = Database::builder();
+    builder.set_cache_size(options.cache_bytes);
+    match builder.create(path) {
+        Ok(database) => Ok(database),
+        Err(DatabaseError::DatabaseAlreadyOpen) => Err(Error::InUse),
+        Err(DatabaseError::UpgradeRequired(format)) => Err(Error::Newer(format!("file format {format} of redb"))),
+        Err(error) => Err(io(error)),
+    }
+}
+
+/// Makes what a new store needs, checks what an old one says, and reads how far it has come.
+pub fn first_look(database: &Database, names: &Names) -> Result<Opened, Error> {
+    let fresh = match database.begin_read().map_err(io)?.open_table(META) {
+        Ok(meta) => meta.get("format").map_err(io)?.is_none(),
+        Err(redb::TableError::TableDoesNotExist(_)) => true,
+        Err(error) => return Err(io(error)),
+    };
+    if fresh {
+        make(database, names)?;
+    }
+    check(database, names)?;
+    add_shipped_dictionary(database)?;
+    let transaction = database.begin_read().map_err(io)?;
+    let meta = transaction.open_table(META).map_err(io)?;
+    let seal_key = meta.get("seal-key").map_err(io)?.and_then(|key| key.value().try_into().ok());
+    Ok(Opened {
+        uuid: meta_text(&meta, "store")?,
+        seal_key: seal_key.ok_or_else(|| Error::Damaged("the key of sealed links is missing".into()))?,
+        position: position(database)?,
+        classes: stored_classes(database)?,
+    })
+}
+
+/// Classes in the order of their numbers.
+pub fn stored_classes(database: &Database) -> Result<Vec<Vec<u8>>, Error> {
+    let classes = database.begin_read().map_err(io)?.open_table(CLASS).map_err(io)?;
+    let rows = classes.iter().map_err(io)?;
+    rows.map(|row| row.map(|(_, class)| class.value().to_vec()).map_err(io)).collect()
+}
+
+fn make(database: &Database, names: &Names) -> Result<(), Error> {
+    let transaction = database.begin_write().map_err(io)?;
+    {
+        transaction.open_table(VERSION).map_err(io)?;
+        transaction.open_table(CHANGE).map_err(io)?;
+        transaction.open_table(TIME).map_err(io)?;
+        transaction.open_table(CLASS).map_err(io)?;
+        transaction.open_table(DICTIONARY).map_err(io)?;
+        let mut meta = transaction.open_table(META).map_err(io)?;
+        let mut seal_key = [0; 32];
+        aws_lc_rs::rand::fill(&mut seal_key).map_err(|_| Error::Io("no random numbers".into()))?;
+        meta.insert("format", FORMAT.to_le_bytes().as_slice()).map_err(io)?;
+        meta.insert("store", uuid::Uuid::new_v4().to_string().as_bytes()).map_err(io)?;
+        meta.insert("epoch", uuid::Uuid::new_v4().to_string().as_bytes()).map_err(io)?;
+        meta.insert("seal-key", seal_key.as_slice()).map_err(io)?;
+        meta.insert("next-id", Id::FIRST.get().to_le_bytes().as_slice()).map_err(io)?;
+        for (name, value) in &names.0 {
+            meta.insert(format!("name.{name}").as_str(), value.as_bytes()).map_err(io)?;
+        }
+    }
+    transaction.commit().map_err(io)
+}
+
+fn check(database: &Database, names: &Names) -> Result<(), Error> {
+    let meta = database.begin_read().map_err(io)?.open_table(META).map_err(io)?;
+    let format =
+        meta.get("format").map_err(io)?.and_then(|bytes| bytes.value().try_into().ok()).map(u32::from_le_bytes);
+    match format {
+        Some(FORMAT) => {}
+        Some(other) => return Err(Error::Newer(format!("its format is {other}, this release knows {FORMAT}"))),
+        None => return Err(Error::Damaged("its format number is missing".into())),
+    }
+    for (name, wanted) in &names.0 {
+        let stored = meta_text(&meta, &format!("name.{name}"))?;
+        if stored != *wanted {
+            return Err(Error::OtherNames { name: name.clone(), stored, wanted: wanted.clone() });
+        }
+    }
+    Ok(())
+}
+
+fn meta_text(meta: &ReadOnlyTable<&str, &[u8]>, key: &str) -> Result<String, Error> {
+    let value = meta.get(key).map_err(io)?.ok_or_else(|| Error::Damaged(format!("'{key}' is missing")))?;
+    String::from_utf8(value.value().to_vec()).map_err(|_| Error::Damaged(format!("'{key}' is not text")))
+}
+
+/// A release with a better dictionary adds it; bodies written with older ones keep theirs.
+fn add_shipped_dictionary(database: &Database) -> Result<(), Error> {
+    let table = database.begin_read().map_err(io)?.open_table(DICTIONARY).map_err(io)?;
+    let newest = table.last().map_err(io)?.map(|(number, content)| (number.value(), content.value() == body::SHIPPED));
+    if newest.is_some_and(|(_, shipped)| shipped) {
+        return Ok(());
+    }
+    let number = newest.map_or(1, |(number, _)| number + 1);
+    let transaction = database.begin_write().map_err(io)?;
+    transaction.open_table(DICTIONARY).map_err(io)?.insert(number, body::SHIPPED).map_err(io)?;
+    transaction.commit().map_err(io)
+}
+
+pub fn position(database: &Database) -> Result<Position, Error> {
+    let transaction = database.begin_read().map_err(io)?;
+    let meta = transaction.open_table(META).map_err(io)?;
+    let number = |key: &str| -> Result<Option<u64>, Error> {
+        Ok(meta.get(key).map_err(io)?.and_then(|bytes| bytes.value().try_into().ok()).map(u64::from_le_bytes))
+    };
+    let changes = transaction.open_table(CHANGE).map_err(io)?;
+    let last = changes.last().map_err(io)?;
+    let last = last.map(|(seq, change)| Change::read(seq.value(), change.value())).transpose()?;
+    let versions = transaction.open_table(VERSION).map_err(io)?;
+    let past_newest = match versions.last().map_err(io)? {
+        Some((key, _)) => key.value().0 + 1,
+        None => 1,
+    };
+    let next_id = number("next-id")?.unwrap_or(1).max(past_newest);
+    let latest = number("latest-stamp")?.map_or(i64::MIN, |bits| bits as i64);
+    Ok(Position {
+        next_id: Id::new(next_id).ok_or_else(|| Error::Damaged("the next id is 0".into()))?,
+        seq: last.map_or(Seq(0), |change| change.seq),
+        milliseconds: last.map_or(i64::MIN, |change| change.milliseconds).max(latest),
+        running: last.map_or(0, |change| change.running),
+        unordered: number("unordered")?.is_some(),
+    })
+}

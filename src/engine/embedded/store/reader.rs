@@ -1,0 +1,116 @@
+//! Reading at one moment.
+
+use redb::{ReadOnlyTable, ReadableTable};
+
+use super::change::Change;
+use super::{CHANGE, Error, META, TIME, VERSION, io};
+use crate::certificate::{Id, Seq, Version};
+
+/// One moment of the store.
+pub struct Reader {
+    transaction: redb::ReadTransaction,
+    versions: ReadOnlyTable<(u64, u32), &'static [u8]>,
+}
+
+impl Reader {
+    pub(super) fn new(transaction: redb::ReadTransaction) -> Result<Reader, Error> {
+        Ok(Reader { versions: transaction.open_table(VERSION).map_err(io)?, transaction })
+    }
+
+    /// One version, handed to `read` where it lies.
+    pub fn version<T>(&self, id: Id, version: Version, read: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, Error> {
+        let found = self.versions.get((id.get(), version.get())).map_err(io)?;
+        Ok(found.map(|bytes| read(bytes.value())))
+    }
+
+    /// The newest version of a certificate.
+    pub fn newest<T>(&self, id: Id, read: impl FnOnce(Version, &[u8]) -> T) -> Result<Option<T>, Error> {
+        newest(&self.versions, id, read)
+    }
+
+    /// Versions of a certificate from the newest down, until `each` says stop.
+    pub fn versions(&self, id: Id, mut each: impl FnMut(Version, &[u8]) -> bool) -> Result<(), Error> {
+        for row in self.versions.range((id.get(), 1)..=(id.get(), u32::MAX)).map_err(io)?.rev() {
+            let (key, bytes) = row.map_err(io)?;
+            if !each(version_of(key.value().1)?, bytes.value()) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One change.
+    pub fn change(&self, seq: Seq) -> Result<Option<Change>, Error> {
+        let changes = self.transaction.open_table(CHANGE).map_err(io)?;
+        changes.get(seq.0).map_err(io)?.map(|bytes| Change::read(seq.0, bytes.value())).transpose()
+    }
+
+    /// Changes after one, in their order, at most `max`.
+    pub fn changes_after(&self, seq: Seq, max: usize) -> Result<Vec<Change>, Error> {
+        let changes = self.transaction.open_table(CHANGE).map_err(io)?;
+        let rows = changes.range(seq.0 + 1..).map_err(io)?.take(max);
+        rows.map(|row| row.map_err(io).and_then(|(seq, bytes)| Change::read(seq.value(), bytes.value()))).collect()
+    }
+
+    /// The newest change.
+    pub fn last_change(&self) -> Result<Option<Change>, Error> {
+        let changes = self.transaction.open_table(CHANGE).map_err(io)?;
+        changes.last().map_err(io)?.map(|(seq, bytes)| Change::read(seq.value(), bytes.value())).transpose()
+    }
+
+    /// Some versions were imported out of the order of their times: the table of times is filled.
+    pub fn is_unordered(&self) -> Result<bool, Error> {
+        let meta = self.transaction.open_table(META).map_err(io)?;
+        Ok(meta.get("unordered").map_err(io)?.is_some())
+    }
+
+    /// Times and numbers of changes before one, newest first, at most `max`. For stores with imports out of order.
+    pub fn times_before(&self, before: (i64, u64), max: usize) -> Result<Vec<(i64, u64)>, Error> {
+        let times = self.transaction.open_table(TIME).map_err(io)?;
+        let rows = times.range(..before).map_err(io)?.rev().take(max);
+        rows.map(|row| row.map_err(io).map(|(key, _)| key.value())).collect()
+    }
+
+    /// Walks the changes made from `since` on, newest first by time, until `each` says stop. For stores with imports out of
+    /// the order of their times.
+    pub fn changes_by_time(&self, since: i64, mut each: impl FnMut(Seq) -> bool) -> Result<(), Error> {
+        let times = self.transaction.open_table(TIME).map_err(io)?;
+        for row in times.range((since, 0)..).map_err(io)?.rev() {
+            if !each(Seq(row.map_err(io)?.0.value().1)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of changes made from `since` on, in a store with imports out of order.
+    pub fn count_by_time(&self, since: i64) -> Result<u64, Error> {
+        let times = self.transaction.open_table(TIME).map_err(io)?;
+        let mut count = 0;
+        for row in times.range((since, 0)..).map_err(io)? {
+            row.map_err(io)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+fn version_of(number: u32) -> Result<Version, Error> {
+    Version::new(number).ok_or_else(|| Error::Damaged("a version has number 0".into()))
+}
+
+/// The newest version of a certificate in a table of versions.
+pub fn newest<T>(
+    versions: &impl ReadableTable<(u64, u32), &'static [u8]>,
+    id: Id,
+    read: impl FnOnce(Version, &[u8]) -> T,
+) -> Result<Option<T>, Error> {
+    let mut range = versions.range((id.get(), 1)..=(id.get(), u32::MAX)).map_err(io)?;
+    match range.next_back() {
+        Some(row) => {
+            let (key, bytes) = row.map_err(io)?;
+            Ok(Some(read(version_of(key.value().1)?, bytes.value())))
+        }
+        None => Ok(None),
+    }
+}

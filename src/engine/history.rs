@@ -1,0 +1,31 @@
+//! Questions about versions: of one certificate, or of all of them.
+
+use super::Stored;
+use crate::certificate::{Id, Seq};
+use crate::fhir::date_time::Span;
+
+/// FHIR `history`. Source: Contract 4.1.
+#[derive(Clone, Debug)]
+pub struct HistoryQuery {
+    /// One certificate, or all.
+    pub id: Option<Id>,
+    /// `_since`: versions made at or after this moment, milliseconds since 1970 UTC.
+    pub since: Option<i64>,
+    /// `_at`: versions that were current at some moment of this span.
+    pub at: Option<Span>,
+    /// From 1.
+    pub page: u64,
+    /// Entries of a page; 0 asks for the total only.
+    pub count: u32,
+}
+
+/// One page, newest first, with the exact total; both of the moment `at`.
+#[derive(Debug)]
+pub struct HistoryPage {
+    pub total: u64,
+    pub entries: Vec<Entry>,
+    pub at: Seq,
+}
+
+/// A version in a history.
+pub type Entry = Stored;

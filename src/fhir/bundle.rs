@@ -1,0 +1,207 @@
+//! Bundles, written as bytes: stored resources are laid end to end and never read again on the way out.
+
+use std::fmt::Display;
+
+use super::date_time;
+use super::json;
+
+/// `Bundle.link`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    pub relation: &'static str,
+    pub url: String,
+}
+
+/// A Bundle on its way out: `resourceType`, `type`, `total`, `link`, then one entry after the other.
+///
+/// Source: specification 4.6; Contract 4.1, 4.8; FHIR R5 `bundle.html`.
+pub struct Bundle {
+    bytes: Vec<u8>,
+    empty: bool,
+}
+
+/// What a version of a history came from, for `Bundle.entry.request` and `.response`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Create,
+    /// Also `$suspend` and `$cancel`. Contract 4.1.
+    Update,
+    Delete,
+}
+
+/// One version in a history.
+#[derive(Clone, Copy, Debug)]
+pub struct VersionEntry<'a> {
+    pub change: Change,
+    /// `Composition/<id>`
+    pub reference: &'a str,
+    /// Number of the version.
+    pub version: u32,
+    /// `meta.lastUpdated`, milliseconds since 1970 UTC.
+    pub last_updated: i64,
+}
+
+impl Bundle {
+    /// Begins the answer of a search. `capacity` is a guess of its size in bytes, so that it grows once.
+    pub fn searchset(total: u64, links: &[Link], capacity: usize) -> Bundle {
+        Bundle::begin("searchset", total, links, capacity)
+    }
+
+    /// Begins the answer of a history.
+    pub fn history(total: u64, links: &[Link], capacity: usize) -> Bundle {
+        Bundle::begin("history", total, links, capacity)
+    }
+
+    fn begin(kind: &'static str, total: u64, links: &[Link], capacity: usize) -> Bundle {
+        let mut bundle = Bundle { bytes: Vec::with_capacity(capacity + 512), empty: true };
+        bundle.raw(br#"{"resourceType":"Bundle","type":""#);
+        bundle.raw(kind.as_bytes());
+        bundle.raw(br#"","total":"#);
+        bundle.raw(total.to_string().as_bytes());
+        for (at, link) in links.iter().enumerate() {
+            bundle.raw(if at == 0 { br#","link":[{"relation":""# } else { br#",{"relation":""# });
+            bundle.raw(link.relation.as_bytes());
+            bundle.raw(br#"","url":"#);
+            bundle.string(&link.url);
+            bundle.raw(b"}");
+        }
+        if !links.is_empty() {
+            bundle.raw(b"]");
+        }
+        bundle
+    }
+
+    /// Adds a found certificate. `resource` is its JSON, in parts that are laid end to end.
+    pub fn matched(&mut self, full_url: &str, resource: &[&[u8]]) {
+        self.open_entry();
+        self.raw(br#""fullUrl":"#);
+        self.string(full_url);
+        self.raw(br#","resource":"#);
+        resource.iter().for_each(|part| self.raw(part));
+        self.raw(br#","search":{"mode":"match"}}"#);
+    }
+
+    /// Adds an OperationOutcome with warnings about the search itself. Contract 4.9.
+    pub fn outcome(&mut self, outcome: &[u8]) {
+        self.open_entry();
+        self.raw(br#""resource":"#);
+        self.raw(outcome);
+        self.raw(br#","search":{"mode":"outcome"}}"#);
+    }
+
+    /// Adds a version to a history. `resource` as in [`matched`](Self::matched); a deletion has none.
+    pub fn version(&mut self, full_url: &str, entry: VersionEntry, resource: Option<&[&[u8]]>) {
+        self.open_entry();
+        self.raw(br#""fullUrl":"#);
+        self.string(full_url);
+        if let Some(resource) = resource {
+            self.raw(br#","resource":"#);
+            resource.iter().for_each(|part| self.raw(part));
+        }
+        let (method, status) = entry.change.method_and_status();
+        let url = if entry.change == Change::Create { "Composition" } else { entry.reference };
+        self.raw(br#","request":{"method":""#);
+        self.raw(method.as_bytes());
+        self.raw(br#"","url":"#);
+        self.string(url);
+        self.raw(br#"},"response":{"status":""#);
+        self.raw(status.as_bytes());
+        self.raw(br#"","etag":"W/\""#);
+        self.text(entry.version);
+        self.raw(br#"\"","lastModified":""#);
+        self.text(date_time::instant(entry.last_updated));
+        self.raw(br#""}}"#);
+    }
+
+    /// The whole Bundle. Without entries there is no `entry` at all, as FHIR knows no empty arrays.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.raw(if self.empty { b"}" } else { b"]}" });
+        self.bytes
+    }
+
+    fn open_entry(&mut self) {
+        self.raw(if self.empty { br#","entry":[{"# } else { b",{" });
+        self.empty = false;
+    }
+
+    fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Numbers and times: texts that need no escapes.
+    fn text(&mut self, value: impl Display) {
+        self.raw(value.to_string().as_bytes());
+    }
+
+    fn string(&mut self, text: &str) {
+        json::write_string(&mut self.bytes, text);
+    }
+}
+
+impl Change {
+    fn method_and_status(self) -> (&'static str, &'static str) {
+        match self {
+            Change::Create => ("POST", "201"),
+            Change::Update => ("PUT", "200"),
+            Change::Delete => ("DELETE", "204"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(bundle: Bundle) -> String {
+        let bytes = bundle.finish();
+        super::super::json::parse(&bytes).expect("a bundle is FHIR's JSON");
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn an_empty_page_has_no_entry_at_all() {
+        let links = [Link { relation: "self", url: "http://a/Composition?title=%22&_page=1".into() }];
+        assert_eq!(
+            text(Bundle::searchset(0, &links, 0)),
+            r#"{"resourceType":"Bundle","type":"searchset","total":0,"link":[{"relation":"self","url":"http://a/Composition?title=%22&_page=1"}]}"#
+        );
+    }
+
+    #[test]
+    fn stored_bytes_are_laid_in_untouched() {
+        let mut bundle = Bundle::searchset(2, &[], 0);
+        bundle.matched("Composition/7", &[br#"{"id":"7","#, br#""x":1.10}"#]);
+        bundle.outcome(br#"{"resourceType":"OperationOutcome"}"#);
+        assert_eq!(
+            text(bundle),
+            concat!(
+                r#"{"resourceType":"Bundle","type":"searchset","total":2,"entry":["#,
+                r#"{"fullUrl":"Composition/7","resource":{"id":"7","x":1.10},"search":{"mode":"match"}},"#,
+                r#"{"resource":{"resourceType":"OperationOutcome"},"search":{"mode":"outcome"}}]}"#
+            )
+        );
+    }
+
+    #[test]
+    fn a_history_names_request_and_response_and_a_deletion_has_no_resource() {
+        let entry = |change, version| VersionEntry { change, reference: "Composition/7", version, last_updated: 0 };
+        let mut bundle = Bundle::history(3, &[], 0);
+        bundle.version("Composition/7", entry(Change::Delete, 3), None);
+        bundle.version("Composition/7", entry(Change::Update, 2), Some(&[b"{\"id\":\"7\"}"]));
+        bundle.version("Composition/7", entry(Change::Create, 1), Some(&[b"{\"id\":\"7\"}"]));
+        let instant = date_time::instant(0);
+        assert_eq!(
+            text(bundle),
+            [
+                r#"{"resourceType":"Bundle","type":"history","total":3,"entry":[{"fullUrl":"Composition/7","#,
+                r#""request":{"method":"DELETE","url":"Composition/7"},"response":{"status":"204","etag":"W/\"3\"","lastModified":"@"}},"#,
+                r#"{"fullUrl":"Composition/7","resource":{"id":"7"},"request":{"method":"PUT","url":"Composition/7"},"#,
+                r#""response":{"status":"200","etag":"W/\"2\"","lastModified":"@"}},"#,
+                r#"{"fullUrl":"Composition/7","resource":{"id":"7"},"request":{"method":"POST","url":"Composition"},"#,
+                r#""response":{"status":"201","etag":"W/\"1\"","lastModified":"@"}}]}"#,
+            ]
+            .concat()
+            .replace('@', &instant)
+        );
+    }
+}

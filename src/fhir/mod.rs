@@ -1,0 +1,13 @@
+//! FHIR R5 words; depends on nothing of ours but the outcome it reports with.
+
+pub mod bundle;
+pub mod date_time;
+pub mod element;
+pub mod json;
+pub mod narrative;
+pub mod primitive;
+pub mod shape;
+pub mod subset;
+
+#[cfg(test)]
+mod samples;

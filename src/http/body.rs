@@ -1,0 +1,157 @@
+//! Reading request bodies: bounded in bytes, in time, and in what all of them together may hold.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use hyper::body::{Body, Buf};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::request::too_long;
+use crate::limits::{BODIES_BYTES_MAX, LINGER_BYTES_MAX, LINGER_S};
+use crate::outcome::{Hcert, Issue, Outcome};
+
+/// Memory for bodies, shared by all requests and lent in pieces.
+#[derive(Clone)]
+pub struct Memory(Arc<Semaphore>);
+
+/// Bytes of a piece.
+const PIECE: usize = 4 * 1024;
+
+/// A body and the memory it holds, given back when this is dropped.
+#[derive(Default)]
+pub struct Received {
+    pub bytes: Vec<u8>,
+    pub lent: Option<OwnedSemaphorePermit>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory(Arc::new(Semaphore::new(BODIES_BYTES_MAX / PIECE)))
+    }
+}
+
+impl Memory {
+    /// Makes room for `bytes` in all.
+    fn lend(&self, received: &mut Received, bytes: usize) -> Result<(), Issue> {
+        let held = received.lent.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let missing = bytes.div_ceil(PIECE).saturating_sub(held);
+        let missing = u32::try_from(missing).map_err(|_| Issue::new(Hcert::Overloaded))?;
+        let more = Arc::clone(&self.0).try_acquire_many_owned(missing).map_err(|_| Issue::new(Hcert::Overloaded))?;
+        match &mut received.lent {
+            Some(lent) => lent.merge(more),
+            none => *none = Some(more),
+        }
+        Ok(())
+    }
+}
+
+/// Reads a whole body of at most `bytes_max` bytes; `length` is its Content-Length, if it has one.
+///
+/// # Errors
+/// 413 as soon as it grows too long, 408 when it takes too long, 400 when it breaks off, 503 when too many are held already.
+pub async fn receive<B>(
+    body: &mut B,
+    length: Option<u64>,
+    bytes_max: usize,
+    patience: Duration,
+    memory: &Memory,
+) -> Result<Received, Outcome>
+where
+    B: Body + Unpin,
+    B::Error: ToString,
+{
+    let mut received = Received::default();
+    let read = async {
+        let whole = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(bytes_max).min(bytes_max);
+        while let Some(frame) = body.frame().await {
+            let Ok(mut data) = frame.map_err(broken)?.into_data() else { continue };
+            let bytes = received.bytes.len() + data.remaining();
+            if bytes > bytes_max {
+                return Err(too_long(bytes_max).into());
+            }
+            if bytes > received.bytes.capacity() {
+                // Memory follows what has arrived, never what was announced: an announcement costs a client nothing.
+                let mut room = (2 * bytes).min(whole).max(bytes);
+                if memory.lend(&mut received, room).is_err() {
+                    room = bytes;
+                    memory.lend(&mut received, room)?;
+                }
+                received.bytes.reserve_exact(room - received.bytes.len());
+            }
+            while data.has_remaining() {
+                let chunk = data.chunk();
+                received.bytes.extend_from_slice(chunk);
+                let count = chunk.len();
+                data.advance(count);
+            }
+        }
+        Ok(())
+    };
+    match timeout(patience, read).await {
+        Ok(Ok(())) => Ok(received),
+        Ok(Err(outcome)) => Err(outcome),
+        Err(_) => Err(Hcert::BodyTimeout.into()),
+    }
+}
+
+fn broken(error: impl ToString) -> Outcome {
+    Outcome::from(Issue::new(Hcert::HttpMalformed).with("problem", "the body broke off")).because(error)
+}
+
+/// Reads the rest of a refused body and throws it away, for a while. Without this, closing the connection under a client that
+/// still writes would reset it, and the client might never see the refusal.
+pub async fn linger<B: Body>(body: B) {
+    let discard = async {
+        let mut body = pin!(body);
+        let mut bytes = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            bytes += frame.data_ref().map_or(0, Buf::remaining);
+            if bytes > LINGER_BYTES_MAX {
+                break;
+            }
+        }
+    };
+    let _ = timeout(Duration::from_secs(LINGER_S), discard).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::Full;
+    use hyper::body::Bytes;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(1);
+
+    async fn read(bytes: usize, length: Option<u64>, memory: &Memory) -> Result<Received, Hcert> {
+        let mut body = Full::new(Bytes::from(vec![7; bytes]));
+        receive(&mut body, length, 10_000, PATIENCE, memory).await.map_err(|outcome| outcome.leading())
+    }
+
+    #[tokio::test]
+    async fn a_body_of_the_largest_size_passes_and_one_more_byte_does_not() {
+        let memory = Memory::default();
+        assert_eq!(read(10_000, None, &memory).await.unwrap().bytes.len(), 10_000);
+        assert_eq!(read(10_001, None, &memory).await.err(), Some(Hcert::BodyTooLong));
+        assert!(read(0, Some(0), &memory).await.unwrap().bytes.is_empty());
+    }
+
+    #[tokio::test]
+    async fn bodies_held_together_are_bounded_and_memory_comes_back() {
+        let memory = Memory(Arc::new(Semaphore::new(4)));
+        let first = read(9_000, Some(9_000), &memory).await.unwrap();
+        assert_eq!(read(5_000, Some(5_000), &memory).await.err(), Some(Hcert::Overloaded));
+        assert_eq!(read(5_000, None, &memory).await.err(), Some(Hcert::Overloaded));
+        assert!(read(4_000, None, &memory).await.is_ok());
+        drop(first);
+        assert!(read(5_000, None, &memory).await.is_ok());
+        // Announced and never sent.
+        let mut silent = Full::new(Bytes::new());
+        let received = receive(&mut silent, Some(10_000), 10_000, PATIENCE, &memory).await.unwrap();
+        assert_eq!((received.bytes.capacity(), memory.0.available_permits()), (0, 4));
+        assert_eq!(memory.0.available_permits(), 4);
+    }
+}

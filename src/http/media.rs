@@ -1,0 +1,244 @@
+//! Media types: which one an answer has, and which a body may have. Contract 2.1.
+
+use hyper::HeaderMap;
+use hyper::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+
+use super::quality::{Member, members};
+use crate::outcome::{Hcert, Issue};
+
+/// The media types of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Media {
+    #[default]
+    FhirJson,
+    Json,
+}
+
+/// What a request body has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A FHIR resource in JSON.
+    Resource,
+    /// Search parameters.
+    Form,
+}
+
+const FORM: &str = "application/x-www-form-urlencoded";
+
+impl Media {
+    const ALL: [Media; 2] = [Media::FhirJson, Media::Json];
+
+    pub fn content_type(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Media::FhirJson => "application/fhir+json; charset=utf-8",
+            Media::Json => "application/json; charset=utf-8",
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Media::FhirJson => "application/fhir+json",
+            Media::Json => "application/json",
+        }
+    }
+
+    /// How closely a media range fits: 3 by name, 2 by `application/*`, 1 by `*/*`.
+    fn fit(self, range: &Member) -> Option<u8> {
+        let fit = match range.name {
+            "*/*" => 1,
+            name if name.eq_ignore_ascii_case("application/*") => 2,
+            name if name.eq_ignore_ascii_case(self.name()) => 3,
+            _ => return None,
+        };
+        has_our_parameters(range).then_some(fit)
+    }
+}
+
+/// The media type of the answer. `format` is the value of `_format`, which outweighs `Accept`.
+///
+/// # Errors
+/// 406 when neither of ours is wanted.
+pub fn wanted(headers: &HeaderMap, format: Option<&str>) -> Result<Media, Issue> {
+    if let Some(format) = format {
+        return by_format(format).ok_or_else(|| not_acceptable(format));
+    }
+    if members(headers, &ACCEPT).next().is_none() {
+        return Ok(Media::default());
+    }
+    // Of equal weights the first of ours wins, so that FHIR's own type is the answer to `*/*`.
+    let weight = |media: Media| {
+        let fits = members(headers, &ACCEPT).filter_map(|range| Some((media.fit(&range)?, range.weight)));
+        fits.max_by_key(|(fit, _)| *fit).map_or(0, |(_, weight)| weight)
+    };
+    let [fhir, json] = Media::ALL.map(weight);
+    match (fhir, json) {
+        (0, 0) => Err(not_acceptable(&shown(headers, &ACCEPT))),
+        (fhir, json) if fhir >= json => Ok(Media::FhirJson),
+        _ => Ok(Media::Json),
+    }
+}
+
+/// `_format`: `json` or one of the media types. The `+` of a media type that was not encoded arrives as a blank.
+fn by_format(format: &str) -> Option<Media> {
+    let member = Member::parse(format);
+    let known = |media: &&Media| member.name.replace(' ', "+").eq_ignore_ascii_case(media.name());
+    if member.name.eq_ignore_ascii_case("json") {
+        return Some(Media::FhirJson);
+    }
+    Media::ALL.iter().find(known).copied().filter(|_| has_our_parameters(&member))
+}
+
+/// Checks what the headers say of a body.
+///
+/// # Errors
+/// 415: another media type, none, a `fhirVersion` other than 5.0, a charset other than UTF-8, or a Content-Encoding.
+pub fn check_body(headers: &HeaderMap, content: Content) -> Result<(), Issue> {
+    let expected = match content {
+        Content::Resource => {
+            "application/fhir+json or application/json, fhirVersion 5.0, in UTF-8, without Content-Encoding"
+        }
+        Content::Form => "application/x-www-form-urlencoded, in UTF-8, without Content-Encoding",
+    };
+    let refuse =
+        |value: String| Issue::new(Hcert::MediaTypeUnsupported).with("value", value).with("expected", expected);
+    if !members(headers, &CONTENT_ENCODING).all(|coding| coding.name.eq_ignore_ascii_case("identity")) {
+        return Err(refuse(shown(headers, &CONTENT_ENCODING)));
+    }
+    let mut values = headers.get_all(CONTENT_TYPE).into_iter();
+    let value = match (values.next().map(HeaderValue::to_str), values.next()) {
+        (Some(Ok(value)), None) => value,
+        _ => return Err(refuse(shown(headers, &CONTENT_TYPE))),
+    };
+    let member = Member::parse(value);
+    let names: &[&str] = match content {
+        Content::Resource => &["application/fhir+json", "application/json"],
+        Content::Form => &[FORM],
+    };
+    let known = names.iter().any(|name| member.name.eq_ignore_ascii_case(name)) && has_our_parameters(&member);
+    if known { Ok(()) } else { Err(refuse(value.to_owned())) }
+}
+
+fn has_our_parameters(member: &Member) -> bool {
+    let version = member.parameter("fhirVersion").is_none_or(|version| version == "5.0");
+    version && member.parameter("charset").is_none_or(|charset| charset.eq_ignore_ascii_case("utf-8"))
+}
+
+fn not_acceptable(value: &str) -> Issue {
+    Issue::new(Hcert::NotAcceptable).with("value", value.to_owned())
+}
+
+/// All values of a header, for the caller's eyes.
+fn shown(headers: &HeaderMap, name: &HeaderName) -> String {
+    let values = headers.get_all(name).into_iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
+    values.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(name: HeaderName, value: &str) -> HeaderMap {
+        HeaderMap::from_iter([(name, HeaderValue::from_str(value).unwrap())])
+    }
+
+    #[test]
+    fn the_answer_has_the_type_that_was_asked_for() {
+        for (accept, media) in [
+            ("", Media::FhirJson),
+            ("*/*", Media::FhirJson),
+            ("application/*", Media::FhirJson),
+            ("application/json", Media::Json),
+            ("Application/FHIR+JSON", Media::FhirJson),
+            ("application/fhir+json; fhirVersion=5.0; charset=UTF-8", Media::FhirJson),
+            ("application/json, application/fhir+json", Media::FhirJson),
+            ("application/json, application/fhir+json;q=0.9", Media::Json),
+            ("application/fhir+json;q=0, */*", Media::Json),
+            ("application/fhir+json;fhirVersion=4.0, application/json;q=0.1", Media::Json),
+            ("application/fhir+xml, */*;q=0.1", Media::FhirJson),
+            ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", Media::FhirJson),
+        ] {
+            assert_eq!(wanted(&headers(ACCEPT, accept), None), Ok(media), "{accept}");
+        }
+        assert_eq!(wanted(&HeaderMap::new(), None), Ok(Media::FhirJson));
+    }
+
+    #[test]
+    fn types_we_do_not_have_are_refused() {
+        for accept in [
+            "application/fhir+xml",
+            "application/xml, text/html",
+            "text/*",
+            "text/json",
+            "*/*;q=0",
+            "application/fhir+json;q=0, application/json;q=0, */*",
+            "application/fhir+json; fhirVersion=4.0",
+            "application/fhir+json; charset=latin1",
+        ] {
+            let refusal = wanted(&headers(ACCEPT, accept), None).unwrap_err();
+            assert_eq!(refusal.code(), Hcert::NotAcceptable, "{accept}");
+        }
+    }
+
+    #[test]
+    fn format_outweighs_accept() {
+        let xml = headers(ACCEPT, "application/fhir+xml");
+        for (format, media) in [
+            ("json", Media::FhirJson),
+            ("application/json", Media::Json),
+            ("application/fhir+json", Media::FhirJson),
+            ("application/fhir json", Media::FhirJson),
+            ("application/fhir+json;fhirVersion=5.0", Media::FhirJson),
+        ] {
+            assert_eq!(wanted(&xml, Some(format)), Ok(media), "{format}");
+        }
+        for format in
+            ["", "xml", "application/fhir+xml", "text/xml", "ttl", "html", "application/fhir+json;fhirVersion=4.0"]
+        {
+            assert!(wanted(&HeaderMap::new(), Some(format)).is_err(), "{format}");
+        }
+    }
+
+    #[test]
+    fn a_body_has_one_of_our_types() {
+        for value in [
+            "application/fhir+json",
+            "application/json",
+            "Application/Json;Charset=UTF-8",
+            "application/fhir+json; fhirVersion=5.0; charset=\"utf-8\"",
+        ] {
+            assert_eq!(check_body(&headers(CONTENT_TYPE, value), Content::Resource), Ok(()), "{value}");
+        }
+        assert_eq!(check_body(&headers(CONTENT_TYPE, FORM), Content::Form), Ok(()));
+        let mut identity = headers(CONTENT_TYPE, "application/json");
+        identity.insert(CONTENT_ENCODING, HeaderValue::from_static("identity"));
+        assert_eq!(check_body(&identity, Content::Resource), Ok(()));
+    }
+
+    #[test]
+    fn other_bodies_are_refused() {
+        let refused = |headers: &HeaderMap, content| {
+            assert_eq!(check_body(headers, content).unwrap_err().code(), Hcert::MediaTypeUnsupported, "{headers:?}");
+        };
+        for value in [
+            "",
+            "application/fhir+xml",
+            "text/json",
+            "text/plain",
+            "*/*",
+            FORM,
+            "application/json; charset=iso-8859-1",
+            "application/fhir+json; fhirVersion=4.0",
+            "application/json, application/json",
+        ] {
+            refused(&headers(CONTENT_TYPE, value), Content::Resource);
+        }
+        refused(&HeaderMap::new(), Content::Resource);
+        refused(&headers(CONTENT_TYPE, "application/json"), Content::Form);
+        let mut twice = headers(CONTENT_TYPE, "application/json");
+        twice.append(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        refused(&twice, Content::Resource);
+        let mut packed = headers(CONTENT_TYPE, "application/json");
+        packed.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        refused(&packed, Content::Resource);
+    }
+}

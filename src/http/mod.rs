@@ -1,0 +1,289 @@
+//! The door: the only room that knows hyper. A request becomes an [`Interaction`], its answer becomes HTTP again.
+//!
+//! [`Server::answer`] is the whole way of one request and needs no socket; [`serve`] puts it behind a listener.
+
+mod body;
+mod condition;
+mod header;
+mod listener;
+mod media;
+mod pretty;
+mod proxy;
+mod quality;
+mod query;
+mod request;
+mod respond;
+mod route;
+mod settings;
+mod stream;
+mod wanted;
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+use http_body_util::Full;
+use hyper::body::{Body, Bytes};
+use hyper::header::{ALLOW, EXPECT};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, StatusCode};
+
+use crate::interaction::{Answer, Context, Interaction, Service};
+use crate::outcome::{Hcert, Issue, Outcome};
+pub use listener::{Listen, serve};
+use media::{Content, Media};
+use query::Pair;
+use route::Route;
+pub use settings::Settings;
+use wanted::Wanted;
+
+/// What runs an interaction: [`Service`], or a stand-in of a test.
+pub trait Run: Send + Sync + 'static {
+    /// `body` is the request's body, empty when it had none.
+    fn run(
+        &self,
+        interaction: Interaction,
+        context: Context,
+        body: Vec<u8>,
+    ) -> impl Future<Output = Result<Answer, Outcome>> + Send;
+}
+
+impl Run for Service {
+    fn run(
+        &self,
+        interaction: Interaction,
+        context: Context,
+        body: Vec<u8>,
+    ) -> impl Future<Output = Result<Answer, Outcome>> + Send {
+        Service::run(self, interaction, context, body)
+    }
+}
+
+/// Answers requests.
+pub struct Server<R> {
+    run: R,
+    settings: Settings,
+    memory: body::Memory,
+}
+
+/// The parts of a query that shape the answer, read before anything may be refused because of them.
+struct Query {
+    pairs: Result<Vec<Pair>, Issue>,
+    media: Result<Media, Issue>,
+    pretty: Result<bool, Issue>,
+}
+
+impl<R: Run> Server<R> {
+    pub fn new(run: R, settings: Settings) -> Arc<Self> {
+        Arc::new(Server { run, settings, memory: body::Memory::default() })
+    }
+
+    /// Answers one request. `peer` is who sent it, unknown on a Unix socket.
+    ///
+    /// A request that may change something runs in a task of its own, so that a client that goes away does not stop it half-way.
+    /// A panic is answered with 500.
+    pub async fn answer<B>(self: Arc<Self>, request: Request<B>, peer: Option<IpAddr>) -> Response<Full<Bytes>>
+    where
+        B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
+    {
+        self.answer_well_formed(request, peer, Ok(())).await
+    }
+
+    /// As [`answer`](Self::answer); `formed` tells what is wrong with the request as HTTP.
+    async fn answer_well_formed<B>(
+        self: Arc<Self>,
+        request: Request<B>,
+        peer: Option<IpAddr>,
+        formed: Result<(), Issue>,
+    ) -> Response<Full<Bytes>>
+    where
+        B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
+    {
+        let started = Instant::now();
+        let (parts, body) = request.into_parts();
+        if matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS) {
+            return self.settle(started, parts, body, peer, formed).await;
+        }
+        let server = Arc::clone(&self);
+        let task = tokio::spawn(async move { server.settle(started, parts, body, peer, formed).await });
+        task.await.unwrap_or_else(|error| {
+            let wanted = Wanted::new(&Method::GET, &hyper::HeaderMap::new());
+            respond::outcome(&Outcome::internal(error), &wanted, &self.settings.issue_system)
+        })
+    }
+
+    async fn settle<B>(
+        &self,
+        started: Instant,
+        parts: Parts,
+        body: B,
+        peer: Option<IpAddr>,
+        formed: Result<(), Issue>,
+    ) -> Response<Full<Bytes>>
+    where
+        B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
+    {
+        let mut wanted = Wanted::new(&parts.method, &parts.headers);
+        let mut query = self.query(&parts);
+        if let Err(issue) = formed {
+            query.pairs = Err(issue);
+        }
+        wanted.media = query.media.clone().unwrap_or_default();
+        wanted.pretty = query.pretty.clone().unwrap_or_default();
+        let path = parts.uri.path();
+        let route = route::route(&self.settings.base_path, &parts.method, path);
+        let template = route::template(&route);
+
+        let work = self.work(route, query, &parts, body, peer, &mut wanted);
+        let result = guarded(work).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")));
+        let mut response = match result {
+            Ok(answer) => respond::answer(answer, &wanted),
+            Err(outcome) => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
+        };
+        let status = response.status();
+        let options = parts.method == Method::OPTIONS && status == StatusCode::NO_CONTENT;
+        if options || status == StatusCode::METHOD_NOT_ALLOWED {
+            let allow = route::allow(&self.settings.base_path, path, Some(&parts.method));
+            response.headers_mut().insert(ALLOW, header::value(&allow));
+        }
+        let (method, status, us) = (method_name(&parts.method), status.as_u16(), started.elapsed().as_micros());
+        tracing::info!(method, route = template, status, us, request = wanted.request_id, "answered");
+        response
+    }
+
+    /// The way of a request, in the order of Contract 2.9.
+    async fn work<B>(
+        &self,
+        route: Route,
+        query: Query,
+        parts: &Parts,
+        mut body: B,
+        peer: Option<IpAddr>,
+        wanted: &mut Wanted,
+    ) -> Result<Answer, Outcome>
+    where
+        B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
+    {
+        let understood = match route {
+            Route::To(interaction) => {
+                self.understand(&interaction, query, parts, &body, peer, wanted).map(|read| (interaction, read))
+            }
+            Route::Options => return Ok(Answer { status: 204, ..Answer::default() }),
+            Route::WrongMethod => Err(self.wrong_method(parts)),
+            Route::Unknown => Err(Hcert::PathUnknown.into()),
+        };
+        let (interaction, mut context) = match understood {
+            Ok(understood) => understood,
+            Err(refusal) => {
+                // A body that waits for "100 Continue" is never sent.
+                if !body.is_end_stream() && !parts.headers.contains_key(EXPECT) {
+                    tokio::spawn(body::linger(body));
+                }
+                return Err(refusal);
+            }
+        };
+        let content = request::content(&interaction, parts);
+        let Some(content) = content else { return self.run.run(interaction, context, Vec::new()).await };
+        let length = request::length(&parts.headers)?;
+        let patience = self.settings.body_timeout;
+        let bytes_max = self.bytes_max(Some(content));
+        let mut received = match body::receive(&mut body, length, bytes_max, patience, &self.memory).await {
+            Ok(received) => received,
+            Err(refusal) => {
+                if refusal.leading() != Hcert::BodyTimeout {
+                    tokio::spawn(body::linger(body));
+                }
+                return Err(refusal);
+            }
+        };
+        if content == Content::Form {
+            let form = std::str::from_utf8(&received.bytes)
+                .map_err(|error| Issue::new(Hcert::BodyNotUtf8).with("position", error.valid_up_to().to_string()))?;
+            // Once more, since the form may carry what the query did not.
+            let mut parameters = std::mem::take(&mut context.parameters);
+            parameters.extend(query::pairs(form)?);
+            wanted.media = media::wanted(&parts.headers, query::format(&parameters))?;
+            wanted.pretty = query::pretty(&parameters)?;
+            context = request::context(&self.settings, parts, peer, wanted, parameters, true)?;
+            received.bytes.clear();
+        }
+        self.run.run(interaction, context, received.bytes).await
+    }
+
+    /// Everything that is known before the body is read.
+    fn understand(
+        &self,
+        interaction: &Interaction,
+        query: Query,
+        parts: &Parts,
+        body: &impl Body,
+        peer: Option<IpAddr>,
+        wanted: &Wanted,
+    ) -> Result<Context, Outcome> {
+        let content = request::content(interaction, parts);
+        let parameters = query.pairs?;
+        query.media?;
+        request::check_body(parts, content, !body.is_end_stream(), self.bytes_max(content))?;
+        query.pretty?;
+        request::context(&self.settings, parts, peer, wanted, parameters, content == Some(Content::Form))
+    }
+
+    fn wrong_method(&self, parts: &Parts) -> Outcome {
+        let allowed = route::allow(&self.settings.base_path, parts.uri.path(), None);
+        Issue::new(Hcert::MethodNotAllowed).with("method", parts.method.to_string()).with("allowed", allowed).into()
+    }
+
+    fn bytes_max(&self, content: Option<Content>) -> usize {
+        match content {
+            Some(Content::Form) => self.settings.query_bytes_max,
+            Some(Content::Resource) | None => self.settings.body_bytes_max,
+        }
+    }
+
+    fn query(&self, parts: &Parts) -> Query {
+        let text = parts.uri.query().unwrap_or_default();
+        let bytes_max = self.settings.query_bytes_max;
+        let pairs = if text.len() > bytes_max {
+            Err(Issue::new(Hcert::QueryTooLong).with("max", bytes_max.to_string()))
+        } else {
+            query::pairs(text)
+        };
+        let known = pairs.as_deref().unwrap_or_default();
+        Query { media: media::wanted(&parts.headers, query::format(known)), pretty: query::pretty(known), pairs }
+    }
+}
+
+/// Runs a future to its end or its panic. The panic hook tells where it happened.
+async fn guarded<T>(work: impl Future<Output = T>) -> Result<T, ()> {
+    let mut work = pin!(work);
+    std::future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
+        Err(_) => Poll::Ready(Err(())),
+    })
+    .await
+}
+
+/// A method's name for the log, where a made-up one could hold anything.
+fn method_name(method: &Method) -> &'static str {
+    const KNOWN: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"];
+    KNOWN.into_iter().find(|known| method == known).unwrap_or("other")
+}
+
+/// The service hyper calls: it never fails, since every failure is an answer.
+async fn call<R: Run>(
+    server: Arc<Server<R>>,
+    request: Request<hyper::body::Incoming>,
+    peer: Option<IpAddr>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (parts, body) = request.into_parts();
+    let formed = proxy::check_host(&parts);
+    Ok(server.answer_well_formed(Request::from_parts(parts, body), peer, formed).await)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! The whole API is one match: method and path become an [`Interaction`]. After it nobody looks at paths again.
+
+use std::borrow::Cow;
+
+use hyper::Method;
+
+use super::query::decode;
+use crate::certificate::{Id, Version};
+use crate::interaction::{Instance, Interaction};
+use crate::limits::ID_CHARACTERS_MAX;
+
+/// What a method and a path lead to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Route {
+    To(Interaction),
+    /// OPTIONS of a path that exists.
+    Options,
+    WrongMethod,
+    Unknown,
+}
+
+/// Path segments below the base path; the deepest path has four.
+const SEGMENTS_MAX: usize = 4;
+
+/// The methods that [`interaction`] knows, in the order `Allow` shows them.
+const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
+
+/// Finds the way. `path` is the path as sent, `base_path` the setting.
+pub fn route(base_path: &str, method: &Method, path: &str) -> Route {
+    let Some(path) = below(base_path, path) else {
+        return if method == Method::OPTIONS && path == "*" { Route::Options } else { Route::Unknown };
+    };
+    let segments = &mut [""; SEGMENTS_MAX];
+    let Some(segments) = split(&path, segments) else { return Route::Unknown };
+    let name = if method == Method::HEAD { "GET" } else { method.as_str() };
+    match interaction(name, segments) {
+        Some(interaction) => Route::To(interaction),
+        None if !METHODS.iter().any(|method| interaction(method, segments).is_some()) => Route::Unknown,
+        None if method == Method::OPTIONS => Route::Options,
+        None => Route::WrongMethod,
+    }
+}
+
+/// The value of `Allow` for a path. `except` is left out: the method an id never assigned refuses.
+pub fn allow(base_path: &str, path: &str, except: Option<&Method>) -> String {
+    let decoded = below(base_path, path);
+    let segments = &mut [""; SEGMENTS_MAX];
+    let segments = decoded.as_deref().and_then(|path| split(path, segments));
+    let mut allowed = Vec::new();
+    for method in METHODS {
+        let known = path == "*" || segments.is_some_and(|segments| interaction(method, segments).is_some());
+        if known && except.is_none_or(|except| except != method) {
+            allowed.push(method);
+            if method == "GET" {
+                allowed.push("HEAD");
+            }
+        }
+    }
+    allowed.push("OPTIONS");
+    allowed.join(", ")
+}
+
+/// The API. Source: specification 4; FHIR R5 `http.html`.
+#[rustfmt::skip]
+fn interaction(method: &str, segments: &[&str]) -> Option<Interaction> {
+    use Interaction::*;
+    Some(match (method, segments) {
+        ("GET",    ["metadata"])                             => Capabilities,
+        ("POST",   ["Composition"])                          => Create,
+        ("GET",    ["Composition"])                          => Search,
+        ("POST",   ["Composition", "_search"])               => Search,
+        ("GET",    ["Composition", "_history"])              => HistoryType,
+        ("GET",    ["Composition", id])                      => Read(instance(id)?),
+        ("PUT",    ["Composition", id])                      => Update(instance(id)?),
+        ("DELETE", ["Composition", id])                      => Delete(instance(id)?),
+        ("GET",    ["Composition", id, "_history"])          => HistoryInstance(instance(id)?),
+        ("GET",    ["Composition", id, "_history", version]) => Vread(instance(id)?, number(version)?),
+        ("POST",   ["Composition", id, "$suspend"])          => Suspend(instance(id)?),
+        ("POST",   ["Composition", id, "$cancel"])           => Cancel(instance(id)?),
+        _ => return None,
+    })
+}
+
+/// The route with its places open: what the log shows, since an id may lead to a person.
+#[rustfmt::skip]
+pub fn template(route: &Route) -> &'static str {
+    use Interaction::*;
+    match route {
+        Route::To(Capabilities)        => "/metadata",
+        Route::To(Create)              => "/Composition",
+        Route::To(Search)              => "/Composition?",
+        Route::To(Read(_))             => "/Composition/{id}",
+        Route::To(Update(_))           => "/Composition/{id}",
+        Route::To(Delete(_))           => "/Composition/{id}",
+        Route::To(HistoryType)         => "/Composition/_history",
+        Route::To(HistoryInstance(_))  => "/Composition/{id}/_history",
+        Route::To(Vread(..))           => "/Composition/{id}/_history/{version}",
+        Route::To(Suspend(_))          => "/Composition/{id}/$suspend",
+        Route::To(Cancel(_))           => "/Composition/{id}/$cancel",
+        Route::Options | Route::WrongMethod | Route::Unknown => "-",
+    }
+}
+
+/// Any well-formed FHIR id is an instance; only the canonical decimal form can exist. Contract 1.3.
+fn instance(text: &str) -> Option<Instance> {
+    is_id(text).then(|| Instance { text: text.to_owned(), id: Id::parse(text) })
+}
+
+/// A version of another form than the canonical one does not exist, but its path does.
+fn number(text: &str) -> Option<Option<Version>> {
+    is_id(text).then(|| Version::parse(text))
+}
+
+/// R5 `datatypes.html#id`.
+fn is_id(text: &str) -> bool {
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
+    (1..=ID_CHARACTERS_MAX).contains(&text.len()) && text.bytes().all(known)
+}
+
+/// The path below the base path, decoded. An encoded slash belongs to no name we know, so such a path leads nowhere.
+fn below<'a>(base_path: &str, path: &'a str) -> Option<Cow<'a, str>> {
+    let path = path.strip_prefix(base_path)?.strip_prefix('/')?;
+    if !path.contains('%') {
+        return Some(Cow::Borrowed(path));
+    }
+    let decoded = decode(path, false).ok()?;
+    (decoded.matches('/').count() == path.matches('/').count()).then_some(Cow::Owned(decoded))
+}
+
+fn split<'a, 'b>(path: &'a str, segments: &'b mut [&'a str; SEGMENTS_MAX]) -> Option<&'b [&'a str]> {
+    let mut count = 0;
+    for segment in path.split('/') {
+        *segments.get_mut(count)? = segment;
+        count += 1;
+    }
+    Some(&segments[..count])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Interaction::*;
+
+    fn to(method: &str, path: &str) -> Route {
+        route("/fhir", &method.parse().unwrap(), path)
+    }
+
+    fn seven() -> Instance {
+        Instance { text: "7".to_owned(), id: Id::new(7) }
+    }
+
+    #[test]
+    fn every_row_of_the_api_is_reached() {
+        let rows = [
+            ("GET", "/fhir/metadata", Capabilities),
+            ("POST", "/fhir/Composition", Create),
+            ("GET", "/fhir/Composition", Search),
+            ("POST", "/fhir/Composition/_search", Search),
+            ("GET", "/fhir/Composition/_history", HistoryType),
+            ("GET", "/fhir/Composition/7", Read(seven())),
+            ("HEAD", "/fhir/Composition/7", Read(seven())),
+            ("PUT", "/fhir/Composition/7", Update(seven())),
+            ("DELETE", "/fhir/Composition/7", Delete(seven())),
+            ("GET", "/fhir/Composition/7/_history", HistoryInstance(seven())),
+            ("GET", "/fhir/Composition/7/_history/3", Vread(seven(), Version::new(3))),
+            ("POST", "/fhir/Composition/7/$suspend", Suspend(seven())),
+            ("POST", "/fhir/Composition/7/$cancel", Cancel(seven())),
+            ("POST", "/fhir/Composition/7/%24cancel", Cancel(seven())),
+            ("GET", "/fhir/%43omposition/%37", Read(seven())),
+        ];
+        for (method, path, interaction) in rows {
+            assert_eq!(to(method, path), Route::To(interaction), "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn only_the_canonical_form_names_a_certificate() {
+        for text in ["007", "0", "abc", "a-b.c", "18446744073709551616"] {
+            let expected = Route::To(Read(Instance { text: text.to_owned(), id: None }));
+            assert_eq!(to("GET", &format!("/fhir/Composition/{text}")), expected);
+        }
+        assert_eq!(to("GET", "/fhir/Composition/7/_history/01"), Route::To(Vread(seven(), None)));
+    }
+
+    #[test]
+    fn paths_that_do_not_exist_lead_nowhere() {
+        let long = format!("/fhir/Composition/{}", "1".repeat(65));
+        for path in [
+            "/",
+            "",
+            "*",
+            "/fhir",
+            "/fhir/",
+            "/fhirx/metadata",
+            "/metadata",
+            "/fhir/metadata/",
+            "/fhir//metadata",
+            "/fhir/Metadata",
+            "/fhir/Patient",
+            "/fhir/Composition/",
+            "/fhir/Composition/a_b",
+            "/fhir/Composition/+7",
+            "/fhir/Composition/%2B7",
+            "/fhir/Composition%2F7",
+            "/fhir/Composition/%zz",
+            "/fhir/Composition/%ff",
+            "/fhir/Composition/7/$revoke",
+            "/fhir/Composition/7/_history/3/4",
+            "/fhir/Composition/7/_history/",
+            "/fhir/Composition/7/_history/a_b",
+            &long,
+        ] {
+            for method in ["GET", "PUT", "POST", "DELETE", "PATCH"] {
+                assert_eq!(to(method, path), Route::Unknown, "{method} {path}");
+            }
+        }
+        assert_eq!(to("OPTIONS", "/fhir/Patient"), Route::Unknown);
+    }
+
+    #[test]
+    fn a_known_path_with_another_method_says_what_it_allows() {
+        for (method, path, allowed) in [
+            ("DELETE", "/fhir/metadata", "GET, HEAD, OPTIONS"),
+            ("PUT", "/fhir/Composition", "GET, HEAD, POST, OPTIONS"),
+            ("GET", "/fhir/Composition/_search", "POST, OPTIONS"),
+            ("PUT", "/fhir/Composition/_search", "POST, OPTIONS"),
+            ("POST", "/fhir/Composition/7", "GET, HEAD, PUT, DELETE, OPTIONS"),
+            ("PATCH", "/fhir/Composition/7", "GET, HEAD, PUT, DELETE, OPTIONS"),
+            ("GET", "/fhir/Composition/7/$suspend", "POST, OPTIONS"),
+            ("get", "/fhir/metadata", "GET, HEAD, OPTIONS"),
+        ] {
+            assert_eq!(to(method, path), Route::WrongMethod, "{method} {path}");
+            assert_eq!(allow("/fhir", path, None), allowed);
+            assert_eq!(to("OPTIONS", path), Route::Options);
+        }
+        assert_eq!(allow("/fhir", "/fhir/Composition/7", Some(&Method::PUT)), "GET, HEAD, DELETE, OPTIONS");
+        assert_eq!(to("OPTIONS", "*"), Route::Options);
+        assert_eq!(allow("/fhir", "*", None), "GET, HEAD, POST, PUT, DELETE, OPTIONS");
+    }
+
+    #[test]
+    fn the_base_path_may_be_the_root() {
+        assert_eq!(route("", &Method::GET, "/metadata"), Route::To(Capabilities));
+        assert_eq!(route("", &Method::GET, "/fhir/metadata"), Route::Unknown);
+    }
+}

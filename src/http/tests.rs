@@ -1,0 +1,325 @@
+//! The whole way of a request, without a socket.
+
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{self, Poll};
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use hyper::body::Frame;
+use hyper::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, VARY};
+use hyper::http::request::Builder;
+
+use super::wanted::REQUEST_ID;
+use super::*;
+use crate::config::Config;
+
+/// A stand-in for the service.
+pub type Answers = Box<dyn Fn(&Interaction) -> Result<Answer, Outcome> + Send + Sync>;
+
+pub struct StandIn {
+    answers: Answers,
+    pub seen: Mutex<Vec<(Interaction, Context, Vec<u8>)>>,
+}
+
+impl Run for StandIn {
+    async fn run(&self, interaction: Interaction, context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
+        let result = (self.answers)(&interaction);
+        self.seen.lock().unwrap().push((interaction, context, body));
+        result
+    }
+}
+
+pub fn settings() -> Settings {
+    Settings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap()
+}
+
+pub fn server_with(settings: Settings, answers: Answers) -> Arc<Server<StandIn>> {
+    Server::new(StandIn { answers, seen: Mutex::default() }, settings)
+}
+
+pub fn ok(_: &Interaction) -> Result<Answer, Outcome> {
+    Ok(Answer { status: 200, body: b"{\"resourceType\":\"Composition\"}".to_vec(), ..Answer::default() })
+}
+
+fn server() -> Arc<Server<StandIn>> {
+    server_with(settings(), Box::new(ok))
+}
+
+struct Told {
+    status: u16,
+    headers: hyper::HeaderMap,
+    body: String,
+}
+
+impl Told {
+    fn header(&self, name: &hyper::header::HeaderName) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// Status and the codes of the issues.
+    fn codes(&self) -> (u16, Vec<String>) {
+        let resource: serde_json::Value = serde_json::from_str(&self.body).expect("an OperationOutcome");
+        assert_eq!(resource["resourceType"], "OperationOutcome");
+        assert_eq!(resource["text"]["status"], "generated");
+        let codes = resource["issue"].as_array().unwrap().iter().map(|issue| {
+            assert!(uuid::Uuid::parse_str(issue["id"].as_str().unwrap()).is_ok());
+            issue["details"]["coding"][0]["code"].as_str().unwrap().to_owned()
+        });
+        (self.status, codes.collect())
+    }
+}
+
+async fn send(server: &Arc<Server<StandIn>>, request: Builder, body: &str) -> Told {
+    let body = Full::new(Bytes::from(body.to_owned()));
+    let response = Arc::clone(server).answer(request.body(body).unwrap(), None).await;
+    let (parts, body) = response.into_parts();
+    let body = body.collect().await.unwrap().to_bytes().to_vec();
+    Told { status: parts.status.as_u16(), headers: parts.headers, body: String::from_utf8(body).unwrap() }
+}
+
+async fn get(path: &str) -> Told {
+    send(&server(), Request::get(path), "").await
+}
+
+fn create() -> Builder {
+    Request::post("/fhir/Composition").header(CONTENT_TYPE, "application/fhir+json").header(CONTENT_LENGTH, "2")
+}
+
+fn search() -> Builder {
+    Request::post("/fhir/Composition/_search?status=final").header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+}
+
+fn refused(status: u16, code: Hcert) -> (u16, Vec<String>) {
+    (status, vec![code.code().to_owned()])
+}
+
+#[tokio::test]
+async fn every_refusal_is_an_operation_outcome_with_the_headers_of_every_answer() {
+    for (method, path) in [("GET", "/"), ("POST", "/fhir/Patient"), ("BREW", "/nothing"), ("CONNECT", "example.ee:443")]
+    {
+        let told = send(&server(), Request::builder().method(method).uri(path).header(REQUEST_ID, "r-1"), "").await;
+        assert_eq!(told.codes(), refused(404, Hcert::PathUnknown), "{method} {path}");
+        assert_eq!(told.header(&CONTENT_TYPE), Some("application/fhir+json; charset=utf-8"));
+        assert_eq!(told.header(&hyper::header::CACHE_CONTROL), Some("no-store"));
+        assert_eq!(told.header(&VARY), Some("Authorization, Accept, Prefer, Accept-Language"));
+        assert_eq!(told.header(&REQUEST_ID), Some("r-1"));
+        assert_eq!(told.header(&ALLOW), None);
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_method_is_told_what_is_allowed() {
+    let told = send(&server(), Request::patch("/fhir/Composition/7"), "").await;
+    assert_eq!(told.codes(), refused(405, Hcert::MethodNotAllowed));
+    assert_eq!(told.header(&ALLOW), Some("GET, HEAD, PUT, DELETE, OPTIONS"));
+    let told = send(&server(), Request::options("/fhir/Composition/7"), "").await;
+    assert_eq!((told.status, told.body.as_str()), (204, ""));
+    assert_eq!(told.header(&ALLOW), Some("GET, HEAD, PUT, DELETE, OPTIONS"));
+    let told = send(&server(), Request::options("/fhir/Patient"), "").await;
+    assert_eq!((told.codes(), told.header(&ALLOW)), (refused(404, Hcert::PathUnknown), None));
+}
+
+#[tokio::test]
+async fn an_id_never_assigned_may_be_anything_but_put() {
+    let server = server_with(settings(), Box::new(|_| Err(Hcert::IdNotAssigned.into())));
+    let request =
+        Request::put("/fhir/Composition/7").header(CONTENT_TYPE, "application/json").header(CONTENT_LENGTH, "2");
+    let told = send(&server, request, "{}").await;
+    assert_eq!(told.codes(), refused(405, Hcert::IdNotAssigned));
+    assert_eq!(told.header(&ALLOW), Some("GET, HEAD, DELETE, OPTIONS"));
+}
+
+/// Each request breaks one rule more than the one after it; the first in the order of Contract 2.9 is told.
+#[tokio::test]
+async fn checks_come_in_their_order() {
+    let long = format!("?a={}", "x".repeat(16 * 1024));
+    let request = |path: &str, headers: &[(&str, &str)]| {
+        headers.iter().fold(Request::post(path), |request, (name, value)| request.header(*name, *value))
+    };
+    let (xml, accept) = (("content-type", "application/xml"), ("accept", "text/html"));
+    let (json, large, tag) = (("content-type", "application/json"), ("content-length", "2097153"), ("if-match", "abc"));
+    let create = "/fhir/Composition";
+    for (request, expected) in [
+        (request(&format!("/fhir/nothing{long}"), &[accept, xml, large, tag]), refused(404, Hcert::PathUnknown)),
+        (
+            request(&format!("/fhir/Composition/1{long}"), &[accept, xml, large, tag]),
+            refused(405, Hcert::MethodNotAllowed),
+        ),
+        (request(&format!("{create}{long}"), &[accept, xml, large, tag]), refused(414, Hcert::QueryTooLong)),
+        (request("/fhir/Composition?a=%", &[accept, xml, large, tag]), refused(400, Hcert::HttpMalformed)),
+        (request(create, &[accept, xml, large, tag]), refused(406, Hcert::NotAcceptable)),
+        (request(create, &[xml, large, tag, ("expect", "x")]), refused(417, Hcert::ExpectationUnknown)),
+        (request(create, &[xml, tag]), refused(411, Hcert::LengthRequired)),
+        (request(create, &[xml, large, tag]), refused(415, Hcert::MediaTypeUnsupported)),
+        (request(create, &[json, large, tag]), refused(413, Hcert::BodyTooLong)),
+        (request(create, &[json, ("content-length", "2"), tag]), refused(400, Hcert::HeaderWrong)),
+    ] {
+        assert_eq!(send(&server(), request, "{}").await.codes(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_query_of_the_largest_size_passes() {
+    let path = |bytes: usize| format!("/fhir/Composition?{}", "a".repeat(bytes));
+    assert_eq!(get(&path(16 * 1024)).await.status, 200);
+    assert_eq!(get(&path(16 * 1024 + 1)).await.codes(), refused(414, Hcert::QueryTooLong));
+}
+
+#[tokio::test]
+async fn a_body_reaches_the_interaction_as_it_was_sent() {
+    let server = server();
+    assert_eq!(send(&server, create(), "{}").await.status, 200);
+    let (interaction, context, body) = server.run.seen.lock().unwrap().remove(0);
+    assert_eq!((interaction, body), (Interaction::Create, b"{}".to_vec()));
+    assert_eq!(context.base_url, "http://127.0.0.1:8080/fhir");
+    assert_eq!(context.who.trace, Some(context.request_id));
+}
+
+#[tokio::test]
+async fn a_body_without_length_is_refused_only_where_http_needs_one() {
+    let bare = || Request::post("/fhir/Composition").header(CONTENT_TYPE, "application/json");
+    assert_eq!(send(&server(), bare(), "").await.codes(), refused(411, Hcert::LengthRequired));
+    assert_eq!(send(&server(), bare().version(hyper::Version::HTTP_2), "").await.status, 200);
+    let chunked = bare().header(hyper::header::TRANSFER_ENCODING, "chunked");
+    assert_eq!(send(&server(), chunked, "{}").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_search_by_form_adds_the_form_to_the_query() {
+    let server = server();
+    assert_eq!(send(&server, search(), "category=a+b&_pretty=true").await.body.lines().count(), 3);
+    let (interaction, context, body) = server.run.seen.lock().unwrap().remove(0);
+    assert_eq!((interaction, context.by_form, body.len()), (Interaction::Search, true, 0));
+    let expected = [("status", "final"), ("category", "a b"), ("_pretty", "true")];
+    assert_eq!(context.parameters, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+
+    let bare = Request::post("/fhir/Composition/_search?status=final");
+    assert_eq!(send(&server, bare, "").await.status, 200);
+    let (_, context, _) = server.run.seen.lock().unwrap().remove(0);
+    assert_eq!((context.by_form, context.parameters.len()), (true, 1));
+}
+
+#[tokio::test]
+async fn a_form_that_is_none_is_refused() {
+    for (form, expected) in [
+        ("a=%ff", refused(400, Hcert::HttpMalformed)),
+        ("_format=xml", refused(406, Hcert::NotAcceptable)),
+        ("_summary=maybe", refused(400, Hcert::SearchValueWrong)),
+        ("_pretty=maybe", refused(400, Hcert::SearchValueWrong)),
+        (&"a".repeat(16 * 1024 + 1), refused(413, Hcert::BodyTooLong)),
+    ] {
+        assert_eq!(send(&server(), search(), form).await.codes(), expected);
+    }
+    let body = Full::new(Bytes::from_static(b"a=\xff"));
+    assert_eq!(server().answer(search().body(body).unwrap(), None).await.status(), 400);
+    let json = Request::post("/fhir/Composition/_search").header(CONTENT_TYPE, "application/json");
+    assert_eq!(send(&server(), json, "{}").await.codes(), refused(415, Hcert::MediaTypeUnsupported));
+}
+
+#[tokio::test]
+async fn answers_and_refusals_come_in_the_form_that_was_asked_for() {
+    let told = get("/fhir/Composition/7?_pretty=true&_format=application/json").await;
+    assert_eq!(told.body, "{\n  \"resourceType\": \"Composition\"\n}\n");
+    assert_eq!(told.header(&CONTENT_TYPE), Some("application/json; charset=utf-8"));
+    let request =
+        Request::get("/nothing?_pretty=true").header(ACCEPT, "application/json").header(ACCEPT_LANGUAGE, "et");
+    let told = send(&server(), request, "").await;
+    assert_eq!(told.header(&CONTENT_TYPE), Some("application/json; charset=utf-8"));
+    assert!(told.body.starts_with("{\n  \"resourceType\""));
+    let estonian = entry_text(crate::outcome::Language::Estonian);
+    assert!(told.body.contains(&estonian), "{}", told.body);
+    assert_eq!(get("/fhir/Composition?_format=xml").await.codes(), refused(406, Hcert::NotAcceptable));
+    assert_eq!(get("/fhir/Composition?_pretty=1").await.codes(), refused(400, Hcert::SearchValueWrong));
+}
+
+fn entry_text(language: crate::outcome::Language) -> String {
+    Issue::new(Hcert::PathUnknown).text(language)
+}
+
+#[tokio::test]
+async fn head_is_get_without_the_body() {
+    for path in ["/fhir/Composition/7", "/nothing"] {
+        let given = get(path).await;
+        let told = send(&server(), Request::head(path), "").await;
+        assert_eq!((told.status, told.body.as_str()), (given.status, ""));
+        assert_eq!(told.header(&CONTENT_LENGTH), Some(given.body.len().to_string().as_str()));
+    }
+}
+
+#[tokio::test]
+async fn a_panic_is_answered_and_the_next_request_served() {
+    let first = AtomicBool::new(true);
+    let answers: Answers = Box::new(move |interaction| {
+        assert!(!first.swap(false, Ordering::SeqCst), "secret");
+        ok(interaction)
+    });
+    let server = server_with(settings(), answers);
+    let told = send(&server, Request::get("/fhir/metadata"), "").await;
+    assert_eq!(told.codes(), refused(500, Hcert::Internal));
+    assert!(!told.body.contains("secret"));
+    assert_eq!(send(&server, Request::get("/fhir/metadata"), "").await.status, 200);
+}
+
+/// A body of which nothing more comes.
+struct Silent;
+
+impl Body for Silent {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, _: &mut task::Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Pending
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_arrive_is_not_waited_for_forever() {
+    let impatient = Settings { body_timeout: Duration::from_millis(20), ..settings() };
+    let server = server_with(impatient, Box::new(ok));
+    let request = create().body(Silent).unwrap();
+    let response = tokio::time::timeout(Duration::from_secs(5), Arc::clone(&server).answer(request, None)).await;
+    assert_eq!(response.expect("in time").status(), 408);
+    assert!(server.run.seen.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_body_that_is_refused_by_its_length_is_not_waited_for() {
+    let mut request = create().body(Silent).unwrap();
+    request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("2097153"));
+    let response = tokio::time::timeout(Duration::from_secs(1), server().answer(request, None)).await;
+    assert_eq!(response.expect("at once").status(), 413);
+}
+
+struct Slow(Arc<AtomicBool>);
+
+impl Run for Slow {
+    async fn run(&self, _: Interaction, _: Context, _: Vec<u8>) -> Result<Answer, Outcome> {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        self.0.store(true, Ordering::SeqCst);
+        ok(&Interaction::Capabilities)
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_does_not_stop_the_work() {
+    let done = Arc::new(AtomicBool::new(false));
+    let server = Server::new(Slow(Arc::clone(&done)), settings());
+    let request = Request::delete("/fhir/Composition/7").body(Full::<Bytes>::default()).unwrap();
+    let gone = tokio::time::timeout(Duration::from_millis(10), server.answer(request, None)).await;
+    assert!(gone.is_err() && !done.load(Ordering::SeqCst));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(done.load(Ordering::SeqCst));
+}
+
+#[tokio::test]
+async fn links_follow_a_trusted_proxy() {
+    let trusting = Settings { trusted_proxies: vec!["10.0.0.1".parse().unwrap()], ..settings() };
+    let server = server_with(trusting, Box::new(ok));
+    let request = Request::get("/fhir/metadata").header("x-forwarded-host", "hcert.example.ee");
+    let request = request.header("x-forwarded-proto", "https").body(Full::<Bytes>::default()).unwrap();
+    Arc::clone(&server).answer(request, Some("10.0.0.1".parse().unwrap())).await;
+    let (_, context, _) = server.run.seen.lock().unwrap().remove(0);
+    assert_eq!(context.base_url, "https://hcert.example.ee/fhir");
+}

@@ -1,0 +1,199 @@
+//! `GET /metadata`: what this server can do, told from the same tables that do it.
+//!
+//! Source: specification 4.8; FHIR R5 `capabilitystatement.html`.
+
+use crate::certificate::Names;
+use crate::certificate::Profile;
+use crate::fhir::json::Json;
+use crate::search::paging::Counts;
+use crate::search::parameter::{PARAMETERS, Parameter, SORT_KEYS};
+
+/// Day of this version, for the statement and the software in it.
+const RELEASED: &str = "2026-11-21";
+
+/// Every interaction with certificates, and what to know about it.
+const INTERACTIONS: &[(&str, &str)] = &[
+    ("read", "The current version. A deleted certificate is 410; its history stays readable."),
+    ("vread", "Any version, also of a deleted certificate."),
+    (
+        "update",
+        "A draft stays one or is completed, by the status in the body. A completed certificate changes only with a section change-reason. If-Match is taken, never required.",
+    ),
+    ("delete", "Drafts only. The versions stay readable through the history."),
+    ("history-instance", "Newest first. Takes _count, _page, _since and _at."),
+    ("history-type", "As history-instance, over all certificates."),
+    ("create", "As a draft (preliminary) or completed (final). If-None-Exist takes identifier=system|value."),
+];
+
+/// Operations on one certificate. Specification 4.7.
+const OPERATIONS: &[(&str, &str, &str)] = &[
+    (
+        "suspend",
+        "ee-health-certificate-suspend",
+        "Suspends a completed certificate. Takes Parameters with one reason (valueString).",
+    ),
+    (
+        "cancel",
+        "ee-health-certificate-cancel",
+        "Cancels a completed or suspended certificate for good. Takes Parameters with one reason (valueString).",
+    ),
+];
+
+/// The CapabilityStatement as a caller sees it under `base_url`, as bytes.
+pub fn capabilities(base_url: &str, names: &Names, count: Counts) -> Vec<u8> {
+    Json::object([
+        ("resourceType", text("CapabilityStatement")),
+        ("version", text("1.0.0")),
+        ("name", text("HealthCertificateService")),
+        ("title", text("Health certificate service")),
+        ("status", text("active")),
+        ("experimental", Json::Bool(false)),
+        ("date", text(RELEASED)),
+        ("publisher", text("hcert")),
+        ("kind", text("instance")),
+        (
+            "software",
+            Json::object([
+                ("name", text("hcert")),
+                ("version", text(env!("CARGO_PKG_VERSION"))),
+                ("releaseDate", text(RELEASED)),
+            ]),
+        ),
+        (
+            "implementation",
+            Json::object([
+                ("description", text("Health certificates as versioned FHIR Compositions")),
+                ("url", Json::string(base_url.to_owned())),
+            ]),
+        ),
+        ("fhirVersion", text("5.0.0")),
+        ("format", list([text("json")])),
+        ("acceptLanguage", list([text("en"), text("et")])),
+        (
+            "implementationGuide",
+            list([Json::string(format!("{}/ImplementationGuide/ee.fhir.hcert|1.0.0", names.profile_base))]),
+        ),
+        ("rest", list([Json::object([("mode", text("server")), ("resource", list([composition(names, count)]))])])),
+    ])
+    .to_vec()
+}
+
+fn composition(names: &Names, count: Counts) -> Json<'static> {
+    let search = ("search-type", search_documentation(count));
+    let interactions = INTERACTIONS.iter().map(|(code, documentation)| (*code, (*documentation).to_owned()));
+    let interaction =
+        |(code, documentation)| Json::object([("code", text(code)), ("documentation", Json::string(documentation))]);
+    let operation = |(name, definition, documentation): &(&'static str, &str, &'static str)| {
+        Json::object([
+            ("name", text(name)),
+            ("definition", Json::string(format!("{}/OperationDefinition/{definition}", names.profile_base))),
+            ("documentation", text(documentation)),
+        ])
+    };
+    Json::object([
+        ("type", text("Composition")),
+        ("profile", Json::string(format!("{}/StructureDefinition/ee-health-certificate", names.profile_base))),
+        ("supportedProfile", list(Profile::ALL.map(|profile| Json::string(names.profile(profile))))),
+        (
+            "documentation",
+            text("A health certificate. Its profile is the one in meta.profile; exactly one of the supported ones."),
+        ),
+        ("interaction", list(interactions.chain([search]).map(interaction))),
+        ("versioning", text("versioned-update")),
+        ("readHistory", Json::Bool(true)),
+        ("updateCreate", Json::Bool(false)),
+        ("conditionalCreate", Json::Bool(true)),
+        ("conditionalRead", text("full-support")),
+        ("conditionalUpdate", Json::Bool(false)),
+        ("conditionalDelete", text("not-supported")),
+        ("searchParam", list(PARAMETERS.iter().map(search_parameter))),
+        ("operation", list(OPERATIONS.iter().map(operation))),
+    ])
+}
+
+fn search_documentation(count: Counts) -> String {
+    let keys: Vec<&str> = SORT_KEYS.iter().map(|(name, _)| *name).collect();
+    format!(
+        "By GET, or by POST to _search, which keeps personal codes out of addresses. _sort takes {}; the default is -_lastUpdated. \
+         _count is {} by default and {} at most, _page counts from 1, and total is exact. \
+         An unknown parameter is refused unless Prefer: handling=lenient is sent.",
+        keys.join(", "),
+        count.default,
+        count.max
+    )
+}
+
+fn search_parameter(parameter: &Parameter) -> Json<'static> {
+    let documentation = match parameter.modifiers {
+        [] => parameter.documentation.to_owned(),
+        _ => format!("{}. Modifiers: {}", parameter.documentation, parameter.modifier_names()),
+    };
+    Json::object([
+        ("name", text(parameter.name)),
+        ("definition", Json::string(parameter.definition())),
+        ("type", text(parameter.kind())),
+        ("documentation", Json::string(documentation)),
+    ])
+}
+
+fn text(text: &'static str) -> Json<'static> {
+    Json::string(text)
+}
+
+fn list<'a>(items: impl IntoIterator<Item = Json<'a>>) -> Json<'a> {
+    Json::Array(items.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fhir::json;
+
+    fn statement(check: impl Fn(&Json)) {
+        let names = Names { profile_base: "https://example.ee/hcert".into(), ..Names::default() };
+        let bytes = capabilities("https://example.ee/r1/fhir", &names, Counts { default: 20, max: 50 });
+        check(&json::parse(&bytes).expect("a FHIR body"));
+    }
+
+    fn names_of<'j>(json: &'j Json, list: &str, name: &str) -> Vec<&'j str> {
+        json.items(list).iter().filter_map(|item| item.text(name)).collect()
+    }
+
+    #[test]
+    fn the_statement_is_of_this_instance_at_the_address_asked() {
+        statement(|json| {
+            assert_eq!(json.text("kind"), Some("instance"));
+            assert_eq!(json.text("fhirVersion"), Some("5.0.0"));
+            assert_eq!(json.get("implementation").unwrap().text("url"), Some("https://example.ee/r1/fhir"));
+            let guide = json.items("implementationGuide")[0].as_str();
+            assert_eq!(guide, Some("https://example.ee/hcert/ImplementationGuide/ee.fhir.hcert|1.0.0"));
+        });
+    }
+
+    #[test]
+    fn it_offers_what_the_tables_hold_and_no_more() {
+        statement(|json| {
+            let resource = &json.items("rest")[0].items("resource")[0];
+            assert_eq!(json.items("rest")[0].items("resource").len(), 1);
+            let parameters: Vec<&str> = PARAMETERS.iter().map(|parameter| parameter.name).collect();
+            assert_eq!(names_of(resource, "searchParam", "name"), parameters);
+            assert!(resource.items("searchParam").iter().all(|parameter| {
+                parameter.text("definition").is_some_and(|url| url.starts_with("http://hl7.org/fhir/SearchParameter/"))
+                    && ["token", "reference", "date", "string", "composite"].contains(&parameter.text("type").unwrap())
+            }));
+            assert_eq!(
+                names_of(resource, "interaction", "code"),
+                ["read", "vread", "update", "delete", "history-instance", "history-type", "create", "search-type"]
+            );
+            assert_eq!(
+                names_of(resource, "operation", "definition"),
+                [
+                    "https://example.ee/hcert/OperationDefinition/ee-health-certificate-suspend",
+                    "https://example.ee/hcert/OperationDefinition/ee-health-certificate-cancel"
+                ]
+            );
+            let search = resource.items("interaction").last().unwrap().text("documentation").unwrap();
+            assert!(SORT_KEYS.iter().all(|(name, _)| search.contains(name)) && search.contains("50 at most"));
+        });
+    }
+}

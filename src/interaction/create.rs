@@ -1,0 +1,54 @@
+//! FHIR `create`: POST /Composition. Specification 4.1; Contract 2.3 to 2.5.
+
+use super::context::{Context, Return};
+use super::prepare::{Certificate, certificate};
+use super::service::Service;
+use super::{Answer, update};
+use crate::certificate::transition::Trigger;
+use crate::engine::{Content, Write};
+use crate::outcome::{Hcert, Issue, Outcome};
+use crate::search::term::{Field, Term};
+use crate::search::value::Token;
+
+impl Service {
+    pub(super) async fn create(&self, context: &Context, body: &[u8]) -> Result<Answer, Outcome> {
+        let if_none_exist = context.if_none_exist.as_deref().map(identifier_term).transpose()?;
+        let Certificate { tail, row, brings } =
+            certificate(body, None, Vec::new(), &self.settings.names, &context.base_url)?;
+        let content = Content { trigger: Trigger::Create, brings, tail, row, who: context.who.clone() };
+        let written = self.write(Write::Create { content, if_none_exist }).await?;
+        let written = written.ok_or_else(|| Outcome::internal("a create has no version to move on from"))?;
+        let body = match context.prefer.answer {
+            Return::Minimal => Vec::new(),
+            Return::Representation => self.stored(&written)?.resource,
+            Return::OperationOutcome => update::stored_outcome(context, &written, &self.settings),
+        };
+        Ok(Answer {
+            // One that was there already is no creation. Contract 2.5.
+            status: if written.changed { 201 } else { 200 },
+            body,
+            version: Some((written.version, written.stamp.milliseconds)),
+            location: Some(Self::version_address(context, &written)),
+            content_location: None,
+        })
+    }
+}
+
+/// `If-None-Exist` takes `identifier=system|value` and nothing else. Contract 2.5.
+fn identifier_term(pairs: &[(String, String)]) -> Result<Term, Outcome> {
+    let token = match pairs {
+        [(name, value)] if name == "identifier" => Token::parse(value),
+        _ => None,
+    };
+    match token {
+        Some(token @ Token::SystemCode(..)) => Ok(token.term(Field::Identifier)),
+        _ => {
+            let shown = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
+            Err(Issue::new(Hcert::HeaderWrong)
+                .with("header", "If-None-Exist")
+                .with("value", shown)
+                .at("http.if-none-exist")
+                .into())
+        }
+    }
+}

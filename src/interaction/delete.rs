@@ -1,0 +1,16 @@
+//! FHIR `delete`: DELETE /Composition/{id}. Specification 4.5; Contract 3.7.
+
+use super::context::Context;
+use super::service::Service;
+use super::{Answer, Instance};
+use crate::engine::Write;
+use crate::outcome::Outcome;
+
+impl Service {
+    pub(super) async fn delete(&self, context: Context, instance: &Instance) -> Result<Answer, Outcome> {
+        let id = instance.id.ok_or_else(|| Outcome::not_found("Composition", &instance.text))?;
+        let written = self.write(Write::Delete { id, if_match: context.if_match, who: context.who }).await?;
+        written.ok_or_else(|| Outcome::internal("a delete is made from no version it could move on from"))?;
+        Ok(Answer { status: 204, ..Answer::default() })
+    }
+}

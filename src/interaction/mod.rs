@@ -1,0 +1,60 @@
+//! One file per FHIR interaction or operation: what is done with a request once it is understood, and what it answers.
+//!
+//! `http` turns a request into an [`Interaction`] and a [`Context`]; [`Service::run`] turns these into an [`Answer`].
+
+pub mod capabilities;
+pub mod context;
+
+mod create;
+mod delete;
+mod history;
+mod operation;
+mod prepare;
+mod read;
+mod search_type;
+mod service;
+mod update;
+
+use crate::certificate::{Id, Version};
+pub use context::{Condition, Context, Language, Prefer, Return, Subset, Tag};
+pub use prepare::{Certificate, certificate_of_import, new_certificate};
+pub use service::{Service, Settings};
+
+/// What a request asks for, with everything of its path read. After this nobody looks at paths again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Interaction {
+    Capabilities,
+    Create,
+    Read(Instance),
+    Vread(Instance, Option<Version>),
+    Update(Instance),
+    Delete(Instance),
+    HistoryInstance(Instance),
+    HistoryType,
+    /// By GET or by POST to `_search`; the parameters are in the context.
+    Search,
+    Suspend(Instance),
+    Cancel(Instance),
+}
+
+/// The id of a path: any well-formed FHIR id. Only the canonical decimal form can name a certificate (Contract 1.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    pub text: String,
+    pub id: Option<Id>,
+}
+
+/// What an interaction answers; `http` writes status, headers and body from it.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// 200, 201, 204 or 304.
+    pub status: u16,
+    /// FHIR JSON, minified. Empty: no body.
+    pub body: Vec<u8>,
+    /// `ETag` and `Last-Modified` (milliseconds since 1970 UTC).
+    pub version: Option<(Version, i64)>,
+    /// Absolute address.
+    pub location: Option<String>,
+    /// Absolute address.
+    pub content_location: Option<String>,
+}

@@ -1,0 +1,77 @@
+//! `$suspend` and `$cancel`: POST /Composition/{id}/$suspend. Specification 3, 4.7; Contract 3.4.
+
+use super::context::Context;
+use super::service::{Service, deleted};
+use super::{Answer, Instance, update};
+use crate::certificate::transition::{Need, Trigger};
+use crate::certificate::{State, head, section};
+use crate::engine::{Content, Write};
+use crate::fhir::json::{self, Json};
+use crate::fhir::shape;
+use crate::limits::REASON_CHARACTERS_MAX;
+use crate::outcome::{Hcert, Issue, Outcome};
+use crate::search::extract::extract;
+
+impl Service {
+    /// Writes the reason into the certificate and moves it to the operation's state. Always answers the Composition.
+    pub(super) async fn operate(
+        &self,
+        context: &Context,
+        instance: &Instance,
+        trigger: Trigger,
+        body: &[u8],
+    ) -> Result<Answer, Outcome> {
+        let (to, code) = match trigger {
+            Trigger::Suspend => (State::Suspended, section::SUSPEND_REASON),
+            _ => (State::Revoked, section::CANCEL_REASON),
+        };
+        loop {
+            let stored = self.current(instance)?;
+            if stored.state == State::Deleted {
+                return Err(deleted(stored.id));
+            }
+            let reason = reason(body)?;
+            let names = &self.settings.names;
+            let Json::Object(mut certificate) = json::parse_stored(&stored.resource) else {
+                return Err(Outcome::internal("a stored certificate is no object"));
+            };
+            certificate.set("status", Json::string(to.status().code()));
+            section::push_reason_section(&mut certificate, code, &reason, names);
+            let row = extract(&certificate, 0, names)
+                .map_err(|_| Outcome::internal("a stored certificate has no index row"))?;
+            let who = context.who.clone();
+            let content = Content { trigger, brings: Need::Reason, tail: head::tail(&certificate), row, who };
+            let if_match = context.if_match.clone();
+            let write = Write::Update { id: stored.id, content, if_match, base: Some(stored.version) };
+            if let Some(written) = self.write(write).await? {
+                let resource = self.stored(&written)?.resource;
+                return Ok(update::changed(context, &written, resource));
+            }
+        }
+    }
+}
+
+/// The one parameter `reason`.
+fn reason(body: &[u8]) -> Result<String, Outcome> {
+    let mut json = json::parse(body)?;
+    shape::check(&mut json, "Parameters").map_err(Outcome::from)?;
+    let wrong = || Outcome::from(Issue::new(Hcert::ParametersWrong).at("Parameters.parameter"));
+    let [parameter] = json.items("parameter") else { return Err(wrong()) };
+    let reason = match (parameter.text("name"), parameter.text("valueString")) {
+        (Some("reason"), Some(reason)) => reason,
+        _ => return Err(wrong()),
+    };
+    let at = "Parameters.parameter[0].value";
+    if reason.trim().is_empty() {
+        return Err(Issue::new(Hcert::ReasonBlank).at(at).into());
+    }
+    if reason.chars().count() > REASON_CHARACTERS_MAX || !reason.chars().all(is_xml) {
+        return Err(Issue::new(Hcert::ReasonWrong).with("max", REASON_CHARACTERS_MAX.to_string()).at(at).into());
+    }
+    Ok(reason.to_owned())
+}
+
+/// XML 1.0, production `Char`.
+fn is_xml(character: char) -> bool {
+    matches!(character, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..='\u{10FFFF}')
+}

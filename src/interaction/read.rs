@@ -1,0 +1,77 @@
+//! FHIR `read` and `vread`: GET /Composition/{id} and /Composition/{id}/_history/{version}. Specification 4.3, 4.4.
+
+use super::context::{Context, Subset};
+use super::service::{Service, deleted, unreadable};
+use super::{Answer, Instance};
+use crate::certificate::{State, Version};
+use crate::engine::Stored;
+use crate::fhir::json;
+use crate::fhir::subset;
+use crate::outcome::{Hcert, Issue, Outcome};
+
+impl Service {
+    /// The current version. A deleted certificate is 410, an id never assigned 404.
+    pub(super) fn read(&self, context: &Context, instance: &Instance) -> Result<Answer, Outcome> {
+        let stored = self.current(instance)?;
+        if stored.state == State::Deleted {
+            return Err(deleted(stored.id));
+        }
+        self.shown(context, stored)
+    }
+
+    /// One version, readable also when the certificate is deleted; the tombstone itself is 410.
+    pub(super) fn vread(
+        &self,
+        context: &Context,
+        instance: &Instance,
+        version: Option<Version>,
+    ) -> Result<Answer, Outcome> {
+        let current = self.current(instance)?;
+        let found = match version {
+            Some(version) if version == current.version => Some(current),
+            Some(version) => self.engine.version(current.id, version).map_err(unreadable)?,
+            None => None,
+        };
+        let shown = version.map_or("of this number".into(), |version| version.to_string());
+        let missing =
+            || Issue::new(Hcert::VersionNotFound).with("id", instance.text.clone()).with("version", shown.clone());
+        let stored = found.ok_or_else(|| Outcome::from(missing()))?;
+        if stored.state == State::Deleted {
+            return Err(deleted(stored.id));
+        }
+        self.shown(context, stored)
+    }
+
+    fn shown(&self, context: &Context, stored: Stored) -> Result<Answer, Outcome> {
+        let version = Some((stored.version, stored.stamp.milliseconds));
+        if not_modified(context, &stored) {
+            return Ok(Answer { status: 304, version, ..Answer::default() });
+        }
+        if context.subset == Subset::Count {
+            let issue = Issue::new(Hcert::SearchValueWrong).with("name", "_summary").with("value", "count");
+            return Err(issue.with("expected", "true, text, data or false on a read").at("http._summary").into());
+        }
+        Ok(Answer { status: 200, body: reduced(stored.resource, &context.subset), version, ..Answer::default() })
+    }
+}
+
+/// `If-None-Match` is asked first; `If-Modified-Since` only without it. Contract 2.5; RFC 9110, 13.2.2.
+fn not_modified(context: &Context, stored: &Stored) -> bool {
+    match (&context.if_none_match, context.if_modified_since) {
+        (Some(condition), _) => condition.names(stored.version),
+        (None, Some(since)) => stored.stamp.milliseconds.div_euclid(1000) <= since,
+        (None, None) => false,
+    }
+}
+
+/// The part of a resource that `_elements` or `_summary` asks for.
+pub fn reduced(resource: Vec<u8>, wanted: &Subset) -> Vec<u8> {
+    match wanted {
+        Subset::All => resource,
+        _ => {
+            let mut json = json::parse_stored(&resource);
+            subset::reduce(&mut json, wanted);
+            json.to_vec()
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! The service: engine, registry and settings, and the one match from interactions to what they do.
+
+use std::sync::Arc;
+
+use super::capabilities::capabilities;
+use super::context::Context;
+use super::{Answer, Instance, Interaction};
+use crate::certificate::transition::Trigger;
+use crate::certificate::{Id, Names};
+use crate::engine::{Clock, Engine, Error, Refused, SearchError, Stored, Write, Written};
+use crate::outcome::{Hcert, Issue, Outcome};
+use crate::registry::Registry;
+use crate::search::paging::Counts;
+use crate::search::seal::SealKey;
+
+/// What the interactions are told by the configuration.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub names: Names,
+    /// `{hcert_issue_system}`
+    pub issue_system: String,
+    /// Entries of a page when `_count` is absent, and at most.
+    pub count: Counts,
+    /// How long a link with sealed parameters works, seconds.
+    pub link_seconds: i64,
+    /// Bundle `fullUrl` is `{base_url}/Composition/1` instead of `Composition/1`. Contract 1.2.
+    pub full_url_absolute: bool,
+    /// A subject of this identifier system that is not found exactly once is HCERT-008. Contract 4.6.
+    pub external_reference_system: String,
+}
+
+/// Everything an interaction needs.
+pub struct Service {
+    pub(super) engine: Arc<Engine>,
+    pub(super) registry: Registry,
+    pub(super) settings: Settings,
+    pub(super) clock: Clock,
+    pub(super) seal: SealKey,
+    /// The CapabilityStatement for callers who come without a proxy.
+    capabilities: Vec<u8>,
+}
+
+impl Service {
+    pub fn new(engine: Arc<Engine>, registry: Registry, settings: Settings, clock: Clock) -> Service {
+        let seal = SealKey::new(&engine.seal_key());
+        let capabilities = capabilities(&settings.names.base_url, &settings.names, settings.count);
+        Service { engine, registry, settings, clock, seal, capabilities }
+    }
+
+    /// The engine, for commands that work on all certificates.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Runs one interaction. `body` is the request's body, empty when it had none.
+    pub async fn run(&self, interaction: Interaction, context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
+        match interaction {
+            Interaction::Capabilities => {
+                let names = &self.settings.names;
+                let body = match context.base_url == names.base_url {
+                    true => self.capabilities.clone(),
+                    false => capabilities(&context.base_url, names, self.settings.count),
+                };
+                Ok(Answer { status: 200, body, ..Answer::default() })
+            }
+            Interaction::Create => self.create(&context, &body).await,
+            Interaction::Read(instance) => self.read(&context, &instance),
+            Interaction::Vread(instance, version) => self.vread(&context, &instance, version),
+            Interaction::Update(instance) => self.update(&context, &instance, &body).await,
+            Interaction::Delete(instance) => self.delete(context, &instance).await,
+            Interaction::HistoryInstance(instance) => self.history_instance(&context, &instance),
+            Interaction::HistoryType => self.history_type(&context).await,
+            Interaction::Search => self.search(&context).await,
+            Interaction::Suspend(instance) => self.operate(&context, &instance, Trigger::Suspend, &body).await,
+            Interaction::Cancel(instance) => self.operate(&context, &instance, Trigger::Cancel, &body).await,
+        }
+    }
+
+    /// Hands a write over and waits until it is durable. `None`: the certificate moved on; prepare again.
+    pub(super) async fn write(&self, write: Write) -> Result<Option<Written>, Outcome> {
+        match self.engine.write(write).await {
+            Ok(Ok(written)) => Ok(Some(written)),
+            Ok(Err(Refused::Moved)) => Ok(None),
+            Ok(Err(refused)) => Err(refusal(refused)),
+            Err(_) => Err(Outcome::from(Hcert::StorageUnavailable).because("the writer gave no answer")),
+        }
+    }
+
+    /// `{base_url}/Composition/<id>/_history/<version>`
+    pub(super) fn version_address(context: &Context, written: &Written) -> String {
+        format!("{}/Composition/{}/_history/{}", context.base_url, written.id, written.version)
+    }
+
+    /// The certificate a path names, which must have been assigned.
+    pub(super) fn current(&self, instance: &Instance) -> Result<Stored, Outcome> {
+        let found = match instance.id {
+            Some(id) => self.engine.current(id).map_err(unreadable)?,
+            None => None,
+        };
+        found.ok_or_else(|| Outcome::not_found("Composition", &instance.text))
+    }
+
+    /// The stored version a write answers with.
+    pub(super) fn stored(&self, written: &Written) -> Result<Stored, Outcome> {
+        let found = self.engine.version(written.id, written.version).map_err(unreadable)?;
+        found.ok_or_else(|| Outcome::internal("a version that was acknowledged is not there"))
+    }
+}
+
+/// 410 for a deleted certificate.
+pub(super) fn deleted(id: Id) -> Outcome {
+    Issue::new(Hcert::Deleted).with("id", id.to_string()).into()
+}
+
+/// The store cannot be read: not now, or a fault of ours.
+pub(super) fn unreadable(error: Error) -> Outcome {
+    match error {
+        Error::Reopening => Outcome::from(Hcert::StorageUnavailable).because(error),
+        _ => Outcome::internal(error),
+    }
+}
+
+fn refusal(refused: Refused) -> Outcome {
+    match refused {
+        Refused::Rules(outcome) => outcome,
+        Refused::Busy => Hcert::Overloaded.into(),
+        Refused::Closed => Hcert::StoppingDown.into(),
+        Refused::Store(error) => match *error {
+            Error::CommitUnknown(_) => Outcome::from(Hcert::CommitUnknown).because(error),
+            _ => Outcome::from(Hcert::StorageUnavailable).because(error),
+        },
+        Refused::Moved => Outcome::internal("a bounced write is prepared again by its interaction"),
+    }
+}
+
+/// Why a search has no answer, for the caller.
+pub(super) fn unsearchable(error: SearchError) -> Outcome {
+    match error {
+        SearchError::Building { percent } => {
+            Issue::new(Hcert::IndexNotReady).with("percent", percent.to_string()).into()
+        }
+        SearchError::Failed(problem) => {
+            Outcome::from(Issue::new(Hcert::IndexNotReady).with("percent", "0")).because(problem)
+        }
+    }
+}

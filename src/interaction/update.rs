@@ -1,0 +1,78 @@
+//! FHIR `update`: PUT /Composition/{id}. Specification 4.2; Contract 2.6, 3.2 to 3.6.
+
+use uuid::Uuid;
+
+use super::context::{Context, Return};
+use super::prepare::{Certificate, certificate};
+use super::service::{Service, deleted, unreadable};
+use super::{Answer, Instance, Settings};
+use crate::certificate::transition::Trigger;
+use crate::certificate::{State, section};
+use crate::engine::{Content, Stored, Write, Written};
+use crate::fhir::json::{self, Json};
+use crate::outcome::{Hcert, Issue, Outcome, Severity};
+
+impl Service {
+    pub(super) async fn update(&self, context: &Context, instance: &Instance, body: &[u8]) -> Result<Answer, Outcome> {
+        loop {
+            let stored = match instance.id {
+                Some(id) => self.engine.current(id).map_err(unreadable)?,
+                None => None,
+            };
+            let never_assigned = || Issue::new(Hcert::IdNotAssigned).with("id", instance.text.clone());
+            let stored = stored.ok_or_else(|| Outcome::from(never_assigned()))?;
+            if stored.state == State::Deleted {
+                return Err(deleted(stored.id));
+            }
+            let kept = service_sections(&stored, &self.settings);
+            let base = (!kept.is_empty()).then_some(stored.version);
+            let Certificate { tail, row, brings } =
+                certificate(body, Some(stored.id), kept, &self.settings.names, &context.base_url)?;
+            let content = Content { trigger: Trigger::Update, brings, tail, row, who: context.who.clone() };
+            let write = Write::Update { id: stored.id, content, if_match: context.if_match.clone(), base };
+            if let Some(written) = self.write(write).await? {
+                let body = match context.prefer.answer {
+                    Return::Minimal => Vec::new(),
+                    Return::Representation => self.stored(&written)?.resource,
+                    Return::OperationOutcome => stored_outcome(context, &written, &self.settings),
+                };
+                return Ok(changed(context, &written, body));
+            }
+        }
+    }
+}
+
+/// The answer to an update or operation. Contract 2.2, 2.4.
+pub fn changed(context: &Context, written: &Written, body: Vec<u8>) -> Answer {
+    let address = Service::version_address(context, written);
+    Answer {
+        status: 200,
+        body,
+        version: Some((written.version, written.stamp.milliseconds)),
+        location: Some(address.clone()),
+        content_location: Some(address),
+    }
+}
+
+/// What `Prefer: return=OperationOutcome` answers.
+pub fn stored_outcome(context: &Context, written: &Written, settings: &Settings) -> Vec<u8> {
+    let version = written.version.to_string();
+    let issue = match written.changed {
+        true => Issue::new(Hcert::Stored).with("version", version),
+        false => Issue::new(Hcert::ThereAlready).with("id", written.id.to_string()).with("version", version),
+    };
+    let issue = issue.severity(Severity::Information);
+    Outcome::from(issue).to_json(context.language, &settings.issue_system, || Uuid::new_v4().to_string())
+}
+
+/// Sections of the stored version that only the service writes. Contract 3.5.
+fn service_sections(stored: &Stored, settings: &Settings) -> Vec<Json<'static>> {
+    // Hardly any certificate that can be updated has one, so the bytes are looked through before they are read.
+    let text = std::str::from_utf8(&stored.resource).unwrap_or_default();
+    if !text.contains(section::SUSPEND_REASON) && !text.contains(section::CANCEL_REASON) {
+        return Vec::new();
+    }
+    let Json::Object(mut certificate) = json::parse_stored(&stored.resource) else { return Vec::new() };
+    let sections = section::take_service_sections(&mut certificate, &settings.names);
+    sections.into_iter().map(Json::into_owned).collect()
+}

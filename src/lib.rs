@@ -1,0 +1,31 @@
+//! hcert keeps Estonian health certificates as versioned FHIR R5 Compositions in one process: redb stores them, tantivy finds them,
+//! hyper serves them. The map, one paragraph per room, from the door inwards; an arrow leads from a room to those below it, never back.
+//!
+//! - [`cli`]: the commands. Each opens what it needs, does its work, and says what happened.
+//! - [`http`]: the door, and the only room that knows hyper. A request becomes an `Interaction` and a `Context`; an `Answer` or an
+//!   `Outcome` becomes status, headers and body.
+//! - [`socket`]: the way of commands to a running server, through the data folder. [`bulk`]: all versions as NDJSON, out and in.
+//! - [`interaction`]: one file per FHIR interaction or operation. The last room that awaits.
+//! - [`engine`]: what keeps and finds certificates. One writer decides, stamps and commits in batches; one indexer follows; searches
+//!   see one moment.
+//! - [`registry`]: the way to the patient registry, and personal codes.
+//! - [`search`]: the query language, pure: the table of parameters, what a query asks, what a row says, how pages are linked.
+//! - [`certificate`]: the domain, pure: ids, states, the nine transitions, sections with reasons, head and tail of the stored bytes.
+//! - [`fhir`]: R5's own words: JSON, the element table, the walk over it, times, narratives, subsets, Bundles.
+//! - [`outcome`]: what went wrong, and the catalogue of our codes.
+//! - [`config`]: settings. [`limits`]: every bound. [`corpus`]: synthetic certificates for trying, testing and measuring.
+
+pub mod bulk;
+pub mod certificate;
+pub mod cli;
+pub mod config;
+pub mod corpus;
+pub mod engine;
+pub mod fhir;
+pub mod http;
+pub mod interaction;
+pub mod limits;
+pub mod outcome;
+pub mod registry;
+pub mod search;
+pub mod socket;

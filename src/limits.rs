@@ -1,0 +1,153 @@
+//! Every bound in one place: what it bounds, in which unit, and why it is so large.
+//!
+//! A bound an operator may want to move is a setting whose default stands here; the others are fixed.
+
+/// Levels of objects and arrays in a body. FHIR resources stay below 20; a deeper one is an attack or a mistake. Contract 5.4.
+pub const JSON_DEPTH_MAX: usize = 64;
+
+/// Problems of one request that an answer lists. A caller mends a hundred at a time; more would only make the answer large.
+pub const BODY_ISSUES_MAX: usize = 100;
+
+/// Bytes of a request body (default of `server.body_bytes_max`). A certificate has about 4 KB. Contract 5.4.
+pub const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// Bytes of a query string or a search form (default of `server.query_bytes_max`). Contract 5.4.
+pub const QUERY_BYTES_MAX: usize = 16 * 1024;
+
+/// Entries of a page when `_count` is absent. Specification 4.6 and 8.
+pub const COUNT_DEFAULT: u32 = 20;
+
+/// Entries of a page at most (default of `search.count_max`); a larger `_count` is cut. Contract 4.8.
+pub const COUNT_MAX: u32 = 100;
+
+/// Characters of a suspend or cancel reason. Contract 3.4.
+pub const REASON_CHARACTERS_MAX: usize = 10_000;
+
+/// Characters of any FHIR string. R5 `datatypes.html#string`: 1024 * 1024.
+pub const STRING_CHARACTERS_MAX: usize = 1024 * 1024;
+
+/// Attributes of one XHTML element; the XML reader compares each with each. HTML knows about 20 for an element.
+pub const XHTML_ATTRIBUTES_MAX: usize = 64;
+
+/// Namespace declarations of one XHTML div; the XML reader copies those in force for each new one. A div needs one.
+pub const XHTML_NAMESPACES_MAX: usize = 128;
+
+/// Largest id an import may bring, 2^53 - 1: creates count on from it, and every JSON reader holds it exactly.
+pub const IMPORT_ID_MAX: u64 = (1 << 53) - 1;
+
+/// Characters of `Composition.title`. Ten times the longest name of an examination; every search by title compares it, every sort
+/// keeps it at hand.
+pub const TITLE_CHARACTERS_MAX: usize = 1_000;
+
+/// Codings of one concept that searches look at: category, type, the code of a section. A concept has one to three.
+pub const CODINGS_MAX: usize = 8;
+
+/// Characters of a system or code in category and type. Every view of the store holds each once; R5's longest address has 80.
+pub const CODING_CHARACTERS_MAX: usize = 256;
+
+/// Terms of one certificate: references, identifiers and section texts to be found by. One of the largest kind has about 60; 5 000
+/// take half a megabyte until they are indexed.
+pub const ROW_TERMS_MAX: usize = 5_000;
+
+/// Terms of the sections that the service writes itself, the reasons of a suspension and a cancellation: two each.
+pub const REASON_TERMS: usize = 4;
+
+/// Combinations of profile, category and type in the store. A whole country has some dozens; a search decides each of them.
+pub const CLASSES_MAX: usize = 1_024;
+
+/// Characters of a FHIR id. R5 `datatypes.html#id`.
+pub const ID_CHARACTERS_MAX: usize = 64;
+
+/// Values in all search parameters of one request. A page of ids to look up stays far below; each value costs a posting list.
+pub const SEARCH_VALUES_MAX: usize = 1_000;
+
+/// Of these, values that no posting list finds: dates, titles, classes, what is negated or missing, and identifiers that the patient
+/// registry is asked about one by one. Each is compared with every row a search looks at.
+pub const SEARCH_TESTS_MAX: usize = 100;
+
+/// Rows the indexer takes in one round. Rounds of this size keep the overlay small and the cost of a commit (3 to 5 ms) unseen.
+pub const INDEX_ROUND_ROWS_MAX: usize = 16_384;
+
+/// Rows the overlay may hold before writes are slowed down, then refused with 503. About 128 MB; a row with many terms counts as
+/// several, one for each [`OVERLAY_ROW_TERMS`].
+pub const OVERLAY_ROWS_MAX: usize = 131_072;
+
+/// Terms of one counted row of the overlay. Most certificates have fewer.
+pub const OVERLAY_ROW_TERMS: usize = 32;
+
+/// Requests waiting for the writer. Beyond it a write is answered with 503 at once instead of waiting unseen.
+pub const WRITE_QUEUE_MAX: usize = 4_096;
+
+/// Requests decided in one transaction. More would delay the first of them without making the rest cheaper.
+pub const BATCH_JOBS_MAX: usize = 512;
+
+/// Bytes of compressed bodies in one transaction, so that a batch of the largest bodies stays a short one.
+pub const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Lines an import stores in one transaction: enough to make the commit cheap, few enough to lose little time when it fails.
+pub const IMPORT_BATCH_LINES: usize = 256;
+
+/// Bytes of lines an import reads before it hands them on, so that few large lines do not fill the memory.
+pub const IMPORT_BATCH_BYTES: usize = 4 * 1024 * 1024;
+
+/// Threads that read and compress the lines of an import while the writer commits those before. More would take the processor
+/// from a server that answers requests beside it.
+pub const IMPORT_THREADS: usize = 2;
+
+/// Number of the last page that can be asked for. Times the largest count it still fits 64 bits; no store is that large.
+pub const PAGE_MAX: u64 = u32::MAX as u64;
+/// Certificates of a generated corpus. Five years of working time leave each some hundred milliseconds then, and every patient still
+/// gets a personal code of their own.
+pub const CORPUS_CERTIFICATES_MAX: u64 = 100_000_000;
+/// Connections at once (default of `server.connections_max`). More wait in the kernel's queue until a place is free.
+pub const CONNECTIONS_MAX: usize = 1_024;
+
+/// Open files kept for store, index and sockets beside connections. A segment of the index has up to eight; there are some twenty.
+pub const OPEN_FILES_RESERVED: usize = 256;
+
+/// Requests at once on one HTTP/2 connection. Clients open a second connection long before they need more.
+pub const STREAMS_MAX: u32 = 64;
+
+/// Bytes of a request's first line and headers. Room for the longest query a setting allows and the usual headers beside it; the
+/// number of headers is bounded by hyper to 100.
+pub const HEADER_BYTES_MAX: usize = 96 * 1024;
+
+/// Bytes of all request bodies held at once. Beyond it a write is answered with 503 before memory runs out.
+pub const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Bytes of a refused body that are still read and thrown away, so that a client that writes before it reads sees the refusal
+/// instead of a reset connection.
+pub const LINGER_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// Seconds for the same.
+pub const LINGER_S: u64 = 5;
+
+/// Seconds a connection may stay silent before, inside and after the head of a request (default of `server.header_timeout_s`).
+pub const HEADER_TIMEOUT_S: u64 = 30;
+
+/// Seconds a body may take to arrive (default of `server.body_timeout_s`): 2 MiB over a slow line.
+pub const BODY_TIMEOUT_S: u64 = 30;
+
+/// Seconds a client may leave an answer unread before it is cut off (default of `server.write_timeout_s`).
+pub const WRITE_TIMEOUT_S: u64 = 30;
+
+/// Seconds that requests under way may take to finish at a stop (default of `server.drain_timeout_s`). Service managers wait longer.
+pub const DRAIN_TIMEOUT_S: u64 = 10;
+
+/// Threads that serve requests (default of `server.workers`). Two, so that a long answer never stalls the reads beside it.
+pub const WORKERS: usize = 2;
+
+/// Characters of an `X-Request-Id` that is taken over. Longer ones are no ids, and every log line repeats it.
+pub const REQUEST_ID_CHARACTERS_MAX: usize = 128;
+
+/// Bytes from which an answer is compressed. Below, the header and the work cost more than what is saved.
+pub const GZIP_BYTES_MIN: usize = 1_024;
+
+/// Seconds in `Retry-After` of a 503. What causes one here passes within a second or two.
+pub const RETRY_AFTER_S: u32 = 2;
+
+/// Megabytes of redb's page cache (default of `storage.cache_mb`): a million certificates are read out of it.
+pub const CACHE_MB: usize = 256;
+
+/// Minutes that a sealed `_query` link of a search stays valid (default of `search.link_minutes`). A working session.
+pub const LINK_MINUTES: u32 = 60;

@@ -1,0 +1,139 @@
+//! An [`Outcome`] as FHIR resource, in the shape of specification 7.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::{Issue, Language, Outcome, entry};
+
+impl Outcome {
+    /// The OperationOutcome, minified JSON. `system` is `{hcert_issue_system}`; `id` makes the id of each issue (a uuid).
+    ///
+    /// Source: specification 7; Contract 5.1.
+    pub fn to_json(&self, language: Language, system: &str, mut id: impl FnMut() -> String) -> Vec<u8> {
+        let texts: Vec<String> = self.issues.iter().map(|issue| issue.text(language)).collect();
+        let told = self.issues.iter().zip(&texts);
+        let issue = told.clone().map(|(issue, text)| resource_issue(issue, text, system, id())).collect();
+        let text = Narrative { status: "generated", div: narrative(told) };
+        let resource = OperationOutcome { resource_type: "OperationOutcome", text, issue };
+        serde_json::to_vec(&resource).expect("strings and lists always have a text")
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OperationOutcome<'a> {
+    resource_type: &'static str,
+    text: Narrative,
+    issue: Vec<ResourceIssue<'a>>,
+}
+
+#[derive(Serialize)]
+struct Narrative {
+    status: &'static str,
+    div: String,
+}
+
+#[derive(Serialize)]
+struct ResourceIssue<'a> {
+    id: String,
+    severity: &'static str,
+    code: &'a str,
+    details: Details<'a>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    expression: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Details<'a> {
+    coding: [Coding<'a>; 1],
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct Coding<'a> {
+    system: &'a str,
+    code: &'a str,
+}
+
+fn resource_issue<'a>(issue: &'a Issue, text: &'a str, system: &'a str, id: String) -> ResourceIssue<'a> {
+    ResourceIssue {
+        id,
+        severity: issue.severity_code(),
+        code: &entry(issue.code()).issue_type,
+        details: Details { coding: [Coding { system, code: issue.code().code() }], text },
+        expression: issue.expression(),
+    }
+}
+
+/// A definition list of code and text.
+fn narrative<'a>(told: impl Iterator<Item = (&'a Issue, &'a String)>) -> String {
+    let mut div = String::from("<div xmlns=\"http://www.w3.org/1999/xhtml\"><dl>");
+    for (issue, text) in told {
+        let _ = write!(div, "<dt>{}</dt><dd>", issue.code().code());
+        for character in text.chars() {
+            match character {
+                '&' => div.push_str("&amp;"),
+                '<' => div.push_str("&lt;"),
+                '>' => div.push_str("&gt;"),
+                '\t' | '\n' | '\r' => div.push(character),
+                // XML has no way to write these.
+                '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => div.push('\u{fffd}'),
+                other => div.push(other),
+            }
+        }
+        div.push_str("</dd>");
+    }
+    div.push_str("</dl></div>");
+    div
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Hcert;
+
+    #[test]
+    fn the_resource_has_the_shape_of_the_specification() {
+        let patient =
+            Issue::new(Hcert::PatientNotUnique).with("identifier", "a|<b>&\u{0}").at("Composition.subject[0]");
+        let outcome = Outcome::from(vec![patient, Issue::new(Hcert::BodyEmpty)]);
+        let mut number = 0;
+        let json = outcome.to_json(Language::English, "https://hcert.tehik.ee/issue", || {
+            number += 1;
+            format!("id-{number}")
+        });
+        let expected = concat!(
+            r#"{"resourceType":"OperationOutcome","text":{"status":"generated","div":"#,
+            r#""<div xmlns=\"http://www.w3.org/1999/xhtml\"><dl>"#,
+            r#"<dt>HCERT-008</dt><dd>Could not find unique patient by a|&lt;b&gt;&amp;"#,
+            "\u{fffd}",
+            r#"</dd><dt>HCERT-100</dt><dd>The request has no body; a FHIR resource in JSON is expected</dd></dl></div>"},"#,
+            r#""issue":[{"id":"id-1","severity":"error","code":"invalid","#,
+            r#""details":{"coding":[{"system":"https://hcert.tehik.ee/issue","code":"HCERT-008"}],"#,
+            r#""text":"Could not find unique patient by a|<b>&\u0000"},"expression":["Composition.subject[0]"]},"#,
+            r#"{"id":"id-2","severity":"error","code":"structure","#,
+            r#""details":{"coding":[{"system":"https://hcert.tehik.ee/issue","code":"HCERT-100"}],"#,
+            r#""text":"The request has no body; a FHIR resource in JSON is expected"}}]}"#,
+        );
+        assert_eq!(String::from_utf8(json).unwrap(), expected);
+    }
+
+    #[test]
+    fn the_narrative_is_well_formed_xml_whatever_the_text_holds() {
+        let every: String = ('\0'..='\u{ff}').chain(['\u{fffe}', '\u{ffff}', '𝕏']).collect();
+        for part in every.chars().collect::<Vec<_>>().chunks(100) {
+            let issue = Issue::new(Hcert::JsonSyntax).with("problem", part.iter().collect::<String>());
+            let div = narrative([(&issue, &issue.text(Language::Estonian))].into_iter());
+            roxmltree::Document::parse(&div).expect("well-formed");
+        }
+    }
+
+    #[test]
+    fn estonian_is_spoken_when_asked_for() {
+        let text = |language| Issue::new(Hcert::PathUnknown).text(language);
+        let json = Outcome::from(Hcert::PathUnknown).to_json(Language::Estonian, "s", String::new);
+        let json = String::from_utf8(json).unwrap();
+        assert!(json.contains(&text(Language::Estonian)) && !json.contains(&text(Language::English)));
+    }
+}

@@ -1,0 +1,81 @@
+//! Words of our own that stand as values in texts, in Estonian. Texts themselves stand in the catalogue.
+
+use std::borrow::Cow;
+
+/// English and Estonian, each as it stands in the middle of a text.
+#[rustfmt::skip]
+const WORDS: &[(&str, &str)] = &[
+    ("null", "null"),
+    ("none", "puudub"),
+    ("a boolean", "tõeväärtus"),
+    ("a number", "arv"),
+    ("a string", "tekst"),
+    ("an array", "massiiv"),
+    ("an object", "objekt"),
+    ("a single value", "üks väärtus"),
+    ("of a FHIR R5 resource", "mõne FHIR R5 ressursi oma"),
+    ("of this number", "selle numbriga"),
+    ("no modifier", "täpsustuseta"),
+    ("true or false", "true või false"),
+    ("true, false, text, data or count", "true, false, text, data või count"),
+    ("true, text, data or false on a read", "lugemisel true, text, data või false"),
+    ("names of elements, separated by commas", "komadega eraldatud elementide nimed"),
+    ("only one of _elements and _summary", "ainult üks kahest: _elements või _summary"),
+    ("a whole number from 0", "täisarv alates nullist"),
+    ("a whole number from 1", "täisarv alates ühest"),
+    ("an id", "identifikaator"),
+    ("code, system|code, |code or system|", "code, system|code, |code või system|"),
+    ("code$text or system|code$text", "code$text või system|code$text"),
+    ("a date such as 2025, 2025-03, 2025-03-30 or 2025-03-30T10:00:00+02:00", "kuupäev, näiteks 2025, 2025-03, 2025-03-30 või 2025-03-30T10:00:00+02:00"),
+    ("a date such as 2025-03-30 or 2025-03-30T10:00:00+02:00", "kuupäev, näiteks 2025-03-30 või 2025-03-30T10:00:00+02:00"),
+    ("one of the prefixes eq, ne, gt, lt, ge, le, sa, eb, ap before a date", "üks eesliidetest eq, ne, gt, lt, ge, le, sa, eb, ap kuupäeva ees"),
+    ("one of the prefixes eq, gt, lt, ge, le, sa, eb before a date", "üks eesliidetest eq, gt, lt, ge, le, sa, eb kuupäeva ees"),
+    ("application/fhir+json or application/json, fhirVersion 5.0, in UTF-8, without Content-Encoding", "application/fhir+json või application/json, fhirVersion 5.0, UTF-8, ilma päiseta Content-Encoding"),
+    ("application/x-www-form-urlencoded, in UTF-8, without Content-Encoding", "application/x-www-form-urlencoded, UTF-8, ilma päiseta Content-Encoding"),
+    ("a parameter is not percent-encoded UTF-8", "parameeter ei ole protsentkodeeritud UTF-8"),
+    ("exactly one header Host must name this server", "täpselt üks päis Host peab nimetama seda serverit"),
+    ("the body broke off", "sisu katkes"),
+    ("a draft (Mustand)", "Mustand"),
+    ("completed (Lõpetatud)", "Lõpetatud"),
+    ("suspended (Peatatud)", "Peatatud"),
+    ("revoked (Tühistatud)", "Tühistatud"),
+    ("deleted (Kustutatud)", "Kustutatud"),
+    ("create (POST)", "loomine (POST)"),
+    ("update (PUT) to preliminary", "muutmine (PUT) mustandiks"),
+    ("update (PUT)", "muutmine (PUT)"),
+    ("delete (DELETE)", "kustutamine (DELETE)"),
+];
+
+/// Beginnings before a list of names.
+const BEGINNINGS: &[(&str, &str)] = &[("one of ", "üks järgmistest: "), ("one type of ", "üks tüüp elemendile ")];
+
+/// Places whose values are words of ours, never texts of a caller alone.
+const PLACES: &[&str] = &["expected", "found", "known", "version", "state", "request", "problem"];
+
+/// The Estonian for the value of a place; a value that is no word of ours stays.
+pub fn estonian<'v>(place: &str, value: &'v str) -> Cow<'v, str> {
+    if !PLACES.contains(&place) {
+        return Cow::Borrowed(value);
+    }
+    if let Some((_, estonian)) = WORDS.iter().find(|(english, _)| *english == value) {
+        return Cow::Borrowed(estonian);
+    }
+    let beginning = |(english, estonian): &(&str, &str)| Some(format!("{estonian}{}", value.strip_prefix(english)?));
+    BEGINNINGS.iter().find_map(beginning).map_or(Cow::Borrowed(value), Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::{Hcert, Issue, Language};
+
+    #[test]
+    fn values_of_ours_are_said_in_estonian_and_those_of_callers_stay() {
+        let issue = Issue::new(Hcert::SearchValueWrong).with("name", "none").with("value", "an id");
+        let text = issue.with("expected", "one of preliminary, final").text(Language::Estonian);
+        let expected =
+            "'an id' ei sobi otsinguparameetri 'none' väärtuseks: oodati üks järgmistest: preliminary, final";
+        assert_eq!(text, expected);
+        assert_eq!(estonian("expected", "Patient"), "Patient");
+    }
+}

@@ -1,0 +1,26 @@
+//! The fields of a certificate that have few values, taken together as one class.
+//!
+//! A whole country has some dozens of classes. A condition on status, category, type or profile, whatever its OR, `:not` or
+//! `:missing`, is decided once per class instead of once per certificate, and the exact number of certificates that meet it is a
+//! sum over classes.
+
+use crate::certificate::{Profile, State};
+
+/// One coding of `category` or `type`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Coding {
+    pub system: Option<Box<str>>,
+    pub code: Option<Box<str>>,
+}
+
+/// Status, profile, category and type of one version.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Class {
+    /// Never `Deleted`: a deleted certificate is found by no search.
+    pub state: State,
+    pub profile: Profile,
+    /// Codings of `Composition.category`, in their order.
+    pub category: Vec<Coding>,
+    /// Codings of `Composition.type`, in their order.
+    pub kind: Vec<Coding>,
+}

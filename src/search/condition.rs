@@ -1,0 +1,242 @@
+//! One parameter of a search, read: from name, modifier and value to a condition on rows.
+
+use super::collation::fold;
+use super::filter::{ClassTest, Filter, TimeTest, TitleTest, TokenTest};
+use super::issue::{self, wrong};
+use super::parameter::{Looks, Modifier, Parameter};
+use super::query::Settings;
+use super::term::{Form, Term};
+use super::value::{Token, split, unescape};
+use super::{reference, section_code_text, time};
+use crate::certificate::{Id, Status};
+use crate::fhir::date_time::TimeError;
+use crate::outcome::Issue;
+
+/// What one parameter asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    Filter(Filter),
+    /// The subject is a patient with one of these identifiers; only the patient registry knows which those are.
+    Patients(Vec<PatientIdentifier>),
+}
+
+/// An identifier the patient registry is asked about. Contract 4.6.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PatientIdentifier {
+    pub system: Option<String>,
+    pub value: String,
+}
+
+/// System of `Composition.status`, which the element itself does not name.
+const STATUS_SYSTEM: &str = "http://hl7.org/fhir/composition-status";
+const DATE: &str = "a date such as 2025, 2025-03, 2025-03-30 or 2025-03-30T10:00:00+02:00";
+const PREFIXES: &str = "one of the prefixes eq, ne, gt, lt, ge, le, sa, eb, ap before a date";
+const PERIOD_PREFIXES: &str = "one of the prefixes eq, gt, lt, ge, le, sa, eb before a date";
+const TOKEN: &str = "code, system|code, |code or system|";
+
+/// The number of values a parameter asks for.
+pub fn values(value: &str) -> usize {
+    split(value, b',').count()
+}
+
+/// Whether the values of a parameter are looked up instead of compared with every row.
+pub fn is_looked_up((parameter, modifier): (&Parameter, Option<Modifier>)) -> bool {
+    let looked_up =
+        matches!(parameter.looks, Looks::Id | Looks::Token(_) | Looks::Reference { .. } | Looks::SectionCodeText);
+    looked_up && !matches!(modifier, Some(Modifier::Not | Modifier::Missing))
+}
+
+/// Reads a parameter that [`parameter::find`](super::parameter::find) knows. `name` is the name as sent, for messages.
+///
+/// # Errors
+/// One issue for each value that is empty, not of the parameter's type, or not allowed.
+///
+/// Source: Contract 4.2 to 4.6; FHIR R5 `search.html`.
+pub fn read(
+    (parameter, modifier): (&Parameter, Option<Modifier>),
+    name: &str,
+    value: &str,
+    settings: &Settings,
+) -> Result<Condition, Vec<Issue>> {
+    if modifier == Some(Modifier::Missing) {
+        return missing(parameter.looks, name, value).map(Condition::Filter).map_err(|issue| vec![issue]);
+    }
+    if parameter.looks == Looks::Registry {
+        return each(value, |part| patient(name, part)).map(Condition::Patients);
+    }
+    let one = |part: &str| match part {
+        "" => Err(issue::empty(name)),
+        _ => Reader { name, settings }.alternative(parameter.looks, modifier, part),
+    };
+    let filter = any(each(value, one)?);
+    Ok(Condition::Filter(if modifier == Some(Modifier::Not) { Filter::Not(Box::new(filter)) } else { filter }))
+}
+
+/// Reads all alternatives of a value, and tells the problems of all.
+fn each<T>(value: &str, read: impl Fn(&str) -> Result<T, Issue>) -> Result<Vec<T>, Vec<Issue>> {
+    let mut found = Vec::new();
+    let mut issues = Vec::new();
+    for part in split(value, b',') {
+        match read(part) {
+            Ok(one) => found.push(one),
+            Err(issue) => issues.push(issue),
+        }
+    }
+    if issues.is_empty() { Ok(found) } else { Err(issues) }
+}
+
+/// One of them holds. Ids are taken together, and so are titles; a single part stands for itself, so that the tree stays flat.
+fn any(mut parts: Vec<Filter>) -> Filter {
+    let mut ids: Vec<Id> = Vec::new();
+    let mut titles: Vec<TitleTest> = Vec::new();
+    parts.retain_mut(|part| match part {
+        Filter::Ids(more) => {
+            ids.append(more);
+            false
+        }
+        Filter::Title(test) => {
+            titles.push(std::mem::replace(test, TitleTest::Present));
+            false
+        }
+        _ => true,
+    });
+    if titles.len() > 1 {
+        parts.push(Filter::Title(TitleTest::OneOf(titles)));
+    } else {
+        parts.extend(titles.pop().map(Filter::Title));
+    }
+    if !ids.is_empty() {
+        ids.sort_unstable();
+        ids.dedup();
+        parts.push(Filter::Ids(ids));
+    }
+    if parts.len() == 1 { parts.remove(0) } else { Filter::Any(parts) }
+}
+
+/// `:missing=true` and `:missing=false`.
+fn missing(looks: Looks, name: &str, value: &str) -> Result<Filter, Issue> {
+    let present = match looks {
+        Looks::Id | Looks::State => Filter::All(Vec::new()),
+        Looks::Category => Filter::Class(ClassTest::Category(TokenTest::Present)),
+        Looks::Kind => Filter::Class(ClassTest::Kind(TokenTest::Present)),
+        Looks::Token(field) | Looks::Reference { field, .. } => Filter::Term(Term::new(field, Form::Present, "")),
+        Looks::Time(field) => Filter::Time(field, TimeTest::Present),
+        Looks::Title => Filter::Title(TitleTest::Present),
+        // The table offers `:missing` for neither, as R5 has it for no composite and a chain looks at another resource.
+        Looks::SectionCodeText | Looks::Registry => return Err(wrong(name, value, "no modifier")),
+    };
+    match value {
+        "false" => Ok(present),
+        "true" => Ok(Filter::Not(Box::new(present))),
+        _ => Err(wrong(name, value, "true or false")),
+    }
+}
+
+fn patient(name: &str, part: &str) -> Result<PatientIdentifier, Issue> {
+    match Token::parse(part) {
+        Some(Token::Code(value)) => Ok(PatientIdentifier { system: None, value }),
+        Some(Token::SystemCode(system, value)) => Ok(PatientIdentifier { system: Some(system), value }),
+        _ => Err(wrong(name, part, "system|value")),
+    }
+}
+
+struct Reader<'a> {
+    name: &'a str,
+    settings: &'a Settings<'a>,
+}
+
+impl Reader<'_> {
+    fn alternative(&self, looks: Looks, modifier: Option<Modifier>, part: &str) -> Result<Filter, Issue> {
+        Ok(match looks {
+            Looks::Id => self.id(part)?,
+            Looks::State => self.status(part)?,
+            Looks::Category => Filter::Class(ClassTest::Category(self.token(part)?.test())),
+            Looks::Kind => Filter::Class(ClassTest::Kind(self.token(part)?.test())),
+            Looks::Token(field) => Filter::Term(self.token(part)?.term(field)),
+            Looks::Reference { identifier: Some(field), .. } if modifier == Some(Modifier::Identifier) => {
+                Filter::Term(self.token(part)?.term(field))
+            }
+            Looks::Reference { field, target, .. } => {
+                let base_urls = [self.settings.base_url, self.settings.names.base_url.as_str()];
+                let asked = reference::asked(&unescape(part), target, base_urls)
+                    .ok_or_else(|| issue::no_reference(self.name, part, target))?;
+                Filter::Term(Term::new(field, Form::Code, &asked))
+            }
+            Looks::Time(field) => {
+                time::filter(field, part, self.settings.now).map_err(|problem| self.wrong_time(problem, part, looks))?
+            }
+            Looks::Title => self.title(modifier, part)?,
+            Looks::SectionCodeText => self.section_code_text(part)?,
+            Looks::Registry => return Err(self.wrong(part, "system|value")),
+        })
+    }
+
+    /// A well-formed id that no certificate can have finds nothing; that is no error.
+    fn id(&self, part: &str) -> Result<Filter, Issue> {
+        let text = unescape(part);
+        if !reference::is_id(&text) {
+            return Err(self.wrong(part, "an id"));
+        }
+        Ok(Id::parse(&text).map_or(Filter::Any(Vec::new()), |id| Filter::Ids(vec![id])))
+    }
+
+    fn status(&self, part: &str) -> Result<Filter, Issue> {
+        let code = match self.token(part)? {
+            Token::System(system) if system == STATUS_SYSTEM => return Ok(Filter::All(Vec::new())),
+            Token::Code(code) | Token::CodeWithoutSystem(code) => Some(code),
+            Token::SystemCode(system, code) => (system == STATUS_SYSTEM).then_some(code),
+            Token::System(_) => None,
+        };
+        let status = code.and_then(|code| Status::parse(&code)).ok_or_else(|| {
+            let known = Status::ALL.map(Status::code).join(", ");
+            self.wrong(part, &format!("one of {known}"))
+        })?;
+        Ok(Filter::Class(ClassTest::State(status.state())))
+    }
+
+    fn title(&self, modifier: Option<Modifier>, part: &str) -> Result<Filter, Issue> {
+        let text = unescape(part);
+        if modifier == Some(Modifier::Exact) {
+            return Ok(Filter::Title(TitleTest::Exact(text.into_owned())));
+        }
+        let folded = fold(&text);
+        // Blanks or accents alone would find every title there is.
+        if folded.is_empty() {
+            return Err(issue::empty(self.name));
+        }
+        Ok(Filter::Title(match modifier {
+            Some(Modifier::Contains) => TitleTest::Contains { folded },
+            _ => TitleTest::BeginsWith { folded },
+        }))
+    }
+
+    fn section_code_text(&self, part: &str) -> Result<Filter, Issue> {
+        let parts: Vec<&str> = split(part, b'$').collect();
+        let term = match parts[..] {
+            [code, text] if !text.trim().is_empty() => {
+                Token::parse(code).and_then(|code| section_code_text::asked(&code, &unescape(text)))
+            }
+            _ => None,
+        };
+        term.map(Filter::Term).ok_or_else(|| self.wrong(part, "code$text or system|code$text"))
+    }
+
+    fn token(&self, part: &str) -> Result<Token, Issue> {
+        Token::parse(part).ok_or_else(|| self.wrong(part, TOKEN))
+    }
+
+    fn wrong_time(&self, problem: time::Wrong, part: &str, looks: Looks) -> Issue {
+        match problem {
+            time::Wrong::Prefix if looks == Looks::Time(super::filter::TimeField::Period) => {
+                self.wrong(part, PERIOD_PREFIXES)
+            }
+            time::Wrong::Prefix => self.wrong(part, PREFIXES),
+            time::Wrong::Time(TimeError::Malformed) => self.wrong(part, DATE),
+            time::Wrong::Time(TimeError::NotInLocalTime) => issue::not_in_local_time(self.name, part),
+        }
+    }
+
+    fn wrong(&self, part: &str, expected: &str) -> Issue {
+        wrong(self.name, part, expected)
+    }
+}

@@ -1,0 +1,80 @@
+//! The query language, pure: which parameters there are, what a query asks, and how a page is linked.
+//!
+//! A search travels as text, `query::Search` (what was asked), [`filter::Filter`] (true or false of one row) and `Page`.
+
+pub mod class;
+pub mod collation;
+pub mod condition;
+pub mod extract;
+pub mod filter;
+pub mod history;
+mod issue;
+pub mod link;
+pub mod paging;
+pub mod parameter;
+pub mod query;
+pub mod reading;
+pub mod reference;
+pub mod row;
+pub mod row_bytes;
+pub mod seal;
+pub mod section_code_text;
+pub mod term;
+pub mod time;
+pub mod value;
+
+use crate::certificate::{Id, Seq, Version};
+use filter::Filter;
+
+/// A search as the engine runs it.
+#[derive(Clone, Debug)]
+pub struct Query {
+    pub filter: Filter,
+    /// Never empty; ties break by id, in the direction of the first key.
+    pub sort: Vec<Sort>,
+    /// From 1.
+    pub page: u64,
+    /// Entries of a page; 0 asks for the total only.
+    pub count: u32,
+}
+
+/// One key of `_sort`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Sort {
+    pub key: SortKey,
+    pub descending: bool,
+}
+
+/// Contract 4.7. A missing value comes last in both directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SortKey {
+    /// Beginning of `Composition.date`.
+    Date,
+    LastUpdated,
+    /// Beginning of the validity; one that is open to the past counts as missing.
+    Period,
+    /// Status code, by alphabet.
+    Status,
+    /// Code of the first coding, by alphabet.
+    Category,
+    /// As a number.
+    Id,
+    /// Estonian alphabet, case ignored.
+    Title,
+}
+
+/// What a search found: the exact total and one page, both of the same moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    pub total: u64,
+    pub hits: Vec<Hit>,
+    /// The moment: every change up to this one is counted, none after it.
+    pub at: Seq,
+}
+
+/// A hit names a version, so a page shows one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    pub id: Id,
+    pub version: Version,
+}

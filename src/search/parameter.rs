@@ -1,0 +1,290 @@
+//! All search parameters in one table. Query parser, row and CapabilityStatement read it, so a parameter is added in one line.
+
+use super::SortKey;
+use super::filter::TimeField;
+use super::term::Field;
+use Modifier::{Contains, Exact, Identifier, Missing, Not, Patient};
+
+/// One search parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// As sent, without modifier.
+    pub name: &'static str,
+    /// What of a row it looks at.
+    pub looks: Looks,
+    pub modifiers: &'static [Modifier],
+    pub personal: Personal,
+    /// The FHIR R5 definition: last part of its canonical address, behind `http://hl7.org/fhir/SearchParameter/`.
+    definition: &'static str,
+    /// For the CapabilityStatement.
+    pub documentation: &'static str,
+}
+
+/// What of a row a parameter looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Looks {
+    Id,
+    State,
+    Category,
+    Kind,
+    Token(Field),
+    /// `target` is the type of resource that a bare id means; `identifier` answers the modifier of that name.
+    Reference {
+        field: Field,
+        target: &'static str,
+        identifier: Option<Field>,
+    },
+    Time(TimeField),
+    Title,
+    SectionCodeText,
+    /// Not at the row: at the patient registry, which gives the subjects to look for. Contract 4.6.
+    Registry,
+}
+
+/// What may stand behind the name, after a colon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Modifier {
+    Not,
+    Missing,
+    Identifier,
+    Exact,
+    Contains,
+    /// The type of what a reference points to.
+    Patient,
+}
+
+/// Whether a parameter's values may tell who a person is, so that they stay out of addresses we make. Contract 4.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Personal {
+    No,
+    /// Only with the modifier `:identifier`.
+    Identifiers,
+    Always,
+}
+
+const SUBJECT: Looks =
+    Looks::Reference { field: Field::Subject, target: "Patient", identifier: Some(Field::SubjectIdentifier) };
+const PRACTITIONER: Looks =
+    Looks::Reference { field: Field::AuthorPractitioner, target: "Practitioner", identifier: None };
+const ORGANIZATION: Looks =
+    Looks::Reference { field: Field::AuthorOrganization, target: "Organization", identifier: None };
+const ENTRY: Looks =
+    Looks::Reference { field: Field::Entry, target: "QuestionnaireResponse", identifier: Some(Field::EntryIdentifier) };
+const TOKEN: &[Modifier] = &[Not, Missing];
+
+/// Every search parameter there is.
+///
+/// Source: specification 4.6, rows in its order; then those of Contract 4.2.
+#[rustfmt::skip]
+pub const PARAMETERS: &[Parameter] = &[
+    row("subject:Patient.identifier", Looks::Registry, &[], Personal::Always, "Patient-identifier",
+        "Patient identifier, `system|value`, looked up in the patient registry; `subject` is preferred where possible"),
+    row("subject", SUBJECT, &[Not, Missing, Patient, Identifier], Personal::Identifiers, "Composition-subject",
+        "Patient id in the patient registry (preferred way to identify the patient), `Patient/<patient_id>`; `subject:identifier` looks at the identifier in the certificate itself"),
+    row("status", Looks::State, TOKEN, Personal::No, "Composition-status",
+        "Certificate status: preliminary, final, cancelled (suspended), entered-in-error (cancelled for good)"),
+    row("category", Looks::Category, TOKEN, Personal::No, "Composition-category",
+        "Use case of the certificate, for example `driver-group-I`"),
+    row("section-code-text", Looks::SectionCodeText, &[], Personal::No, "Composition-section-code-text",
+        "Code and whole text of a section at any depth; the employer is `employer$<registry_code>`"),
+    row("author:PractitionerRole.practitioner", PRACTITIONER, TOKEN, Personal::Always, "PractitionerRole-practitioner",
+        "Author's personal code, `Practitioner/<personal_code>`"),
+    row("author:PractitionerRole.organization", ORGANIZATION, TOKEN, Personal::No, "PractitionerRole-organization",
+        "Author's institution, `Organization/<registry_code>`"),
+    row("entry", ENTRY, &[Not, Missing, Identifier], Personal::No, "Composition-entry",
+        "Health declaration, `QuestionnaireResponse/<id>`; `entry:identifier` takes the number of an external declaration"),
+    row("period", Looks::Time(TimeField::Period), &[Missing], Personal::No, "Composition-period",
+        "Whether the date lies inside the validity period, both end days included; prefixes ge, gt, le, lt, sa, eb"),
+    row("_id", Looks::Id, TOKEN, Personal::No, "Resource-id", "Certificate id"),
+    row("_lastUpdated", Looks::Time(TimeField::LastUpdated), &[Missing], Personal::No, "Resource-lastUpdated",
+        "When the current version was made; prefixes eq, ne, gt, lt, ge, le, sa, eb, ap"),
+    row("identifier", Looks::Token(Field::Identifier), TOKEN, Personal::No, "clinical-identifier",
+        "Certificate number"),
+    row("date", Looks::Time(TimeField::Date), &[Missing], Personal::No, "clinical-date",
+        "Creation date and time of the certificate; prefixes eq, ne, gt, lt, ge, le, sa, eb, ap"),
+    row("type", Looks::Kind, TOKEN, Personal::No, "clinical-type", "Type code of the certificate"),
+    row("title", Looks::Title, &[Missing, Exact, Contains], Personal::No, "Composition-title",
+        "How the title begins, case and accents ignored"),
+];
+
+/// The same chains without the type, which only one kind of target has: R5 `search.html#chaining` allows it.
+const SHORT_NAMES: &[(&str, &str)] = &[
+    ("subject.identifier", "subject:Patient.identifier"),
+    ("author.practitioner", "author:PractitionerRole.practitioner"),
+    ("author.organization", "author:PractitionerRole.organization"),
+];
+
+/// What `_sort` takes. Contract 4.7.
+pub const SORT_KEYS: &[(&str, SortKey)] = &[
+    ("date", SortKey::Date),
+    ("_lastUpdated", SortKey::LastUpdated),
+    ("period", SortKey::Period),
+    ("status", SortKey::Status),
+    ("category", SortKey::Category),
+    ("_id", SortKey::Id),
+    ("title", SortKey::Title),
+];
+
+/// Parameters that shape the answer and that others read; they stay in links as sent.
+pub const SHAPING: &[&str] = &["_format", "_pretty", "_elements", "_summary"];
+
+/// Filters of R5 that are not offered. They begin as result parameters do, but to drop one would show more than was asked for.
+/// Contract 4.9; FHIR R5 `search.html#all`.
+pub const FILTERS_NOT_OFFERED: &[&str] = &[
+    "_has",
+    "_filter",
+    "_list",
+    "_text",
+    "_content",
+    "_tag",
+    "_profile",
+    "_security",
+    "_source",
+    "_in",
+    "_language",
+    "_type",
+];
+
+/// Why a name is no parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    Parameter,
+    /// The parameter is known; the text behind the colon is none of its modifiers.
+    Modifier(&'static Parameter),
+}
+
+/// Finds what a name with or without modifier stands for.
+pub fn find(sent: &str) -> Result<(&'static Parameter, Option<Modifier>), Unknown> {
+    if let Some(parameter) = named(sent) {
+        return Ok((parameter, None));
+    }
+    let (name, modifier) = sent.rsplit_once(':').ok_or(Unknown::Parameter)?;
+    let parameter = named(name).ok_or(Unknown::Parameter)?;
+    let modifier = parameter.modifiers.iter().find(|known| known.name() == modifier);
+    modifier.map(|modifier| (parameter, Some(*modifier))).ok_or(Unknown::Modifier(parameter))
+}
+
+/// Whether a name with `_` at its beginning is that of a filter, offered or not, however its letters are cased: a mistyped filter
+/// must not widen what is shown (Contract 4.9).
+pub fn could_be_filter(name: &str) -> bool {
+    let offered = PARAMETERS.iter().map(|parameter| parameter.name);
+    offered.chain(FILTERS_NOT_OFFERED.iter().copied()).any(|filter| filter.eq_ignore_ascii_case(name))
+}
+
+fn named(name: &str) -> Option<&'static Parameter> {
+    let name = SHORT_NAMES.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
+    PARAMETERS.iter().find(|parameter| parameter.name == name)
+}
+
+impl Parameter {
+    /// Canonical address of the definition. All of them are R5's own.
+    pub fn definition(&self) -> String {
+        format!("http://hl7.org/fhir/SearchParameter/{}", self.definition)
+    }
+
+    /// FHIR type of the parameter.
+    pub fn kind(&self) -> &'static str {
+        match self.looks {
+            Looks::Id | Looks::State | Looks::Category | Looks::Kind | Looks::Token(_) | Looks::Registry => "token",
+            Looks::Reference { .. } => "reference",
+            Looks::Time(_) => "date",
+            Looks::Title => "string",
+            Looks::SectionCodeText => "composite",
+        }
+    }
+
+    /// Its modifiers, for messages.
+    pub fn modifier_names(&self) -> String {
+        if self.modifiers.is_empty() {
+            return "none".into();
+        }
+        let names: Vec<String> = self.modifiers.iter().map(|modifier| format!(":{}", modifier.name())).collect();
+        names.join(", ")
+    }
+
+    /// Whether values sent with this modifier may tell who a person is.
+    pub fn is_personal(&self, modifier: Option<Modifier>) -> bool {
+        match self.personal {
+            Personal::No => false,
+            Personal::Identifiers => modifier == Some(Identifier),
+            Personal::Always => true,
+        }
+    }
+}
+
+impl Modifier {
+    pub fn name(self) -> &'static str {
+        match self {
+            Not => "not",
+            Missing => "missing",
+            Identifier => "identifier",
+            Exact => "exact",
+            Contains => "contains",
+            Patient => "Patient",
+        }
+    }
+}
+
+/// The names of all parameters a search takes, for messages.
+pub fn known_names() -> String {
+    let names = PARAMETERS.iter().map(|parameter| parameter.name).chain(["_count", "_page", "_sort"]);
+    names.chain(SHAPING.iter().copied()).collect::<Vec<_>>().join(", ")
+}
+
+const fn row(
+    name: &'static str,
+    looks: Looks,
+    modifiers: &'static [Modifier],
+    personal: Personal,
+    definition: &'static str,
+    documentation: &'static str,
+) -> Parameter {
+    Parameter { name, looks, modifiers, personal, definition, documentation }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_name_stands_once() {
+        let names: BTreeSet<&str> = PARAMETERS.iter().map(|parameter| parameter.name).collect();
+        assert_eq!(names.len(), PARAMETERS.len());
+        assert!(SHORT_NAMES.iter().all(|(short, long)| !names.contains(short) && names.contains(long)));
+    }
+
+    #[test]
+    fn a_chain_is_a_name_and_not_a_modifier() {
+        let found = |sent| find(sent).map(|(parameter, modifier)| (parameter.name, modifier));
+        assert_eq!(found("subject:Patient.identifier"), Ok(("subject:Patient.identifier", None)));
+        assert_eq!(found("subject.identifier"), Ok(("subject:Patient.identifier", None)));
+        assert_eq!(found("subject:Patient"), Ok(("subject", Some(Patient))));
+        assert_eq!(found("subject:identifier"), Ok(("subject", Some(Identifier))));
+        let practitioner = "author:PractitionerRole.practitioner";
+        assert_eq!(found("author:PractitionerRole.practitioner:not"), Ok((practitioner, Some(Not))));
+        assert_eq!(found("author.practitioner"), Ok((practitioner, None)));
+    }
+
+    #[test]
+    fn what_no_row_takes_is_unknown() {
+        for sent in ["", "author", "author:Practitioner", "Status", "subject:Patient:not", "patient", "_count", "x:not"]
+        {
+            assert_eq!(find(sent).err(), Some(Unknown::Parameter), "{sent}");
+        }
+        for sent in [
+            "status:exact",
+            "status:",
+            "subject:Group",
+            "subject:Patient.name",
+            "title:not",
+            "period:not",
+            "section-code-text:missing",
+            "subject:Patient.identifier:not",
+            "_id:exact",
+        ] {
+            assert!(matches!(find(sent), Err(Unknown::Modifier(_))), "{sent}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Reading JSON that should have a shape: what has it is given, what has not becomes an issue with its place.
+
+use std::fmt;
+
+use crate::fhir::json::{Json, Object};
+use crate::limits::BODY_ISSUES_MAX;
+use crate::outcome::{Hcert, Issue};
+
+/// The issues found so far, up to [`BODY_ISSUES_MAX`]. Every reader gives nothing for what is missing, and nothing with an issue for what is wrong.
+#[derive(Default)]
+pub struct Reading {
+    pub issues: Vec<Issue>,
+}
+
+impl Reading {
+    /// The one item of a list that may hold one in a certificate, although R5 allows several.
+    pub fn once<'j>(&mut self, object: &'j Object<'j>, name: &str, place: &Place) -> Option<&'j Object<'j>> {
+        match self.list(object, name, place) {
+            [] => None,
+            [only] => self.object(only, &place.item(name, 0)),
+            _ => {
+                self.repeated(&place.member(name));
+                None
+            }
+        }
+    }
+
+    pub fn list<'j>(&mut self, object: &'j Object<'j>, name: &str, place: &Place) -> &'j [Json<'j>] {
+        match object.get(name) {
+            None => &[],
+            Some(Json::Array(items)) => items,
+            Some(other) => {
+                self.wrong_type("an array", other, &place.member(name));
+                &[]
+            }
+        }
+    }
+
+    pub fn object<'j>(&mut self, value: &'j Json<'j>, place: &Place) -> Option<&'j Object<'j>> {
+        if let Json::Object(object) = value {
+            return Some(object);
+        }
+        self.single("an object", value, place);
+        None
+    }
+
+    pub fn text<'j>(&mut self, object: &'j Object<'j>, name: &str, place: &Place) -> Option<&'j str> {
+        object.get(name).and_then(|value| self.string(value, &place.member(name)))
+    }
+
+    pub fn string<'j>(&mut self, value: &'j Json<'j>, place: &Place) -> Option<&'j str> {
+        if let Json::String(text) = value {
+            return Some(text);
+        }
+        self.single("a string", value, place);
+        None
+    }
+
+    /// Several where there is one by nature is a repetition; anything else is a wrong type.
+    fn single(&mut self, expected: &'static str, found: &Json, place: &Place) {
+        match found {
+            Json::Array(items) if items.len() > 1 => self.repeated(place),
+            _ => self.wrong_type(expected, found, place),
+        }
+    }
+
+    fn repeated(&mut self, place: &Place) {
+        self.tell(place, || Issue::new(Hcert::ElementRepeated).with("element", place.to_string()));
+    }
+
+    fn wrong_type(&mut self, expected: &'static str, found: &Json, place: &Place) {
+        self.tell(place, || Issue::new(Hcert::ElementTypeWrong).with("expected", expected).with("found", found.kind()));
+    }
+
+    /// Adds an issue about an element, while there is room for one.
+    pub fn tell(&mut self, place: &Place, issue: impl FnOnce() -> Issue) {
+        if self.issues.len() < BODY_ISSUES_MAX {
+            self.issues.push(issue().at(place.to_string()));
+        }
+    }
+}
+
+/// Where the reading stands, not written down until somebody asks: an element and its parents, as FHIRPath: `Composition.section[2].entry[0]`.
+#[derive(Clone, Copy)]
+pub struct Place<'p> {
+    parent: Option<&'p Place<'p>>,
+    name: &'p str,
+    index: Option<usize>,
+}
+
+impl<'p> Place<'p> {
+    /// The resource itself.
+    pub fn root(name: &'p str) -> Place<'p> {
+        Place { parent: None, name, index: None }
+    }
+
+    /// A member.
+    pub fn member(&'p self, name: &'p str) -> Place<'p> {
+        Place { parent: Some(self), name, index: None }
+    }
+
+    /// One item of a member that is a list.
+    pub fn item(&'p self, name: &'p str, index: usize) -> Place<'p> {
+        Place { parent: Some(self), name, index: Some(index) }
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            write!(formatter, "{parent}.")?;
+        }
+        formatter.write_str(self.name)?;
+        match self.index {
+            Some(index) => write!(formatter, "[{index}]"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Search parameters that must not be read in an address: encrypted, and good for a while.
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::outcome::{Hcert, Issue, Outcome};
+
+/// Seals and opens what stands in `_query`. Contract 4.2.
+pub struct SealKey(RandomizedNonceKey);
+
+/// Ties a token to its use, so that nothing else sealed with the same key passes for one.
+const USE: &[u8] = b"hcert _query 1";
+
+impl SealKey {
+    /// A key of 32 random bytes, kept by the store so that links outlive a restart.
+    pub fn new(key: &[u8; 32]) -> SealKey {
+        SealKey(RandomizedNonceKey::new(&AES_256_GCM, key).expect("an AES-256 key has 32 bytes"))
+    }
+
+    /// Hides parameters in a token that opens until `seconds` after `now` (milliseconds since 1970 UTC).
+    ///
+    /// The token is base64url of nonce, AES-256-GCM ciphertext and tag; inside is JSON, `[expiry, [[name, value], …]]`.
+    ///
+    /// # Errors
+    /// `Internal`, when the random generator or the cipher fails.
+    pub fn seal(&self, parameters: &[(&str, &str)], now: i64, seconds: i64) -> Result<String, Outcome> {
+        let expiry = now.saturating_add(seconds * 1_000);
+        let mut sealed = serde_json::to_vec(&(expiry, parameters)).map_err(Outcome::internal)?;
+        let nonce = self.0.seal_in_place_append_tag(Aad::from(USE), &mut sealed).map_err(Outcome::internal)?;
+        let token = [&nonce.as_ref()[..], &sealed].concat();
+        Ok(URL_SAFE_NO_PAD.encode(token))
+    }
+
+    /// The parameters of a token.
+    ///
+    /// # Errors
+    /// `SearchLinkExpired`, also for a token that another server or nobody made.
+    pub fn open(&self, token: &str, now: i64) -> Result<Vec<(String, String)>, Issue> {
+        let opened = self.read(token).filter(|(expiry, _)| now <= *expiry);
+        opened.map(|(_, parameters)| parameters).ok_or_else(|| Issue::new(Hcert::SearchLinkExpired).at("http._query"))
+    }
+
+    fn read(&self, token: &str) -> Option<(i64, Vec<(String, String)>)> {
+        let mut bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
+        let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let opened = self.0.open_in_place(nonce, Aad::from(USE), sealed).ok()?;
+        serde_json::from_slice(opened).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_700_000_000_000;
+
+    fn sealed() -> String {
+        SealKey::new(&[7; 32]).seal(&[("subject:Patient.identifier", "est/ni|38001085718")], NOW, 3_600).unwrap()
+    }
+
+    #[test]
+    fn a_token_opens_until_it_expires() {
+        let key = SealKey::new(&[7; 32]);
+        let parameters = [("subject:Patient.identifier".to_owned(), "est/ni|38001085718".to_owned())];
+        let last = NOW + 3_600 * 1_000;
+        assert_eq!(key.open(&sealed(), NOW).unwrap(), parameters);
+        assert_eq!(key.open(&sealed(), last).unwrap(), parameters);
+        assert_eq!(key.open(&sealed(), last + 1).unwrap_err().code(), Hcert::SearchLinkExpired);
+    }
+
+    #[test]
+    fn a_token_shows_nothing_and_never_looks_the_same_twice() {
+        assert!(!sealed().contains("38001085718") && sealed().is_ascii() && !sealed().contains(['+', '/', '=']));
+        assert_ne!(sealed(), sealed());
+    }
+
+    #[test]
+    fn a_changed_a_foreign_and_a_made_up_token_are_refused() {
+        let key = SealKey::new(&[7; 32]);
+        let token = sealed();
+        let mut changed = token.clone().into_bytes();
+        changed[30] = if changed[30] == b'A' { b'B' } else { b'A' };
+        let changed = String::from_utf8(changed).unwrap();
+        for token in ["", "AAAA", "not base64!", &token[..token.len() - 4], &changed] {
+            assert_eq!(key.open(token, NOW).unwrap_err().code(), Hcert::SearchLinkExpired, "{token}");
+        }
+        assert!(SealKey::new(&[8; 32]).open(&token, NOW).is_err());
+    }
+}

@@ -1,0 +1,106 @@
+//! Terms: what is found by equality, as short byte strings that the overlay, the index and the stored row share.
+
+use aws_lc_rs::digest;
+
+/// What a term says something about. The numbers are part of the stored row's format.
+///
+/// Source: specification 4.6; Contract 4.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Field {
+    /// `Composition.subject`, without version.
+    Subject = 1,
+    /// `Composition.subject.identifier`.
+    SubjectIdentifier = 2,
+    /// `PractitionerRole.practitioner` of the author.
+    AuthorPractitioner = 3,
+    /// `PractitionerRole.organization` of the author.
+    AuthorOrganization = 4,
+    /// `Composition.section.entry`, at any depth.
+    Entry = 5,
+    /// `Composition.section.entry.identifier`, at any depth.
+    EntryIdentifier = 6,
+    /// `Composition.identifier`.
+    Identifier = 7,
+    /// Code and text of a section, at any depth.
+    SectionCodeText = 8,
+}
+
+/// How a value is written in a term. A token stands in a row once in each form that can ask for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Form {
+    /// A reference (`Patient/200`), or the code of a token whatever its system.
+    Code = 1,
+    /// `system|code`.
+    SystemCode = 2,
+    /// `|code`: a code without a system.
+    CodeWithoutSystem = 3,
+    /// `system|`: any code of the system.
+    System = 4,
+    /// Something is there at all; the value is empty. For `:missing`.
+    Present = 5,
+}
+
+/// Field, form and value in one byte string. Values of more than 48 bytes are held as the first 16 bytes of their SHA-256,
+/// so that a term is short and nobody can make two values meet.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Term(Box<[u8]>);
+
+const VERBATIM_BYTES_MAX: usize = 48;
+const HASHED: u8 = 0x80;
+
+impl Term {
+    pub fn new(field: Field, form: Form, value: &str) -> Term {
+        let mut bytes = Vec::with_capacity(2 + value.len().min(VERBATIM_BYTES_MAX));
+        bytes.push(field as u8);
+        if value.len() <= VERBATIM_BYTES_MAX {
+            bytes.push(form as u8);
+            bytes.extend_from_slice(value.as_bytes());
+        } else {
+            bytes.push(form as u8 | HASHED);
+            bytes.extend_from_slice(&digest::digest(&digest::SHA256, value.as_bytes()).as_ref()[..16]);
+        }
+        Term(bytes.into())
+    }
+
+    /// `system|code` and the other ways to ask for one token.
+    pub fn token(field: Field, system: Option<&str>, code: Option<&str>) -> Vec<Term> {
+        let mut terms = vec![Term::new(field, Form::Present, "")];
+        if let Some(code) = code {
+            terms.push(Term::new(field, Form::Code, code));
+            match system {
+                Some(system) => terms.push(Term::new(field, Form::SystemCode, &format!("{system}|{code}"))),
+                None => terms.push(Term::new(field, Form::CodeWithoutSystem, code)),
+            }
+        }
+        if let Some(system) = system {
+            terms.push(Term::new(field, Form::System, system));
+        }
+        terms
+    }
+
+    /// As stored: what [`bytes`](Self::bytes) gave.
+    pub fn from_bytes(bytes: &[u8]) -> Term {
+        Term(bytes.into())
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Whether the term says something about the field.
+    pub fn is_about(&self, field: Field) -> bool {
+        self.0.first() == Some(&(field as u8))
+    }
+
+    /// Whether the value is written in this form.
+    pub fn is_form(&self, form: Form) -> bool {
+        self.0.get(1).is_some_and(|byte| byte & !HASHED == form as u8)
+    }
+
+    /// Whether few certificates carry the term: it names a value, not a system or mere presence.
+    pub fn is_selective(&self) -> bool {
+        !self.is_form(Form::Present) && !self.is_form(Form::System)
+    }
+}

@@ -1,0 +1,31 @@
+//! The way to a running server for commands: `hcert.sock` in the data folder, for the folder's owner only. Contract 9.1.
+//!
+//! redb gives the folder to one process. A command that finds a server there hands its work over: one line of JSON says what is
+//! wanted, then lines flow in both directions until either side is done.
+
+mod client;
+mod server;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+pub use client::{Connection, connect};
+pub use server::Server;
+
+/// What a command asks of the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// Lines follow until the client closes its side; events come back.
+    Import { stop_at_bad: bool },
+    /// Lines come back: all versions after a change, then the server closes.
+    Export { after: u64 },
+    /// The number of a version's change comes back, or `null`.
+    SeqOf { id: u64, version: u32 },
+}
+
+/// Where the socket of a data folder is.
+pub fn path(folder: &Path) -> PathBuf {
+    folder.join("hcert.sock")
+}

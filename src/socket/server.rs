@@ -1,0 +1,108 @@
+//! The server's side of the socket: one thread listens, each conversation has its own.
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use super::Request;
+use crate::bulk::{self, Event, ImportOptions};
+use crate::certificate::{Id, Names, Seq, Version};
+use crate::engine::Engine;
+
+/// Answers commands until it is dropped.
+pub struct Server {
+    path: PathBuf,
+    stopping: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Listens in the data folder. The folder is ours already, so a socket that lies there is a left-over.
+    pub fn start(folder: &Path, engine: Arc<Engine>, names: Names) -> io::Result<Server> {
+        let path = super::path(folder);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let listener = UnixListener::bind(&path)?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+        let stopping = Arc::new(AtomicBool::new(false));
+        let stop = stopping.clone();
+        let thread = thread::Builder::new().name("hcert-socket".into()).spawn(move || {
+            for stream in listener.incoming() {
+                if stop.load(Ordering::Acquire) {
+                    return;
+                }
+                let Ok(stream) = stream else { continue };
+                let (engine, names) = (engine.clone(), names.clone());
+                let spawned = thread::Builder::new().name("hcert-command".into()).spawn(move || {
+                    if let Err(error) = talk(&stream, &engine, &names) {
+                        tracing::warn!(error = %error, "a command's connection broke");
+                    }
+                });
+                if let Err(error) = spawned {
+                    tracing::error!(error = %error, "no thread for a command");
+                }
+            }
+        })?;
+        Ok(Server { path, stopping, thread: Some(thread) })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stopping.store(true, Ordering::Release);
+        // The listener wakes by one more connection, which it does not take.
+        drop(UnixStream::connect(&self.path));
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the socket's thread panicked");
+        }
+        drop(fs::remove_file(&self.path));
+    }
+}
+
+/// One conversation.
+fn talk(stream: &UnixStream, engine: &Engine, names: &Names) -> io::Result<()> {
+    let mut lines = BufReader::with_capacity(64 * 1024, stream.try_clone()?);
+    let mut first = String::new();
+    lines.read_line(&mut first)?;
+    let mut out = BufWriter::with_capacity(64 * 1024, stream.try_clone()?);
+    match serde_json::from_str(&first) {
+        Ok(Request::Import { stop_at_bad }) => {
+            let mut failed = None;
+            let mut report = |event: Event| failed = send(&mut out, &event).err();
+            let done = bulk::import(engine, names, &mut lines, ImportOptions { stop_at_bad }, &mut report);
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            send(&mut out, &done.map_or_else(|problem| Event::Failed { problem }, Event::Done))?;
+        }
+        Ok(Request::Export { after }) => {
+            bulk::export(engine, Seq(after), &mut out, &mut |_| {}).map_err(io::Error::other)?;
+        }
+        Ok(Request::SeqOf { id, version }) => {
+            let (id, version) = (Id::new(id), Version::new(version));
+            let seq = match id.zip(version) {
+                Some((id, version)) => engine.seq_of(id, version).map_err(io::Error::other)?,
+                None => None,
+            };
+            serde_json::to_writer(&mut out, &seq.map(|seq| seq.0))?;
+            out.write_all(b"\n")?;
+        }
+        Err(error) => send(&mut out, &Event::Failed { problem: format!("the request is not understood: {error}") })?,
+    }
+    out.flush()
+}
+
+fn send(out: &mut impl Write, event: &Event) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, event)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}

@@ -1,0 +1,22 @@
+//! The whole service over HTTP: engine, interactions and door in one process, with a clock that the test holds.
+//!
+//! Files are named as those of `src/interaction`; beside them stand the life-cycle table and what concerns every interaction.
+
+mod body;
+mod server;
+mod told;
+
+mod bad_input;
+mod capabilities;
+mod condition;
+mod connection;
+mod create;
+mod delete;
+mod form;
+mod history;
+mod life_cycle;
+mod operation;
+mod read;
+mod search_type;
+mod time;
+mod update;

@@ -1,0 +1,265 @@
+//! A server of its own for each test, in a folder of its own.
+
+use std::future::IntoFuture;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use hcert::bulk::{self, ImportOptions};
+use hcert::certificate::Names;
+use hcert::config::Config;
+use hcert::engine::{self, Clock, Engine, QuickRepair};
+use hcert::fhir::date_time;
+use hcert::interaction::{self, Service};
+use hcert::registry::Registry;
+use hcert::search::paging::Counts;
+use hcert::{http, limits};
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper::http::request::Builder;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use crate::body::Body;
+use crate::told::Told;
+
+/// The moment of the first change, unless a test says another.
+pub const START: &str = "2025-01-13T08:00:00+02:00";
+
+/// Sent with every request, so that answers have no other.
+pub const REQUEST_ID: &str = "request-1";
+
+/// A whole service. Every change of the store is made one second after the one before.
+pub struct Server {
+    http: Arc<http::Server<Service>>,
+    engine: Arc<Engine>,
+    clock: Arc<AtomicI64>,
+    _folder: TempDir,
+}
+
+/// A server behind a port, for what only a connection can show.
+pub struct Listening {
+    pub address: SocketAddr,
+    _server: Server,
+    _stop: oneshot::Sender<()>,
+}
+
+/// A request that is sent when it is awaited.
+pub struct Asked<'s> {
+    server: &'s Server,
+    line: String,
+    builder: Builder,
+    body: Option<Vec<u8>>,
+    has_length: bool,
+}
+
+impl Server {
+    pub async fn start() -> Server {
+        Server::with(START, |_| ()).await
+    }
+
+    /// A server whose first change is made at `moment`.
+    pub async fn start_at(moment: &str) -> Server {
+        Server::with(moment, |_| ()).await
+    }
+
+    /// A server with other settings.
+    pub async fn with(moment: &str, change: impl FnOnce(&mut Config)) -> Server {
+        let mut config = Config::default();
+        change(&mut config);
+        let folder = tempfile::tempdir().expect("a folder for the data");
+        let clock = Arc::new(AtomicI64::new(milliseconds(moment)));
+        let ticking = Arc::clone(&clock);
+        let standing = Arc::clone(&clock);
+        // Only the writer's readings move the clock: a search between two changes does not shift the second.
+        let ticking: Clock = Arc::new(move || ticking.fetch_add(1000, Ordering::SeqCst));
+        let standing: Clock = Arc::new(move || standing.load(Ordering::SeqCst));
+        let options = engine::Options {
+            folder: folder.path().join("data"),
+            cache_bytes: 8 * 1024 * 1024,
+            quick_repair: QuickRepair::Off,
+            names: engine::Names(config.namespaces.pairs()),
+            unique_number: config.certificate.unique_number,
+            clock: ticking,
+        };
+        let engine = Arc::new(Engine::open(options).expect("an empty folder can be opened"));
+        let door = http::Settings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
+        let settings = interaction::Settings {
+            names: Names { base_url: door.base_url.clone(), ..Names::default() },
+            issue_system: config.namespaces.hcert_issue_system.clone(),
+            count: Counts { default: limits::COUNT_DEFAULT, max: config.search.count_max },
+            link_seconds: i64::from(config.search.link_minutes) * 60,
+            full_url_absolute: config.server.full_url == hcert::config::FullUrl::Absolute,
+            external_reference_system: config.registry.external_reference_system.clone(),
+        };
+        let service = Service::new(Arc::clone(&engine), Registry::default(), settings, standing);
+        Server { http: http::Server::new(service, door), engine, clock, _folder: folder }
+    }
+
+    /// Puts this server behind a free port.
+    pub async fn listen(self) -> Listening {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it has an address");
+        let (stop, stopped) = oneshot::channel();
+        tokio::spawn(http::serve(listener, Arc::clone(&self.http), async {
+            let _ = stopped.await;
+        }));
+        Listening { address, _server: self, _stop: stop }
+    }
+
+    /// Takes a certificate in as `hcert import` does, as version 1 under this id.
+    pub async fn import(&self, body: Body, id: u64) {
+        let meta = |name, value: &str| (format!("/meta/{name}"), json!(value));
+        let moments = [meta("versionId", "1"), meta("lastUpdated", "2025-01-12T10:00:00.000+02:00")];
+        let body = moments.into_iter().fold(body, |body, (pointer, value)| body.with(&pointer, value));
+        let line = Vec::from(body.with("/id", json!(id.to_string())));
+        let engine = Arc::clone(&self.engine);
+        let done = tokio::task::spawn_blocking(move || {
+            let options = ImportOptions { stop_at_bad: true };
+            bulk::import(&engine, &Names::default(), &mut line.as_slice(), options, &mut |event| drop(event))
+        });
+        assert_eq!(done.await.expect("no panic").expect("an import that works").stored, 1);
+    }
+
+    /// Number of the last change in the store.
+    pub fn seq(&self) -> u64 {
+        self.engine.seq().0
+    }
+
+    /// Sets the moment of the next change.
+    pub fn set_clock(&self, moment: &str) {
+        self.clock.store(milliseconds(moment), Ordering::SeqCst);
+    }
+
+    /// `path` is below the base path: `Composition/1`. One that begins with a slash is taken as it is.
+    pub fn ask(&self, method: &str, path: &str) -> Asked<'_> {
+        let target = if path.starts_with(['/', '*']) { path.to_owned() } else { format!("/fhir/{path}") };
+        let line = format!("{method} {target}");
+        let builder = Request::builder().method(method).uri(target).header("X-Request-Id", REQUEST_ID);
+        Asked { server: self, line, builder, body: None, has_length: false }
+    }
+
+    pub fn get(&self, path: &str) -> Asked<'_> {
+        self.ask("GET", path)
+    }
+
+    pub fn head(&self, path: &str) -> Asked<'_> {
+        self.ask("HEAD", path)
+    }
+
+    pub fn delete(&self, path: &str) -> Asked<'_> {
+        self.ask("DELETE", path)
+    }
+
+    pub fn put(&self, path: &str, body: impl Into<Vec<u8>>) -> Asked<'_> {
+        self.ask("PUT", path).body(body)
+    }
+
+    pub fn post(&self, path: &str, body: impl Into<Vec<u8>>) -> Asked<'_> {
+        self.ask("POST", path).body(body)
+    }
+
+    /// POST to `_search` with a form.
+    pub fn search_by_form(&self, form: &str) -> Asked<'_> {
+        let mut asked = self.ask("POST", "Composition/_search");
+        asked.body = Some(form.as_bytes().to_vec());
+        asked.header("Content-Type", "application/x-www-form-urlencoded")
+    }
+
+    pub fn suspend(&self, certificate: &str) -> Asked<'_> {
+        self.post(&format!("{certificate}/$suspend"), Body::example("suspend"))
+    }
+
+    pub fn cancel(&self, certificate: &str) -> Asked<'_> {
+        self.post(&format!("{certificate}/$cancel"), Body::example("cancel"))
+    }
+
+    /// Creates a certificate and tells its path: `Composition/1`.
+    pub async fn create(&self, body: impl Into<Vec<u8>>) -> String {
+        let told = self.post("Composition", body).await.expect(201);
+        let location = told.header("location").expect("a create says where").to_owned();
+        let (certificate, version) = location.split_once("/_history/").expect("with a version");
+        assert_eq!(version, "1");
+        certificate.strip_prefix("http://127.0.0.1:8080/fhir/").expect("below the base address").to_owned()
+    }
+
+    /// Ids of the certificates a search finds, in its order; `total` must count the same.
+    pub async fn found(&self, query: &str) -> Vec<u64> {
+        let told = self.get(&format!("Composition?{query}")).await.expect(200);
+        let ids = told.ids();
+        assert_eq!(told.json()["total"], ids.len(), "{told}");
+        ids
+    }
+}
+
+impl Asked<'_> {
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.builder = self.builder.header(name, value);
+        self
+    }
+
+    pub fn prefer(self, value: &str) -> Self {
+        self.header("Prefer", value)
+    }
+
+    /// Sends this `X-Request-Id` in place of the usual one.
+    pub fn request_id(mut self, id: &str) -> Self {
+        let headers = self.builder.headers_mut().expect("nothing of the request is wrong yet");
+        headers.insert("x-request-id", id.parse().expect("a header value"));
+        self
+    }
+
+    /// A FHIR body.
+    pub fn body(self, body: impl Into<Vec<u8>>) -> Self {
+        let mut asked = self.header("Content-Type", "application/fhir+json");
+        asked.body = Some(body.into());
+        asked
+    }
+
+    /// A body of another media type, or without one.
+    pub fn body_as(mut self, media_type: Option<&str>, body: impl Into<Vec<u8>>) -> Self {
+        self.body = Some(body.into());
+        match media_type {
+            Some(media_type) => self.header("Content-Type", media_type),
+            None => self,
+        }
+    }
+
+    /// Says another length than the body's.
+    pub fn length(mut self, length: &str) -> Self {
+        self.has_length = true;
+        self.header("Content-Length", length)
+    }
+
+    async fn send(self) -> Told {
+        let Asked { server, line, mut builder, body, has_length } = self;
+        if let Some(body) = body.as_ref().filter(|_| !has_length) {
+            builder = builder.header("Content-Length", body.len());
+        }
+        let body = Full::new(Bytes::from(body.unwrap_or_default()));
+        let request = builder.body(body).expect("a test sends what HTTP can carry");
+        let response = Arc::clone(&server.http).answer(request, None).await;
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.expect("a body in memory").to_bytes().to_vec();
+        let told = Told { line, status: parts.status, headers: parts.headers, body };
+        told.check();
+        told
+    }
+}
+
+impl<'s> IntoFuture for Asked<'s> {
+    type Output = Told;
+    type IntoFuture = Pin<Box<dyn Future<Output = Told> + Send + 's>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
+    }
+}
+
+fn milliseconds(moment: &str) -> i64 {
+    date_time::span(moment).expect("a FHIR dateTime").low
+}

@@ -1,0 +1,252 @@
+//! The real binary as its users run it: started, spoken to over HTTP, stopped and killed.
+
+// Every test binary and bench uses its own part of this.
+#![allow(dead_code)]
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Long enough for anything on a machine under load; nothing that works comes near it.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The binary with arguments, cut off from the settings of whoever runs the tests.
+pub fn hcert(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hcert"));
+    command.args(arguments).stdin(Stdio::null());
+    let settings = std::env::vars_os().map(|(name, _)| name);
+    for name in settings.filter(|name| name.to_string_lossy().starts_with("HCERT__")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// A running `hcert serve`. Dropping it kills it.
+pub struct Process {
+    child: Child,
+    pub address: SocketAddr,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts a server on a free port and waits until it says where it listens.
+    pub fn start(data: &Path) -> Process {
+        Self::start_with(data, |_| ())
+    }
+
+    /// As [`start`](Self::start), with more arguments or environment.
+    pub fn start_with(data: &Path, more: impl FnOnce(&mut Command)) -> Process {
+        let mut command = serve(data);
+        more(&mut command);
+        // The log lies beside the data folder, so that a temporary folder holds both.
+        Self::launch(command, data.with_extension("log"))
+    }
+
+    /// Runs anything that says in its first line where it listens.
+    pub fn launch(mut command: Command, log: PathBuf) -> Process {
+        let stderr = File::create(&log).expect("a temporary folder can be written");
+        let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("the program was built before");
+        let stdout = child.stdout.take().expect("standard output is a pipe");
+        let mut first = String::new();
+        BufReader::new(stdout).read_line(&mut first).expect("standard output is text");
+        let address = first.split_once("http://").and_then(|(_, rest)| rest.trim().split('/').next()?.parse().ok());
+        let Some(address) = address else {
+            let status = child.wait().expect("a child can be waited for");
+            panic!("the server did not start ({status}): {first:?} {}", text(&log));
+        };
+        Process { child, address, log }
+    }
+
+    /// Starts a server and kills it a moment later, whatever it has come to.
+    pub fn start_and_kill(data: &Path, after: Duration) {
+        let mut child = serve(data).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary is there");
+        thread::sleep(after);
+        child.kill().expect("a child can be killed");
+        child.wait().expect("a child can be waited for");
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn client(&self) -> Client {
+        Client::new(self.address)
+    }
+
+    /// SIGKILL.
+    pub fn kill(mut self) {
+        self.child.kill().expect("a child can be killed");
+        self.child.wait().expect("a child can be waited for");
+        self.check_log();
+    }
+
+    /// SIGTERM, then the exit status.
+    pub fn stop(mut self) -> ExitStatus {
+        self.terminate();
+        let status = wait(&mut self.child);
+        self.check_log();
+        status
+    }
+
+    /// Sends SIGTERM and does not wait.
+    pub fn terminate(&self) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &id]).status().expect("every system has kill");
+        assert!(sent.success(), "the server was gone already: {}", text(&self.log));
+    }
+
+    /// A server that reports a fault of its own has one, even when every answer was right.
+    fn check_log(&self) {
+        let log = text(&self.log);
+        assert!(!log.contains("ERROR") && !log.contains("panicked"), "{log}");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail only when it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn serve(data: &Path) -> Command {
+    let folder = data.to_str().expect("temporary folders have names in ASCII");
+    let mut command = hcert(&["serve", "--listen", "127.0.0.1:0", "--data", folder]);
+    // In the folder of the data there is no hcert.toml.
+    command.current_dir(data.parent().expect("the data folder lies in a temporary one"));
+    command.env("HCERT__LOG__LEVEL", "warn");
+    command
+}
+
+fn text(file: &Path) -> String {
+    fs::read_to_string(file).unwrap_or_default()
+}
+
+/// Waits for a child to end, within patience.
+pub fn wait(child: &mut Child) -> ExitStatus {
+    let mut ended = None;
+    eventually("the process ends", || {
+        ended = child.try_wait().expect("a child can be waited for");
+        ended.is_some()
+    });
+    ended.expect("it ended just now")
+}
+
+/// Asks again and again until something holds.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < PATIENCE, "not within {} s: {what}", PATIENCE.as_secs());
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Response {
+    pub status: u16,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).expect("answers are UTF-8")
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).expect("answers are JSON")
+    }
+}
+
+/// One client with a connection that is kept.
+pub struct Client {
+    address: SocketAddr,
+    stream: Option<BufReader<TcpStream>>,
+}
+
+impl Client {
+    pub fn new(address: SocketAddr) -> Client {
+        Client { address, stream: None }
+    }
+
+    /// Sends a request and reads the answer. `path` comes behind the base path; headers are whole lines without their end.
+    ///
+    /// # Errors
+    /// The connection broke: whether the request was done is not known.
+    pub fn send(&mut self, method: &str, path: &str, headers: &[&str], body: &[u8]) -> io::Result<Response> {
+        let mut request = format!("{method} /fhir{path} HTTP/1.1\r\nhost: {}\r\n", self.address).into_bytes();
+        for header in headers {
+            request.extend_from_slice(header.as_bytes());
+            request.extend_from_slice(b"\r\n");
+        }
+        if !body.is_empty() {
+            let head = format!("content-type: application/fhir+json\r\ncontent-length: {}\r\n", body.len());
+            request.extend_from_slice(head.as_bytes());
+        }
+        request.extend_from_slice(b"\r\n");
+        request.extend_from_slice(body);
+        let mut stream = match self.stream.take() {
+            Some(stream) => stream,
+            None => self.connect()?,
+        };
+        stream.get_mut().write_all(&request)?;
+        let (response, keep) = read(&mut stream, method)?;
+        self.stream = keep.then_some(stream);
+        Ok(response)
+    }
+
+    /// GET of something that must be there. While the server still loads its index, it is asked again.
+    pub fn get(&mut self, path: &str) -> Response {
+        let mut found = None;
+        eventually(&format!("an answer to GET {path}"), || {
+            let response = self.send("GET", path, &[], b"").expect("the server runs");
+            let ready = response.status != 503;
+            found = Some(response);
+            ready
+        });
+        found.expect("it was asked at least once")
+    }
+
+    fn connect(&self) -> io::Result<BufReader<TcpStream>> {
+        let stream = TcpStream::connect(self.address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(BufReader::with_capacity(64 * 1024, stream))
+    }
+}
+
+/// Reads one answer; tells whether the connection stays open.
+fn read(stream: &mut impl BufRead, method: &str) -> io::Result<(Response, bool)> {
+    let broken = |what: &str| io::Error::new(io::ErrorKind::UnexpectedEof, what.to_owned());
+    let mut line = String::new();
+    stream.read_line(&mut line)?;
+    let status = line.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(|| broken("no status"))?;
+    let mut headers = Vec::new();
+    loop {
+        line.clear();
+        if stream.read_line(&mut line)? == 0 {
+            return Err(broken("the head broke off"));
+        }
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let mut response = Response { status, headers, body: Vec::new() };
+    let keep = response.header("connection") != Some("close");
+    let length = response.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    if method != "HEAD" && status != 204 && status != 304 {
+        response.body.resize(length, 0);
+        stream.read_exact(&mut response.body)?;
+    }
+    Ok((response, keep))
+}

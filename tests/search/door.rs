@@ -1,0 +1,100 @@
+//! The service as its callers meet it, without a socket.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use hcert::certificate::Names;
+use hcert::config::Config;
+use hcert::engine::{Clock, Engine};
+use hcert::http;
+use hcert::interaction::{self, Service};
+use hcert::registry::Registry;
+use hcert::search::paging::Counts;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::{HeaderMap, Request};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+/// A server over an engine. Requests may come from many threads at once.
+pub struct Door {
+    server: Arc<http::Server<Service>>,
+    runtime: Runtime,
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct Told {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+impl Told {
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+}
+
+impl Door {
+    pub fn new(engine: &Arc<Engine>, clock: Clock) -> Door {
+        let config = Config::default();
+        let address: SocketAddr = "127.0.0.1:8080".parse().unwrap();
+        let settings = interaction::Settings {
+            names: Names::default(),
+            issue_system: config.namespaces.hcert_issue_system.clone(),
+            count: Counts::default(),
+            link_seconds: 3_600,
+            full_url_absolute: false,
+            external_reference_system: config.registry.external_reference_system.clone(),
+        };
+        let service = Service::new(engine.clone(), Registry::default(), settings, clock);
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        Door { server: http::Server::new(service, http::Settings::new(&config, address).unwrap()), runtime }
+    }
+
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Told {
+        let mut request = Request::builder().method(method).uri(format!("/fhir/{path}"));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if !body.is_empty() {
+            request = request.header("content-length", body.len());
+        }
+        let request = request.body(Full::new(Bytes::from(body.to_owned()))).unwrap();
+        let server = Arc::clone(&self.server);
+        self.runtime.block_on(async move {
+            let (parts, body) = server.answer(request, None).await.into_parts();
+            let body = body.collect().await.unwrap().to_bytes().to_vec();
+            Told { status: parts.status.as_u16(), headers: parts.headers, body }
+        })
+    }
+
+    pub fn get(&self, path: &str) -> Told {
+        self.send("GET", path, &[], "")
+    }
+
+    /// Sends a resource.
+    pub fn put(&self, method: &str, path: &str, headers: &[(&str, &str)], resource: &Value) -> Told {
+        let headers = [&[("content-type", "application/fhir+json")], headers].concat();
+        self.send(method, path, &headers, &resource.to_string())
+    }
+}
+
+/// A name and value as they stand in an address or a form.
+pub fn encoded(parameters: &[(String, String)]) -> String {
+    let pair = |(name, value): &(String, String)| format!("{}={}", percent(name), percent(value));
+    parameters.iter().map(pair).collect::<Vec<_>>().join("&")
+}
+
+pub fn percent(text: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(byte).collect()
+}

@@ -1,0 +1,15 @@
+//! Searches compared with a search by hand: what a search must find is worked out here once more, from the JSON that is stored,
+//! without a line of the engine.
+
+mod by_hand;
+mod dice;
+mod door;
+mod known;
+mod moving;
+mod odd;
+mod order;
+mod questions;
+mod rebuild;
+mod still;
+mod store;
+mod times;

@@ -1,0 +1,145 @@
+//! A store in a folder of its own, and searches as its callers write them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use hcert::bulk::{self, Event, ImportOptions};
+use hcert::certificate::Names;
+use hcert::engine::{self, Engine, QuickRepair, SearchError};
+use hcert::search::paging::Counts;
+use hcert::search::query::{Found, Search, Settings};
+use hcert::search::seal::SealKey;
+use hcert::search::{Page, Query};
+use tempfile::TempDir;
+
+use crate::known::BASE_URL;
+use crate::order::{self, Order};
+use crate::questions::Question;
+
+/// When searches are asked: 12 January 2025, noon.
+pub const NOW: i64 = 1_736_676_000_000;
+
+/// What waits for a condition waits no longer.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+
+pub struct Store {
+    folder: TempDir,
+    now: Arc<AtomicI64>,
+    pub engine: Arc<Engine>,
+}
+
+impl Store {
+    pub fn new() -> Store {
+        let folder = tempfile::tempdir().unwrap();
+        let now = Arc::new(AtomicI64::new(NOW));
+        let engine = open(&folder, &now);
+        Store { folder, now, engine }
+    }
+
+    pub fn index_folder(&self) -> PathBuf {
+        self.folder.path().join("data/index")
+    }
+
+    /// Closes and opens again; `meanwhile` has the closed folder.
+    pub fn reopen(&mut self, meanwhile: impl FnOnce(&Store)) {
+        self.engine.close();
+        meanwhile(self);
+        self.engine = open(&self.folder, &self.now);
+    }
+
+    /// Removes the index, whatever a merge that still runs writes into it.
+    pub fn remove_index(&self) {
+        let started = Instant::now();
+        while self.index_folder().exists() {
+            assert!(started.elapsed() < DEADLINE, "the index cannot be removed");
+            drop(std::fs::remove_dir_all(self.index_folder()));
+        }
+    }
+
+    /// Imports lines; every one of them is taken.
+    pub fn import(&self, lines: &str) -> bulk::Progress {
+        let mut report = |event| {
+            if let Event::BadLine { line, problem } = event {
+                panic!("line {line}: {problem}\n{}", lines.lines().nth(line as usize - 1).unwrap_or_default());
+            }
+        };
+        let names = Names::default();
+        bulk::import(&self.engine, &names, &mut lines.as_bytes(), ImportOptions::default(), &mut report).unwrap()
+    }
+
+    /// Waits until the index holds everything stored.
+    pub fn settle(&self) {
+        let started = Instant::now();
+        while self.engine.indexed() != Some(self.engine.seq()) {
+            assert!(started.elapsed() < DEADLINE, "the index does not come after");
+            self.engine.index_now();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    pub fn find(&self, questions: &[Question], order: &Order, page: u64, count: u32) -> Page {
+        find(&self.engine, questions, order, page, count).expect("the index is there")
+    }
+}
+
+fn open(folder: &TempDir, now: &Arc<AtomicI64>) -> Arc<Engine> {
+    let now = now.clone();
+    let options = engine::Options {
+        folder: folder.path().join("data"),
+        cache_bytes: 16 << 20,
+        quick_repair: QuickRepair::Auto,
+        names: engine::Names::default(),
+        unique_number: false,
+        clock: Arc::new(move || now.fetch_add(3, Ordering::Relaxed)),
+    };
+    Arc::new(Engine::open(options).unwrap())
+}
+
+/// The parameters of a search as a caller sends them.
+pub fn parameters(questions: &[Question], order: &Order, page: u64, count: u32) -> Vec<(String, String)> {
+    let asked = questions.iter().map(|question| (question.name.clone(), question.value.clone()));
+    let mut parameters: Vec<(String, String)> = asked.collect();
+    if *order != order::newest_first() {
+        parameters.push(("_sort".into(), order::text(order)));
+    }
+    if page != 1 {
+        parameters.push(("_page".into(), page.to_string()));
+    }
+    parameters.push(("_count".into(), count.to_string()));
+    parameters
+}
+
+/// From parameters to what the engine runs.
+pub fn query(engine: &Engine, questions: &[Question], order: &Order, page: u64, count: u32) -> Query {
+    let settings = Settings {
+        base_url: BASE_URL,
+        names: &Names::default(),
+        count: Counts::default(),
+        link_seconds: 60,
+        lenient: false,
+        by_form: false,
+        now: NOW,
+        seal: &SealKey::new(&engine.seal_key()),
+    };
+    let parameters = parameters(questions, order, page, count);
+    let search = Search::parse(&parameters, &settings).unwrap_or_else(|refused| panic!("{parameters:?}: {refused:?}"));
+    let found: Found = questions.iter().flat_map(|question| question.patients.iter().cloned()).collect();
+    search.query(&found)
+}
+
+pub fn find(
+    engine: &Engine,
+    questions: &[Question],
+    order: &Order,
+    page: u64,
+    count: u32,
+) -> Result<Page, SearchError> {
+    engine.search(&query(engine, questions, order, page, count))
+}
+
+/// Ids and versions of a page.
+pub fn hits(page: &Page) -> Vec<(u64, u32)> {
+    page.hits.iter().map(|hit| (hit.id.get(), hit.version.get())).collect()
+}

@@ -1,0 +1,168 @@
+//! Keeps the map of the house honest: which room may use which, and where the big libraries may be named.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each room and the rooms it may use. Arrows never turn round; a room that is not listed here is a failure.
+const MAP: &[(&str, &[&str])] = &[
+    ("limits", &[]),
+    ("config", &["limits"]),
+    ("outcome", &[]),
+    ("fhir", &["limits", "outcome"]),
+    ("certificate", &["fhir", "limits", "outcome"]),
+    ("search", &["certificate", "fhir", "limits", "outcome"]),
+    ("engine", &["certificate", "fhir", "limits", "outcome", "search"]),
+    ("registry", &["certificate", "fhir", "limits", "outcome"]),
+    ("interaction", &["certificate", "engine", "fhir", "limits", "outcome", "registry", "search"]),
+    ("http", &["certificate", "config", "fhir", "interaction", "limits", "outcome"]),
+    ("bulk", &["certificate", "engine", "fhir", "interaction", "limits", "outcome"]),
+    ("socket", &["bulk", "certificate", "engine"]),
+    ("corpus", &["certificate", "fhir", "limits", "registry"]),
+    (
+        "cli",
+        &[
+            "bulk",
+            "certificate",
+            "config",
+            "corpus",
+            "engine",
+            "fhir",
+            "http",
+            "interaction",
+            "limits",
+            "outcome",
+            "registry",
+            "search",
+            "socket",
+        ],
+    ),
+    ("main", &["cli", "config"]),
+    ("lib", &[]),
+];
+
+/// A library and the only folders that may name it.
+const LIBRARIES: &[(&str, &[&str])] = &[
+    ("hyper", &["src/http/", "src/cli/"]),
+    ("hyper_util", &["src/http/", "src/cli/"]),
+    ("redb", &["src/engine/embedded/store/"]),
+    ("tantivy", &["src/engine/embedded/index/"]),
+    ("zstd", &["src/engine/embedded/store/", "src/corpus/tests.rs"]),
+    ("clap", &["src/cli/", "src/main.rs"]),
+    ("indicatif", &["src/cli/"]),
+    ("roxmltree", &["src/fhir/", "src/outcome/operation_outcome.rs"]),
+];
+
+#[test]
+fn arrows_between_rooms_never_turn_round() {
+    let mut wrong = Vec::new();
+    for file in sources() {
+        let room = room(&file);
+        let allowed = MAP.iter().find(|(name, _)| *name == room).map(|(_, allowed)| *allowed);
+        let Some(allowed) = allowed else {
+            wrong.push(format!("{}: the room '{room}' is not on the map", file.display()));
+            continue;
+        };
+        for used in used_rooms(&code(&file)) {
+            if used != room && !allowed.contains(&used.as_str()) {
+                wrong.push(format!("{}: {room} must not use {used}", file.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_map_itself_has_no_circle() {
+    for (at, (_, allowed)) in MAP.iter().enumerate() {
+        let earlier: BTreeSet<&str> = MAP[..at].iter().map(|(name, _)| *name).collect();
+        let later = allowed.iter().filter(|used| !earlier.contains(*used)).collect::<Vec<_>>();
+        assert!(later.is_empty(), "{} uses rooms that come after it: {later:?}", MAP[at].0);
+    }
+}
+
+#[test]
+fn big_libraries_stay_in_their_rooms() {
+    let mut wrong = Vec::new();
+    for file in sources() {
+        let path = file.to_string_lossy().replace('\\', "/");
+        let text = code(&file);
+        for (library, rooms) in LIBRARIES {
+            let named = text.contains(&format!("{library}::")) || text.contains(&format!("use {library};"));
+            if named && !rooms.iter().any(|room| path.starts_with(room)) {
+                wrong.push(format!("{path} names {library}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn everything_behind_the_door_is_synchronous() {
+    for file in sources()
+        .iter()
+        .filter(|file| matches!(room(file).as_str(), "engine" | "search" | "certificate" | "fhir" | "outcome"))
+    {
+        let text = code(file);
+        assert!(!text.contains("async fn") && !text.contains(".await"), "{} awaits", file.display());
+    }
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    // Written in parts, so that this file does not find itself.
+    let words =
+        [["TO", "DO"].concat(), ["FIX", "ME"].concat(), ["unimple", "mented!"].concat(), ["to", "do!("].concat()];
+    for file in sources().into_iter().chain(files(Path::new("tests"))) {
+        let text = fs::read_to_string(&file).expect("a source file is text");
+        for word in &words {
+            assert!(!text.contains(word), "{} holds {word}", file.display());
+        }
+    }
+}
+
+/// The first folder or file below `src`.
+fn room(file: &Path) -> String {
+    let below = file.strip_prefix("src").expect("sources lie below src");
+    let first = below.components().next().expect("a file has a name").as_os_str().to_string_lossy().into_owned();
+    first.trim_end_matches(".rs").to_owned()
+}
+
+/// A file without its comments: a doc link is no arrow.
+fn code(file: &Path) -> String {
+    let text = fs::read_to_string(file).expect("a source file is text");
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn used_rooms(text: &str) -> BTreeSet<String> {
+    let crates = text.match_indices("crate::").chain(text.match_indices("hcert::"));
+    let names = crates.filter_map(|(at, prefix)| {
+        let rest = &text[at + prefix.len()..];
+        let name: String =
+            rest.chars().take_while(|character| character.is_alphanumeric() || *character == '_').collect();
+        let known = MAP.iter().any(|(room, _)| *room == name);
+        known.then_some(name)
+    });
+    names.collect()
+}
+
+fn sources() -> Vec<PathBuf> {
+    let found = files(Path::new("src"));
+    assert!(found.len() > 20, "the sources are where this test looks for them");
+    found
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("the tests run in the project's folder") {
+        let path = entry.expect("a folder can be listed").path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
