@@ -140,7 +140,7 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
         // A panic in the index is a damaged index: it must not leave searches at an old moment.
         let outcome = catch_unwind(AssertUnwindSafe(|| rounds(shared, &mut writer, at)));
         match outcome.unwrap_or_else(|_| Err("it panicked".into())) {
-            Ok(()) => return,
+            Ok(()) => return writer.close(),
             Err(problem) => {
                 tracing::error!(problem = %problem, "the index is given up and built again");
                 // In turn, or what the writer publishes at this moment would bring the damaged view back.
@@ -149,7 +149,7 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
             }
         }
         // First, so that merges it still runs do not write into the folder of the new one.
-        drop(writer);
+        writer.close();
         // Whatever was wrong with the index, the store has it all.
         let Some(fresh) = anew(shared) else { return };
         (writer, at) = (fresh, Seq(0));

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tantivy::directory::MmapDirectory;
 use tantivy::index::SegmentId;
-use tantivy::indexer::LogMergePolicy;
+use tantivy::indexer::{LogMergePolicy, NoMergePolicy};
 use tantivy::schema::{BytesOptions, Field, INDEXED, NumericOptions, Schema};
 use tantivy::{
     Index, IndexReader, IndexSettings, IndexSortByField, IndexWriter, Order, ReloadPolicy, TantivyDocument, Term,
@@ -201,6 +201,15 @@ impl Writer {
         commit.commit()?;
         self.reader.reload()?;
         self.snapshot(seq)
+    }
+
+    /// Lets the folder go. Merges under way are waited for and no new ones begun: one that ends later would write its own list of
+    /// segments over that of whoever opens the folder next.
+    pub fn close(self) {
+        self.writer.set_merge_policy(Box::new(NoMergePolicy));
+        if let Err(error) = self.writer.wait_merging_threads() {
+            tracing::warn!(problem = %error, "a merge of the index failed");
+        }
     }
 
     /// The committed content, with the columns of new segments opened (about 30 µs each, which no search should pay).
