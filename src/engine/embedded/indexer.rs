@@ -194,14 +194,21 @@ fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<(), String> {
 /// One round: seals what has come, indexes it, and replaces the view.
 fn round(shared: &Shared, writer: &mut Writer) -> Result<(), String> {
     let Some((sealed, seq)) = shared.seal() else { return Ok(()) };
-    for generation in &sealed {
-        for entry in generation.until(seq).filter(|entry| entry.newest_at(seq)) {
+    let mut more = 0;
+    for entry in sealed.iter().flat_map(|generation| generation.until(seq)) {
+        more += balance(entry.new.is_some(), entry.old.is_some());
+        if entry.newest_at(seq) {
             put(writer, entry.id, entry.version, entry.new.as_deref()).map_err(|error| error.0)?;
         }
     }
-    let snapshot = writer.commit(seq, shared.classes().ranks()).map_err(|error| error.0)?;
+    let snapshot = writer.commit(seq, more, shared.classes().ranks()).map_err(|error| error.0)?;
     shared.drop_generations(snapshot, sealed.len());
     Ok(())
+}
+
+/// How many more certificates there are after a change.
+fn balance(new: bool, old: bool) -> i64 {
+    i64::from(new) - i64::from(old)
 }
 
 /// The newest row of a certificate takes the place of the one before.
@@ -219,7 +226,7 @@ fn put(writer: &Writer, id: Id, version: Version, row: Option<&Numbered>) -> Res
 fn build(shared: &Shared, writer: &mut Writer, mut at: Seq) -> Result<bool, String> {
     loop {
         let target = shared.seq();
-        let mut uncommitted = 0;
+        let (mut uncommitted, mut more) = (0, 0);
         while at < target {
             if shared.bell.is_closed() {
                 return Ok(false);
@@ -232,13 +239,14 @@ fn build(shared: &Shared, writer: &mut Writer, mut at: Seq) -> Result<bool, Stri
                 put(writer, row.id, row.version, row.new.as_deref()).map_err(|error| error.0)?;
             }
             at = last;
+            more += rows.iter().map(|row| balance(row.new.is_some(), row.old.is_some())).sum::<i64>();
             uncommitted += rows.len();
             if uncommitted >= 64 * CHUNK_ROWS {
-                writer.commit(at, shared.classes().ranks()).map_err(|error| error.0)?;
+                writer.commit(at, std::mem::take(&mut more), shared.classes().ranks()).map_err(|error| error.0)?;
                 uncommitted = 0;
             }
         }
-        let snapshot = writer.commit(at, shared.classes().ranks()).map_err(|error| error.0)?;
+        let snapshot = writer.commit(at, more, shared.classes().ranks()).map_err(|error| error.0)?;
         if shared.seq().0 - at.0 <= TAIL_ROWS_MAX {
             // Nothing is published while the tail is read, so the view is complete from its first moment.
             let published = shared.publishing();

@@ -67,6 +67,8 @@ struct Payload {
     #[serde(flatten)]
     origin: Origin,
     seq: u64,
+    /// Certificates it holds.
+    rows: u64,
 }
 
 /// Number of this layout of fields and of the rules that fill them; part of [`Origin::schema`].
@@ -116,6 +118,8 @@ pub struct Writer {
     reader: IndexReader,
     fields: Fields,
     origin: Origin,
+    /// Certificates that the last commit held.
+    rows: u64,
     columns: HashMap<SegmentId, Arc<Columns>>,
 }
 
@@ -135,7 +139,7 @@ impl Writer {
         if payload.origin != *origin {
             return Err(Error("the index was made from another store or by other rules".into()));
         }
-        Self::wrap(index, fields, origin, Seq(payload.seq))
+        Self::wrap(index, fields, origin, Seq(payload.seq), payload.rows)
     }
 
     /// Starts an empty index, in place of whatever was there.
@@ -153,10 +157,10 @@ impl Writer {
             ..IndexSettings::default()
         };
         let index = Index::builder().schema(schema).settings(settings).create_in_dir(folder)?;
-        Self::wrap(index, fields, origin, Seq(0))
+        Self::wrap(index, fields, origin, Seq(0), 0)
     }
 
-    fn wrap(index: Index, fields: Fields, origin: &Origin, at: Seq) -> Result<(Writer, Snapshot), Error> {
+    fn wrap(index: Index, fields: Fields, origin: &Origin, at: Seq, rows: u64) -> Result<(Writer, Snapshot), Error> {
         let writer: IndexWriter = index.writer_with_num_threads(1, ARENA_BYTES)?;
         // A kill before a commit leaves files that no commit knows. The next round counts on from the commit before and would give
         // one of its own the same name, which tantivy refuses.
@@ -165,7 +169,7 @@ impl Writer {
         merge.set_del_docs_ratio_before_merge(DELETED_RATIO_MAX);
         writer.set_merge_policy(Box::new(merge));
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        let mut writer = Writer { writer, reader, fields, origin: origin.clone(), columns: HashMap::new() };
+        let mut writer = Writer { writer, reader, fields, origin: origin.clone(), rows, columns: HashMap::new() };
         let snapshot = writer.snapshot(at, &Ranks::default())?;
         Ok((writer, snapshot))
     }
@@ -201,10 +205,16 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes the round durable: the content is now the store's state at `seq`.
+    /// Makes the round durable: the content is now the store's state at `seq`, which has `more` certificates than the one before.
     /// `ranks` are those of the classes its rows have.
-    pub fn commit(&mut self, seq: Seq, ranks: &Ranks) -> Result<Snapshot, Error> {
-        let payload = Payload { origin: self.origin.clone(), seq: seq.0 };
+    ///
+    /// # Errors
+    /// tantivy failed, or holds another number of rows than it was given: no search may be answered from it.
+    pub fn commit(&mut self, seq: Seq, more: i64, ranks: &Ranks) -> Result<Snapshot, Error> {
+        let rows =
+            self.rows.checked_add_signed(more).ok_or_else(|| Error("the index lost rows it never had".into()))?;
+        self.rows = rows;
+        let payload = Payload { origin: self.origin.clone(), seq: seq.0, rows };
         let mut commit = self.writer.prepare_commit()?;
         commit.set_payload(&serde_json::to_string(&payload).expect("two texts and a number have a JSON form"));
         commit.commit()?;
@@ -223,6 +233,9 @@ impl Writer {
 
     /// The committed content, with the columns of new segments opened (about 30 µs each, which no search should pay), and their
     /// order arrays made.
+    ///
+    /// # Errors
+    /// It is not what was committed.
     fn snapshot(&mut self, seq: Seq, ranks: &Ranks) -> Result<Snapshot, Error> {
         let searcher = self.reader.searcher();
         let mut columns = HashMap::new();
@@ -243,6 +256,10 @@ impl Writer {
             segments.push(Segment::new(reader, opened, self.fields.term, self.fields.id)?);
         }
         self.columns = columns;
+        let alive: u64 = searcher.num_docs();
+        if alive != self.rows {
+            return Err(Error(format!("the index holds {alive} certificates where the store has {}", self.rows)));
+        }
         Ok(Snapshot { segments, at: seq, counted: Mutex::default() })
     }
 }

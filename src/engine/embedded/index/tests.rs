@@ -28,12 +28,13 @@ impl Fixture {
         let origin = Origin { store: "test".into(), schema: "1".into() };
         let (mut writer, mut snapshot) = Writer::create(&folder.path().join("index"), &origin).unwrap();
         for (round, rows) in rounds.into_iter().enumerate() {
+            let more = rows.len() as i64;
             for (id, row) in rows {
                 writer.remove(Id::new(id).unwrap());
                 let class = u32::from(row.class.state != State::Draft);
                 writer.add(Id::new(id).unwrap(), Version::FIRST, &Numbered { row, class }).unwrap();
             }
-            snapshot = writer.commit(Seq(round as u64 + 1), classes().ranks()).unwrap();
+            snapshot = writer.commit(Seq(round as u64 + 1), more, classes().ranks()).unwrap();
         }
         Fixture { _folder: folder, writer, snapshot }
     }
@@ -224,7 +225,7 @@ fn a_replaced_row_is_gone_from_its_segment() {
         .add(Id::new(5).unwrap(), Version::FIRST.next(), &Numbered { row: row(0, 9, &["d"]), class: 0 })
         .unwrap();
     index.writer.remove(Id::new(1).unwrap());
-    index.snapshot = index.writer.commit(Seq(9), classes().ranks()).unwrap();
+    index.snapshot = index.writer.commit(Seq(9), -1, classes().ranks()).unwrap();
     assert_eq!(index.ids(&term("a")), [2, 4]);
     assert_eq!(index.ids(&term("d")), [5]);
     assert_eq!(index.ids(&ids(&[1, 5])), [5]);
@@ -306,11 +307,62 @@ fn only_the_own_index_is_opened() {
     assert!(Writer::open(folder.path(), &origin).is_err());
     let (mut writer, _) = Writer::create(folder.path(), &origin).unwrap();
     writer.add(Id::FIRST, Version::FIRST, &Numbered { row: row(0, 1, &["a"]), class: 0 }).unwrap();
-    drop(writer.commit(Seq(4), &Ranks::default()).unwrap());
+    drop(writer.commit(Seq(4), 1, &Ranks::default()).unwrap());
     drop(writer);
     let (_, snapshot) = Writer::open(folder.path(), &origin).unwrap();
     assert_eq!((snapshot.at, snapshot.segments.len()), (Seq(4), 1));
     for other in [Origin { store: "other".into(), ..origin.clone() }, Origin { schema: "2".into(), ..origin.clone() }] {
         assert!(Writer::open(folder.path(), &other).is_err(), "{other:?}");
     }
+}
+
+#[test]
+fn an_index_with_another_number_of_rows_than_it_was_given_is_given_up() {
+    let origin = Origin { store: "mine".into(), schema: "1".into() };
+    let folder = tempfile::tempdir().unwrap();
+    let (mut writer, _) = Writer::create(folder.path(), &origin).unwrap();
+    let numbered = |id: i64| Numbered { row: row(0, id, &["a"]), class: 0 };
+    writer.add(Id::FIRST, Version::FIRST, &numbered(1)).unwrap();
+    assert!(writer.commit(Seq(1), 1, &Ranks::default()).is_ok());
+    // The version before was not taken out.
+    writer.add(Id::FIRST, Version::FIRST.next(), &numbered(2)).unwrap();
+    assert!(writer.commit(Seq(2), 0, &Ranks::default()).is_err());
+    writer.close();
+    assert!(Writer::open(folder.path(), &origin).is_err());
+}
+
+/// tantivy names a file of deletes by the commit it belongs to: one of a round that was never committed is in the way of the next.
+#[test]
+fn files_that_no_commit_knows_are_not_in_the_way() {
+    let origin = Origin { store: "mine".into(), schema: "1".into() };
+    let folder = tempfile::tempdir().unwrap();
+    let (mut writer, _) = Writer::create(folder.path(), &origin).unwrap();
+    let numbered = |id: i64| Numbered { row: row(0, id, &["a"]), class: 0 };
+    for id in 1..=20 {
+        writer.add(Id::new(id).unwrap(), Version::FIRST, &numbered(id as i64)).unwrap();
+    }
+    drop(writer.commit(Seq(1), 20, &Ranks::default()).unwrap());
+    writer.close();
+    // A round that deletes, killed before its commit.
+    let copy = |from: &Path, to: &Path| {
+        for file in std::fs::read_dir(from).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+        }
+    };
+    let killed = tempfile::tempdir().unwrap();
+    copy(folder.path(), killed.path());
+    let deletes = |writer: &mut Writer| {
+        writer.remove(Id::FIRST);
+        writer.commit(Seq(2), -1, &Ranks::default()).map(drop)
+    };
+    let (mut writer, _) = Writer::open(folder.path(), &origin).unwrap();
+    deletes(&mut writer).unwrap();
+    writer.close();
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
+    let left = left.iter().find(|path| path.extension().is_some_and(|kind| kind == "del")).unwrap();
+    std::fs::copy(left, killed.path().join(left.file_name().unwrap())).unwrap();
+    let (mut writer, _) = Writer::open(killed.path(), &origin).unwrap();
+    deletes(&mut writer).unwrap();
+    writer.close();
 }
