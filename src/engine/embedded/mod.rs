@@ -26,7 +26,7 @@ use crate::limits::{OVERLAY_ROWS_MAX, WRITE_QUEUE_MAX};
 use crate::search::row::Row;
 use crate::search::{Hit, Page, Query, row_bytes};
 use classes::Classes;
-pub use store::Error;
+pub use store::{CommitFloor, Error};
 use store::record::{Draft, Record, Tag};
 use store::{Store, body};
 use view::View;
