@@ -1,5 +1,6 @@
 //! The command line: one file per command. A command is a struct of its flags with a method `run`.
 
+mod bench;
 mod export;
 mod generate;
 mod import;
@@ -33,6 +34,9 @@ enum Command {
     Generate(generate::Generate),
     Import(import::Import),
     Export(export::Export),
+    Bench(bench::Bench),
+    #[command(hide = true)]
+    BenchFloor(bench::BenchFloor),
 }
 
 impl Cli {
@@ -46,6 +50,8 @@ impl Cli {
             Command::Generate(generate) => generate.run(),
             Command::Import(import) => import.run(),
             Command::Export(export) => export.run(),
+            Command::Bench(bench) => bench.run(),
+            Command::BenchFloor(floor) => floor.run(),
         }
     }
 }

@@ -8,7 +8,7 @@ mod embedded;
 mod history;
 mod write;
 
-pub use embedded::{Embedded as Engine, Error, ImportBatch, Options, PlannedSearch, SearchError};
+pub use embedded::{CommitFloor, Embedded as Engine, Error, ImportBatch, Options, PlannedSearch, SearchError};
 pub use history::{Entry, HistoryPage, HistoryQuery};
 pub use write::{Content, Import, Imported, Refused, Who, Write, Written};
 

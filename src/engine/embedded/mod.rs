@@ -29,7 +29,7 @@ use crate::search::row::Row;
 use crate::search::{Hit, Page, Query, row_bytes};
 use classes::Classes;
 use counters::Counters;
-pub use store::Error;
+pub use store::{CommitFloor, Error};
 use store::record::{Draft, Record, Tag};
 use store::{Store, body};
 use view::View;

@@ -6,6 +6,7 @@
 mod batch;
 pub mod body;
 mod change;
+mod floor;
 mod opening;
 mod reader;
 pub mod record;
@@ -22,6 +23,7 @@ pub use batch::Batch;
 use body::Dictionary;
 use change::CHANGE_BYTES;
 pub use change::Change;
+pub use floor::CommitFloor;
 pub use opening::{Opened, Position};
 use opening::{first_look, open_database, position, stored_classes};
 pub use reader::Reader;

@@ -39,6 +39,18 @@ impl Reader {
         Ok(())
     }
 
+    /// Walks the versions of all certificates, by id and number, until `each` says stop. Longer than a reader should be: for
+    /// stores that nobody writes to.
+    pub fn all(&self, mut each: impl FnMut(Version, &[u8]) -> Result<bool, Error>) -> Result<(), Error> {
+        for row in self.versions.iter().map_err(io)? {
+            let (key, bytes) = row.map_err(io)?;
+            if !each(version_of(key.value().1)?, bytes.value())? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// One change.
     pub fn change(&self, seq: Seq) -> Result<Option<Change>, Error> {
         let changes = self.transaction.open_table(CHANGE).map_err(io)?;

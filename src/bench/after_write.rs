@@ -1,0 +1,135 @@
+//! A search straight after a write: does it find it, and what does it cost beside the same search without a write?
+
+use std::time::{Duration, Instant};
+
+use super::client::{Connection, Target};
+use super::figures::{Faults, Sampled};
+use super::load::{Expect, Random, first_line};
+use super::measure::{Bench, SLICES};
+use super::question::Questions;
+use super::report::Row;
+use super::scenario::{Asks, Scenario};
+use super::stop::Trouble;
+
+/// Certificates that each patient gets at most, on average, so that the searches stay what they are.
+const WRITES_EACH: usize = 2;
+
+/// Searches without a write take turns with searches after one, on the same patients, so that both meet answers of the same size.
+///
+/// # Errors
+/// The order to stop comes.
+pub fn run(bench: &Bench, scenario: &Scenario, row: &mut Row) -> Result<(), Trouble> {
+    let slice = bench.plan.time / SLICES;
+    let search = bench.questions.of(Asks::Subject);
+    let most = (bench.questions.sample.subjects.len() * WRITES_EACH / SLICES as usize).max(10);
+    bench.ask(1, slice / 2, &search)?;
+    let (mut slices, mut floors, mut rested) = (Vec::new(), Vec::new(), Vec::new());
+    for number in 0..SLICES {
+        floors.push(Some(bench.ask(1, slice / 2, &search)?));
+        let mut pairs = Pairs::new(bench.questions, number);
+        bench.driver.wait(pairs.run(slice, most))?;
+        let pause = pairs.pause();
+        rested.push(bench.driver.wait(pairs.rest(pause, slice / 4))?);
+        row.misses += pairs.misses;
+        slices.push(pairs.sampled);
+    }
+    bench.compare(scenario, row, &slices, &floors);
+    // The server's CPU time is that of writes and searches together, so it is not told.
+    row.fill(&Sampled::all(slices));
+    let rested = Sampled::all(rested);
+    row.note = rested.p50_us().map(|us| {
+        format!("without a write but after a pause as long as the write: p50 {us:.0} µs; {} misses", row.misses)
+    });
+    Ok(())
+}
+
+/// One client that writes and then searches, on one connection.
+struct Pairs {
+    connection: Connection,
+    target: Target,
+    questions: Questions,
+    random: Random,
+    sampled: Sampled,
+    writes: Vec<Duration>,
+    misses: u64,
+}
+
+impl Pairs {
+    fn new(questions: &Questions, number: u32) -> Pairs {
+        Pairs {
+            connection: Connection::new(&questions.target),
+            target: questions.target.clone(),
+            questions: questions.clone(),
+            random: Random::new(u64::from(number) + 77),
+            sampled: Sampled::default(),
+            writes: Vec::new(),
+            misses: 0,
+        }
+    }
+
+    async fn run(&mut self, time: Duration, most: usize) {
+        let start = Instant::now();
+        let (mut times, mut faults, mut body_bytes) = (Vec::new(), Faults::default(), 0);
+        while start.elapsed() < time && times.len() < most && faults.count < 10 {
+            match self.pair().await {
+                Ok((took, bytes)) => {
+                    times.push(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
+                    body_bytes += bytes;
+                }
+                Err(words) => faults.add(|| words),
+            }
+        }
+        self.sampled = Sampled::new(times, start.elapsed(), None).with(body_bytes, faults);
+    }
+
+    /// Writes for a patient, then searches; the time of the search and the bytes it brought.
+    async fn pair(&mut self) -> Result<(Duration, u64), String> {
+        let sample = self.questions.sample.clone();
+        let subject = self.random.pick(&sample.subjects).ok_or("there is no patient")?;
+        let mut request = Vec::with_capacity(8 * 1024);
+        self.questions.create(Some(subject.number), &mut request).ok_or("there is no body")?;
+        let begun = Instant::now();
+        let answer = self.connection.send(&request).await.map_err(|error| error.to_string())?;
+        self.writes.push(begun.elapsed());
+        Expect::CREATED.check(&answer).map_err(|words| format!("{}: {words}", first_line(&request)))?;
+        let id = answer.created_id().ok_or("a create does not tell where")?.to_owned();
+        subject.hits.set(subject.hits.get() + 1);
+
+        request.clear();
+        self.target.get(&mut request, format_args!("/Composition?subject=Patient/{}", subject.number));
+        let begun = Instant::now();
+        let answer = self.connection.send(&request).await.map_err(|error| error.to_string())?;
+        let took = begun.elapsed();
+        Expect::OK.check(&answer).map_err(|words| format!("{}: {words}", first_line(&request)))?;
+        let found = answer.total() == Some(subject.hits.get()) && answer.holds(&format!("Composition/{id}\""));
+        self.misses += u64::from(!found);
+        Ok((took, answer.body.len() as u64))
+    }
+
+    /// How long a write took, on average.
+    fn pause(&self) -> Duration {
+        let count = u32::try_from(self.writes.len()).unwrap_or(u32::MAX).max(1);
+        self.writes.iter().sum::<Duration>() / count
+    }
+
+    /// Searches after a pause: whatever is asked after one finds the processor's caches cold.
+    async fn rest(&mut self, pause: Duration, time: Duration) -> Sampled {
+        let start = Instant::now();
+        let mut times = Vec::new();
+        let mut request = Vec::new();
+        while start.elapsed() < time {
+            request.clear();
+            if self.questions.ask(Asks::Subject, &mut self.random, &mut request).is_none() {
+                break;
+            }
+            // The runtime's clock is too coarse for pauses of this length, and this client is the only one.
+            std::thread::sleep(pause.min(Duration::from_millis(20)));
+            let begun = Instant::now();
+            if self.connection.send(&request).await.is_err() {
+                break;
+            }
+            times.push(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        }
+        Sampled::new(times, start.elapsed(), None)
+    }
+}

@@ -1,0 +1,143 @@
+//! Another FHIR server, driven with the same requests. What it does not offer is shown so and fails nothing.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::client::{Answer, Connection, Target};
+use super::load::{Driver, Random};
+use super::measure::Bench;
+use super::plan::{Plan, Watch};
+use super::question::Questions;
+use super::report::{Row, Size, count};
+use super::sample::{Body, Collector, STRANGER, Sample};
+use super::scenario::{Asks, Scenario};
+use super::stop::{Stop, Trouble};
+use super::terminal;
+use crate::corpus::Corpus;
+
+/// Creates certificates over HTTP, then asks for them.
+///
+/// # Errors
+/// The server cannot be reached or does not take certificates, in words; or the order to stop comes.
+pub fn run(plan: &Plan, target: &Target, driver: &Driver, stop: &Stop, watch: &dyn Watch) -> Result<Size, Trouble> {
+    let certificates = plan.counts[0];
+    let told = count(certificates);
+    driver.wait(reach(target))??;
+    watch.phase(&format!("{told}: creating certificates over HTTP"), Some(certificates));
+    let sample = driver.wait(create(target, plan, certificates, watch))??;
+    let mut questions = Questions::new(target.clone(), Rc::new(sample));
+    let dense = driver.wait(dense_total(&questions))?;
+    if let Some(sample) = Rc::get_mut(&mut questions.sample) {
+        sample.dense_total = dense.unwrap_or(0);
+    }
+    let mut size = Size { certificates, versions: certificates, ..Size::default() };
+    watch.line(&terminal::head());
+    for (at, scenario) in plan.scenarios.iter().enumerate().filter(|(_, scenario)| scenario.asks != Asks::Restart) {
+        watch.phase(&format!("{told}: {}", scenario.title), Some(plan.scenarios.len() as u64));
+        watch.at(at as u64);
+        let bench = Bench { plan, stop, driver, questions: &questions, server: None, http_floor: None, commits: None };
+        let row = match driver.wait(offered(&questions, scenario))? {
+            Ok(()) => bench.run(scenario)?,
+            Err(why) => Row { not_offered: Some(why), ..Row::new(scenario, scenario.clients(plan.clients)) },
+        };
+        terminal::row(&row).iter().for_each(|line| watch.line(line));
+        size.rows.push(row);
+    }
+    Ok(size)
+}
+
+async fn reach(target: &Target) -> Result<(), Trouble> {
+    let mut request = Vec::new();
+    target.get(&mut request, format_args!("/metadata"));
+    match Connection::new(target).send(&request).await {
+        Ok(answer) if answer.status == 200 => Ok(()),
+        Ok(answer) => {
+            Err(Trouble::Failed(format!("{} is no FHIR base address: /metadata gives {}", target.address, answer.words())))
+        }
+        Err(error) => Err(Trouble::Failed(format!("{} cannot be reached: {error}", target.address))),
+    }
+}
+
+/// Clients that create at once.
+const CREATORS: u64 = 16;
+
+async fn create(target: &Target, plan: &Plan, certificates: u64, watch: &dyn Watch) -> Result<Sample, Trouble> {
+    let corpus = Corpus::new(plan.seed, certificates);
+    // Patients of this run are its own, so that what an earlier one left behind is not found.
+    let first = STRANGER + (jiff::Timestamp::now().as_millisecond() as u64 % 1_000_000_000) * 1_000_000;
+    let ids: Rc<RefCell<Vec<Box<str>>>> = Rc::new(RefCell::new(vec!["".into(); certificates as usize + 1]));
+    let mut tasks = Vec::new();
+    for client in 0..CREATORS {
+        let (target, corpus, ids) = (target.clone(), corpus.clone(), ids.clone());
+        tasks.push(tokio::task::spawn_local(async move {
+            let mut connection = Connection::new(&target);
+            let mut request = Vec::new();
+            for number in (1..=certificates).filter(|number| number % CREATORS == client) {
+                let fresh = corpus.certificate(number);
+                let subject = (first + fresh.facts().subject).to_string();
+                request.clear();
+                target.send(&mut request, "POST", format_args!("/Composition"), &Body::new(&fresh.body()).parts(&subject));
+                let refused = |words: String| Trouble::Failed(format!("the server does not take certificates: {words}"));
+                let answer = connection.send(&request).await.map_err(|error| refused(error.to_string()))?;
+                match answer.created_id().filter(|_| answer.status == 201) {
+                    Some(id) => ids.borrow_mut()[number as usize] = id.into(),
+                    None => return Err(refused(answer.words())),
+                }
+            }
+            Ok(())
+        }));
+    }
+    while tasks.iter().any(|task| !task.is_finished()) {
+        watch.at(ids.borrow().iter().filter(|id| !id.is_empty()).count() as u64);
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    for task in tasks {
+        task.await.map_err(|_| Trouble::Failed("a client ended before its time".into()))??;
+    }
+    let mut collector = Collector::new(corpus.clone(), certificates);
+    for number in 1..=certificates {
+        let mut facts = corpus.certificate(number).facts();
+        facts.subject += first;
+        collector.note(number, 1, &facts);
+    }
+    let ids = ids.take();
+    let sample = collector.sample(plan.seed, |number| ids[number as usize].clone());
+    Ok(Sample { shared: true, ..sample })
+}
+
+/// What the server itself counts: others may have written there before.
+async fn dense_total(questions: &Questions) -> Option<u64> {
+    let mut request = Vec::new();
+    questions.ask(Asks::Count, &mut Random::new(1), &mut request);
+    let mut connection = Connection::new(&questions.target);
+    let answer = connection.send(&request).await.ok()?;
+    if answer.status == 200 { answer.total() } else { None }
+}
+
+/// Whether the server answers a scenario's requests as they must be answered; if not, what it does instead.
+async fn offered(questions: &Questions, scenario: &Scenario) -> Result<(), String> {
+    let mut connection = Connection::new(&questions.target);
+    let mut request = Vec::new();
+    let mut random = Random::new(1);
+    let Some(expect) = questions.ask(scenario.asks, &mut random, &mut request) else { return Ok(()) };
+    let answer = connection.send(&request).await.map_err(|error| error.to_string())?;
+    expect.check(&answer)?;
+    let found = first_entry(&answer);
+    // A server that passes over the number of the page would be measured on its first page again and again.
+    if let Asks::Dense { page, by_date } = scenario.asks
+        && questions.page(page) > 1
+    {
+        request.clear();
+        questions.ask(Asks::Dense { page: 1, by_date }, &mut random, &mut request);
+        let first_page = connection.send(&request).await.map_err(|error| error.to_string())?;
+        if first_entry(&first_page) == found {
+            return Err("pages by number are not its way".to_owned());
+        }
+    }
+    Ok(())
+}
+
+fn first_entry(answer: &Answer) -> Option<String> {
+    let bundle: serde_json::Value = serde_json::from_slice(answer.body).ok()?;
+    bundle["entry"][0]["resource"]["id"].as_str().map(ToOwned::to_owned)
+}

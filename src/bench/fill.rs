@@ -1,0 +1,167 @@
+//! Fills a data folder through the fast import path, and notes what it was filled with.
+
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::child::{Launcher, Memory, Process};
+use super::floor;
+use super::plan::Watch;
+use super::report::{Disk, Import};
+use super::sample::{Collector, Sample};
+use super::scratch::{disk_bytes, free_bytes};
+use super::stop::Trouble;
+use crate::config::Config;
+use crate::corpus::Corpus;
+
+/// Bytes on disk that a certificate takes while a bench runs: its versions, their index, the copy for the floor, what is created in
+/// between. More than was ever seen.
+const CERTIFICATE_BYTES: u64 = 3_000;
+
+/// Bytes that every size takes besides.
+const SIZE_BYTES: u64 = 100 << 20;
+
+/// Bytes on disk per version, in compressed bodies and index rows. Source: DESIGN, section 5.
+const DISK_GOAL: f64 = 1.6;
+
+/// What an import made.
+pub struct Filled {
+    pub versions: u64,
+    pub import: Import,
+    pub sample: Sample,
+}
+
+/// Refuses a size for which the disk has clearly no room.
+///
+/// # Errors
+/// Says how much there is and how much is wanted.
+pub fn check_room(folder: &Path, count: u64) -> Result<(), Trouble> {
+    let wanted = count * CERTIFICATE_BYTES + SIZE_BYTES;
+    match free_bytes(folder) {
+        Some(free) if free < wanted => Err(Trouble::Failed(format!(
+            "{count} certificates need about {} MB, and {} has {} MB free",
+            wanted >> 20,
+            folder.display(),
+            free >> 20
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Generates certificates and has them imported by a process of its own.
+///
+/// # Errors
+/// The import fails, with its own words; or the order to stop comes.
+pub fn fill(launcher: &Launcher, data: &Path, seed: u64, count: u64, watch: &dyn Watch) -> Result<Filled, Trouble> {
+    let children = cpu_of_children();
+    let generating = cpu_of_this_thread();
+    let start = Instant::now();
+    let (mut process, stdin) = launcher.import(data)?;
+    let corpus = Corpus::new(seed, count);
+    let mut collector = Collector::new(corpus.clone(), count);
+    let mut lines = BufWriter::with_capacity(1 << 18, stdin);
+    let mut line = String::new();
+    let (mut versions, mut certificates, mut memory_peak) = (0_u64, 0_u64, Memory::default());
+    for change in corpus {
+        line.clear();
+        change.write_entry(&mut line);
+        line.push('\n');
+        if let Err(error) = lines.write_all(line.as_bytes()) {
+            return Err(gave_up(&mut process, data, &error));
+        }
+        collector.note(change.id().get(), change.version().get(), &change.facts());
+        versions += 1;
+        certificates += u64::from(change.version().get() == 1);
+        if versions.is_multiple_of(1_024) {
+            launcher.stop.check()?;
+            watch.at(certificates);
+            memory_peak = larger(memory_peak, process.memory());
+        }
+    }
+    let generating = cpu_of_this_thread().saturating_sub(generating);
+    if let Err(error) = lines.flush() {
+        return Err(gave_up(&mut process, data, &error));
+    }
+    drop(lines);
+    let status = process.wait(|process| memory_peak = larger(memory_peak, process.memory()))?;
+    let seconds = start.elapsed().as_secs_f64();
+    if !status.success() {
+        return Err(failed(&process, data));
+    }
+    let cpu = cpu_of_children().saturating_sub(children).as_secs_f64();
+    let import = Import {
+        seconds,
+        certificates_per_second: count as f64 / seconds,
+        versions_per_second: versions as f64 / seconds,
+        cpu_seconds_per_1000_versions: cpu * 1e3 / versions as f64,
+        generating_cpu_seconds: generating.as_secs_f64(),
+        memory_peak,
+    };
+    watch.at(count);
+    Ok(Filled { versions, import, sample: collector.sample(seed, |number| number.to_string().into()) })
+}
+
+/// Bytes on disk beside the bytes that have to be there.
+///
+/// # Errors
+/// The folder cannot be read, or the store has other versions than were imported.
+pub fn disk(data: &Path, versions: u64, config: &Config) -> Result<Disk, Trouble> {
+    let problem = |error| Trouble::failed(data.display(), error);
+    let all = disk_bytes(data).map_err(problem)?;
+    let index_bytes = disk_bytes(&data.join("index")).map_err(problem)?;
+    let (stored, payload_bytes) = floor::payload(data, config)?;
+    if stored != versions {
+        return Err(Trouble::Failed(format!("{versions} versions were imported, but the store has {stored}")));
+    }
+    Ok(Disk {
+        store_bytes: all - index_bytes,
+        index_bytes,
+        payload_bytes,
+        bytes_per_version: all as f64 / versions as f64,
+        payload_per_version: payload_bytes as f64 / versions as f64,
+        ratio: all as f64 / payload_bytes as f64,
+        goal: DISK_GOAL,
+    })
+}
+
+/// The import closed its input. Its own words say more than the broken pipe.
+fn gave_up(process: &mut Process, data: &Path, error: &std::io::Error) -> Trouble {
+    match process.wait(|_| ()) {
+        Err(Trouble::Stopped) => Trouble::Stopped,
+        _ if error.kind() == ErrorKind::BrokenPipe => failed(process, data),
+        _ => Trouble::failed("the import's standard input", error),
+    }
+}
+
+fn failed(process: &Process, data: &Path) -> Trouble {
+    let free = free_bytes(data.parent().unwrap_or(data)).map_or(0, |bytes| bytes >> 20);
+    Trouble::Failed(format!("the import failed ({free} MB are free there): {}", process.last_words()))
+}
+
+pub fn larger(one: Memory, other: Option<Memory>) -> Memory {
+    let other = other.unwrap_or_default();
+    Memory { anonymous: one.anonymous.max(other.anonymous), resident: one.resident.max(other.resident) }
+}
+
+fn cpu_of_children() -> Duration {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the structure is our own and lives through the call; zeros are a value of it.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    time(usage.ru_utime) + time(usage.ru_stime)
+}
+
+fn time(value: libc::timeval) -> Duration {
+    let micros = u64::try_from(value.tv_usec).unwrap_or(0);
+    Duration::from_secs(u64::try_from(value.tv_sec).unwrap_or(0)) + Duration::from_micros(micros)
+}
+
+fn cpu_of_this_thread() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure is our own and lives through the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+

@@ -1,0 +1,161 @@
+//! What the clients of a scenario ask, one request after the other.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use super::client::Target;
+use super::load::{Expect, Question, Random};
+use super::sample::{STRANGER, Sample};
+use super::scenario::Asks;
+
+/// The dense search: both groups of drivers, completed.
+const DENSE: &str = "/Composition?category=driver-group-I,driver-group-II&status=final";
+
+/// Entries of a page when nobody asks for another number.
+pub const PAGE_ENTRIES: u64 = 20;
+
+const REASON: &[u8] = br#"{"resourceType":"Parameters","parameter":[{"name":"reason","valueString":"Patsient kaotas ajutiselt teadvuse; otsuse teeb neuroloog."}]}"#;
+
+/// Makes questions about one data set on one server.
+#[derive(Clone)]
+pub struct Questions {
+    pub target: Target,
+    pub sample: Rc<Sample>,
+    /// Certificates created so far, so that every one gets a patient of its own five.
+    created: Rc<Cell<u64>>,
+    /// Completed certificates suspended so far.
+    suspended: Rc<Cell<usize>>,
+}
+
+impl Questions {
+    pub fn new(target: Target, sample: Rc<Sample>) -> Questions {
+        Questions { target, sample, created: Rc::default(), suspended: Rc::default() }
+    }
+
+    /// After a restart the server listens elsewhere.
+    pub fn moved(&self, target: &Target) -> Questions {
+        Questions { target: target.clone(), ..self.clone() }
+    }
+
+    /// How many different things are asked for; none: there is nothing.
+    pub fn distinct(&self, asks: Asks) -> usize {
+        let sample = &self.sample;
+        match asks {
+            Asks::Read | Asks::Vread | Asks::History | Asks::Restart => sample.certificates.len(),
+            Asks::Subject | Asks::AfterWrite => sample.subjects.len(),
+            Asks::EmployerPeriod => sample.employers.len(),
+            Asks::Practitioner => sample.practitioners.len(),
+            Asks::Dense { .. } | Asks::Count => usize::from(sample.dense_total > 0),
+            Asks::Mixed => sample.certificates.len().min(sample.drafts.len()).min(sample.subjects.len()),
+            Asks::Update => sample.drafts.len(),
+            Asks::Suspend => sample.completed.len().saturating_sub(self.suspended.get()),
+            Asks::Create => sample.bodies.len(),
+        }
+    }
+
+    /// The page that is asked for: the deepest there is when the scenario's lies beyond.
+    pub fn page(&self, page: u64) -> u64 {
+        page.min(self.sample.dense_total.div_ceil(PAGE_ENTRIES)).max(1)
+    }
+
+    /// The question of a scenario.
+    pub fn of(&self, asks: Asks) -> Rc<Question> {
+        let questions = self.clone();
+        Rc::new(move |random, out| questions.ask(asks, random, out))
+    }
+
+    /// Writes one request. None: there is nothing (more) to ask for.
+    pub fn ask(&self, asks: Asks, random: &mut Random, out: &mut Vec<u8>) -> Option<Expect> {
+        let Questions { target, sample, .. } = self;
+        // Only where nobody else writes, all that is found is known.
+        let total = |hits: u64| if sample.shared { Expect::OK } else { Expect::total(hits) };
+        Some(match asks {
+            Asks::Read | Asks::Restart => {
+                let known = random.pick(&sample.certificates)?;
+                target.get(out, format_args!("/Composition/{}", known.id));
+                Expect::OK
+            }
+            Asks::Vread => {
+                let known = random.pick(&sample.certificates)?;
+                let version = 1 + random.below(known.versions as usize);
+                target.get(out, format_args!("/Composition/{}/_history/{version}", known.id));
+                Expect::OK
+            }
+            Asks::History => {
+                let known = random.pick(&sample.certificates)?;
+                target.get(out, format_args!("/Composition/{}/_history", known.id));
+                total(known.versions.into())
+            }
+            Asks::Subject | Asks::AfterWrite => {
+                let subject = random.pick(&sample.subjects)?;
+                target.get(out, format_args!("/Composition?subject=Patient/{}", subject.number));
+                Expect::total(subject.hits.get())
+            }
+            Asks::EmployerPeriod => {
+                let employer = random.pick(&sample.employers)?;
+                let (code, day) = (employer.code, employer.day);
+                target.get(out, format_args!("/Composition?section-code-text=employer${code}&period={day}"));
+                total(employer.hits)
+            }
+            Asks::Practitioner => {
+                let practitioner = random.pick(&sample.practitioners)?;
+                let name = "author:PractitionerRole.practitioner";
+                target.get(out, format_args!("/Composition?{name}=Practitioner/{}", practitioner.code));
+                total(practitioner.hits)
+            }
+            Asks::Dense { page, by_date } => {
+                let sort = if by_date { "&_sort=-date" } else { "" };
+                match self.page(page) {
+                    1 => target.get(out, format_args!("{DENSE}{sort}")),
+                    page => target.get(out, format_args!("{DENSE}{sort}&_page={page}")),
+                }
+                Expect::total(sample.dense_total)
+            }
+            Asks::Count => {
+                target.get(out, format_args!("{DENSE}&_count=0"));
+                Expect::total(sample.dense_total)
+            }
+            Asks::Mixed => return self.mixed(random, out),
+            Asks::Update => {
+                let draft = random.pick(&sample.drafts)?;
+                target.send(out, "PUT", format_args!("/Composition/{}", draft.id), &[&draft.body]);
+                Expect::OK
+            }
+            Asks::Suspend => {
+                let id = sample.completed.get(self.suspended.replace(self.suspended.get() + 1))?;
+                target.send(out, "POST", format_args!("/Composition/{id}/$suspend"), &[REASON]);
+                Expect::OK
+            }
+            Asks::Create => {
+                self.create(None, out)?;
+                Expect::CREATED
+            }
+        })
+    }
+
+    /// Of a hundred requests: 50 reads, 15 searches by subject, 10 by practitioner, 5 dense first pages; 10 creates, 10 updates.
+    fn mixed(&self, random: &mut Random, out: &mut Vec<u8>) -> Option<Expect> {
+        let asks = match random.below(100) {
+            0..50 => Asks::Read,
+            50..65 => Asks::Subject,
+            65..75 => Asks::Practitioner,
+            75..80 => {
+                // Meanwhile certificates are created, so the total moves.
+                self.ask(Asks::Dense { page: 1, by_date: false }, random, out)?;
+                return Some(Expect::OK);
+            }
+            80..90 => Asks::Create,
+            _ => Asks::Update,
+        };
+        self.ask(asks, random, out)
+    }
+
+    /// A create, for a patient or for a stranger; every five strangers are one.
+    pub fn create(&self, subject: Option<u64>, out: &mut Vec<u8>) -> Option<()> {
+        let number = self.created.replace(self.created.get() + 1);
+        let body = self.sample.bodies.get(number as usize % self.sample.bodies.len().max(1))?;
+        let subject = subject.unwrap_or(STRANGER + number / 5).to_string();
+        self.target.send(out, "POST", format_args!("/Composition"), &body.parts(&subject));
+        Some(())
+    }
+}

@@ -1,0 +1,296 @@
+//! What there is to ask for: ids, patients, employers and practitioners spread over the whole data set, with what must be found.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+
+use jiff::civil::Date;
+
+use super::load::Random;
+use crate::certificate::State;
+use crate::corpus::{Category, Corpus, Facts};
+use crate::registry::PersonalCode;
+
+/// Certificates that can be asked for at most: more would take memory from the server, fewer would be served out of a cache.
+const CERTIFICATES_MAX: u64 = 200_000;
+
+/// Patients that can be asked for at most.
+const SUBJECTS_MAX: u64 = 50_000;
+
+/// Certificates whose employers can be asked for, roughly.
+const EMPLOYED_MAX: u64 = 100_000;
+
+/// Drafts that can be updated at most; each holds a body.
+const DRAFTS_MAX: usize = 5_000;
+
+/// Different bodies of creates.
+const BODIES: u64 = 2_000;
+
+/// Patients of what is created beyond the data set; its own begin at 1000.
+pub const STRANGER: u64 = 10_000_000_000;
+
+/// Hits of a search by subject, where enough patients have so many certificates.
+const HITS: u64 = 5;
+
+/// What can be asked for.
+#[derive(Debug, Default)]
+pub struct Sample {
+    /// Certificates that can be read.
+    pub certificates: Vec<Known>,
+    pub drafts: Vec<Draft>,
+    /// Ids of completed certificates.
+    pub completed: Vec<Box<str>>,
+    pub subjects: Vec<Subject>,
+    pub employers: Vec<Employer>,
+    pub practitioners: Vec<Practitioner>,
+    /// Hits of the dense search.
+    pub dense_total: u64,
+    pub bodies: Vec<Body>,
+    /// What others wrote may be found too: only what carries our own patients is counted.
+    pub shared: bool,
+}
+
+#[derive(Debug)]
+pub struct Known {
+    pub id: Box<str>,
+    pub versions: u32,
+}
+
+#[derive(Debug)]
+pub struct Draft {
+    pub id: Box<str>,
+    pub body: Vec<u8>,
+}
+
+/// A patient.
+#[derive(Debug)]
+pub struct Subject {
+    /// In `Patient/<n>`.
+    pub number: u64,
+    /// Certificates by now.
+    pub hits: Cell<u64>,
+}
+
+#[derive(Debug)]
+pub struct Employer {
+    pub code: u32,
+    pub day: Date,
+    /// Certificates of this employer that are valid on this day.
+    pub hits: u64,
+}
+
+#[derive(Debug)]
+pub struct Practitioner {
+    pub code: PersonalCode,
+    pub hits: u64,
+}
+
+/// A body to create a certificate with, around the number of its patient.
+#[derive(Debug)]
+pub struct Body {
+    pub before: Box<[u8]>,
+    pub after: Box<[u8]>,
+}
+
+impl Body {
+    pub fn new(body: &str) -> Body {
+        let (before, rest) = body.split_once("\"Patient/").expect("a certificate has a patient");
+        let end = rest.find('"').expect("a JSON string ends");
+        let before = [before.as_bytes(), b"\"Patient/"].concat();
+        Body { before: before.into(), after: rest.as_bytes()[end..].into() }
+    }
+
+    /// The parts of the body for a patient whose number is written as `subject`.
+    pub fn parts<'b>(&'b self, subject: &'b str) -> [&'b [u8]; 3] {
+        [&self.before, subject.as_bytes(), &self.after]
+    }
+}
+
+/// Notes what is made while it is made, within bounds whatever the size.
+pub struct Collector {
+    corpus: Corpus,
+    /// One of so many certificates, patients, employers.
+    steps: [u64; 3],
+    /// Versions and state of the certificates that are noted, by number.
+    known: HashMap<u64, (u32, State)>,
+    subjects: HashMap<u64, u64>,
+    /// Certificates of the employers that are noted, by number: employer, first and last day.
+    employed: HashMap<u64, (u32, Option<(Date, Date)>)>,
+    practitioners: HashMap<PersonalCode, u64>,
+    /// Whether certificate `number` is found by the dense search.
+    dense: Vec<bool>,
+}
+
+impl Collector {
+    pub fn new(corpus: Corpus, count: u64) -> Collector {
+        let step = |of: u64, most: u64| of.div_ceil(most).max(1);
+        let slots = usize::try_from(count).expect("a count fits the memory") + 1;
+        Collector {
+            corpus,
+            steps: [step(count, CERTIFICATES_MAX), step(count.div_ceil(5), SUBJECTS_MAX), step(count / 2, EMPLOYED_MAX)],
+            known: HashMap::new(),
+            subjects: HashMap::new(),
+            employed: HashMap::new(),
+            practitioners: HashMap::new(),
+            dense: vec![false; slots],
+        }
+    }
+
+    /// Certificate `number` (from 1) has a new version, from 1.
+    pub fn note(&mut self, number: u64, version: u32, facts: &Facts) {
+        let [certificates, subjects, employers] = self.steps;
+        let gone = facts.state == State::Deleted;
+        let count = |known: &mut u64| if gone { *known -= 1 } else { *known += u64::from(version == 1) };
+        if number.is_multiple_of(certificates) {
+            self.known.insert(number, (version, facts.state));
+        }
+        if facts.subject.is_multiple_of(subjects) {
+            count(self.subjects.entry(facts.subject).or_default());
+        }
+        count(self.practitioners.entry(facts.practitioner).or_default());
+        // The last digit is a check digit.
+        if let Some(employer) = facts.employer.filter(|code| u64::from(code / 10).is_multiple_of(employers)) {
+            if gone {
+                self.employed.remove(&number);
+            } else {
+                self.employed.insert(number, (employer, facts.period));
+            }
+        }
+        if let Some(dense) = self.dense.get_mut(number as usize) {
+            *dense = facts.state == State::Completed && facts.category != Category::Occupational;
+        }
+    }
+
+    /// What was noted, ready to be asked for. `id` tells the id of a number.
+    pub fn sample(self, seed: u64, id: impl Fn(u64) -> Box<str>) -> Sample {
+        let mut numbers: Vec<(u64, (u32, State))> = self.known.into_iter().collect();
+        numbers.sort_unstable_by_key(|(number, _)| *number);
+        let mut sample = Sample::default();
+        for (number, (versions, state)) in numbers {
+            match state {
+                State::Deleted => continue,
+                State::Completed => sample.completed.push(id(number)),
+                State::Draft if sample.drafts.len() < DRAFTS_MAX => {
+                    let id = id(number);
+                    let body = with_id(&self.corpus.certificate(number).body(), &id);
+                    sample.drafts.push(Draft { id, body });
+                }
+                _ => {}
+            }
+            sample.certificates.push(Known { id: id(number), versions });
+        }
+        sample.subjects = subjects(self.subjects);
+        sample.employers = employers(self.employed.values());
+        let practitioners = self.practitioners.into_iter().filter(|(_, hits)| *hits > 0);
+        sample.practitioners = practitioners.map(|(code, hits)| Practitioner { code, hits }).collect();
+        sample.dense_total = self.dense.iter().filter(|dense| **dense).count() as u64;
+        sample.bodies = (1..=BODIES).map(|number| Body::new(&crate::corpus::certificate(seed + 1, number))).collect();
+        sample
+    }
+}
+
+/// Patients with the usual number of certificates; all there are when there are none such.
+fn subjects(hits: HashMap<u64, u64>) -> Vec<Subject> {
+    let usual = hits.values().any(|hits| *hits == HITS);
+    let fitting = hits.into_iter().filter(|(_, hits)| if usual { *hits == HITS } else { *hits > 0 });
+    let mut subjects: Vec<Subject> =
+        fitting.map(|(number, hits)| Subject { number, hits: Cell::new(hits) }).collect();
+    subjects.sort_unstable_by_key(|subject| subject.number);
+    subjects
+}
+
+/// Each employer on some days on which a certificate of theirs begins.
+fn employers<'c>(certificates: impl Iterator<Item = &'c (u32, Option<(Date, Date)>)>) -> Vec<Employer> {
+    /// Days asked about for each employer.
+    const DAYS: usize = 4;
+    let mut periods: HashMap<u32, Vec<(Date, Date)>> = HashMap::new();
+    for (code, period) in certificates {
+        periods.entry(*code).or_default().extend(period);
+    }
+    let mut found = Vec::new();
+    let mut random = Random::new(1);
+    let mut codes: Vec<(u32, Vec<(Date, Date)>)> = periods.into_iter().collect();
+    codes.sort_unstable_by_key(|(code, _)| *code);
+    for (code, mut periods) in codes {
+        periods.sort_unstable();
+        for _ in 0..DAYS.min(periods.len()) {
+            let day = periods[random.below(periods.len())].0;
+            let hits = periods.iter().filter(|(first, last)| *first <= day && day <= *last).count() as u64;
+            found.push(Employer { code, day, hits });
+        }
+    }
+    found
+}
+
+/// The body of an update tells the id.
+pub fn with_id(body: &str, id: &str) -> Vec<u8> {
+    let rest = body.strip_prefix("{\"resourceType\":\"Composition\",").expect("a generated body begins so");
+    format!("{{\"resourceType\":\"Composition\",\"id\":\"{id}\",{rest}").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(count: u64) -> Sample {
+        let corpus = Corpus::new(3, count);
+        let mut collector = Collector::new(corpus.clone(), count);
+        for change in corpus {
+            collector.note(change.id().get(), change.version().get(), &change.facts());
+        }
+        collector.sample(3, |number| number.to_string().into())
+    }
+
+    #[test]
+    fn what_is_noted_is_what_a_search_finds() {
+        let count = 2_000;
+        let sample = sample(count);
+        let mut newest = HashMap::new();
+        for change in Corpus::new(3, count) {
+            newest.insert(change.id().get(), change.facts());
+        }
+        newest.retain(|_, facts| facts.state != State::Deleted);
+        assert_eq!(sample.certificates.len(), newest.len());
+        for subject in &sample.subjects {
+            let found = newest.values().filter(|facts| facts.subject == subject.number).count();
+            assert_eq!((found as u64, subject.hits.get()), (HITS, HITS));
+        }
+        for practitioner in &sample.practitioners {
+            let found = newest.values().filter(|facts| facts.practitioner == practitioner.code).count();
+            assert_eq!(found as u64, practitioner.hits);
+        }
+        for employer in sample.employers.iter().take(300) {
+            let valid = |facts: &&Facts| {
+                let inside = facts.period.is_some_and(|(first, last)| first <= employer.day && employer.day <= last);
+                facts.employer == Some(employer.code) && inside
+            };
+            assert_eq!(newest.values().filter(valid).count() as u64, employer.hits);
+            assert!(employer.hits > 0);
+        }
+        let share = sample.dense_total as f64 / count as f64;
+        assert!((0.4..0.6).contains(&share), "the dense search finds about half: {share}");
+    }
+
+    #[test]
+    fn a_large_data_set_is_sampled_over_its_whole_length() {
+        let mut collector = Collector::new(Corpus::new(1, 1_000_000), 1_000_000);
+        for number in 1..=1_000_000 {
+            if number.is_multiple_of(5) || number < 10 {
+                let facts = collector.corpus.certificate(number).facts();
+                collector.note(number, 1, &facts);
+            }
+        }
+        let sample = collector.sample(1, |number| number.to_string().into());
+        assert_eq!(sample.certificates.len() as u64, CERTIFICATES_MAX);
+        assert_eq!(&*sample.certificates.last().unwrap().id, "1000000");
+        assert!(sample.drafts.len() <= DRAFTS_MAX);
+    }
+
+    #[test]
+    fn a_body_takes_any_patient_and_the_id_of_its_certificate() {
+        let text = crate::corpus::certificate(1, 1);
+        let body = Body::new(&text);
+        let whole = body.parts("77").concat();
+        assert!(String::from_utf8(whole).unwrap().contains("\"subject\":[{\"reference\":\"Patient/77\"}]"));
+        assert!(with_id(&text, "5").starts_with(b"{\"resourceType\":\"Composition\",\"id\":\"5\",\"meta\""));
+    }
+}

@@ -1,0 +1,166 @@
+//! Lines of the table on the terminal, each as soon as its figures are there.
+
+use super::child::Memory;
+use super::report::{Restart, Row, Size, count};
+
+/// The head of the table of scenarios.
+pub fn head() -> String {
+    format!(
+        "{:<39}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}  {:<22}{:<18}goal",
+        "", "1/s", "p50 µs", "p90 µs", "p99 µs", "p99.9 µs", "CPU µs", "floor", "ratio (spread)"
+    )
+}
+
+/// A scenario, with what there is to say about it below.
+pub fn row(row: &Row) -> Vec<String> {
+    if let Some(why) = &row.not_offered {
+        return vec![format!("{:<39}not offered: {}", row.title, short(why))];
+    }
+    let figure = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
+    let floor = row.floor.as_ref().map_or_else(String::new, |floor| format!("{} {}", number(floor.value), floor.unit));
+    let ratio = row.ratio.map_or_else(String::new, |ratio| {
+        format!("{:.2} ({:.2}-{:.2})", ratio.median, ratio.low, ratio.high)
+    });
+    let missed = if row.reached == Some(false) { "  not reached" } else { "" };
+    let goal = row.goal.as_deref().unwrap_or("-");
+    let line = format!(
+        "{:<39}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}  {floor:<22}{ratio:<18}{goal}{missed}",
+        row.title,
+        figure(row.per_second),
+        figure(row.p50_us),
+        figure(row.p90_us),
+        figure(row.p99_us),
+        figure(row.p999_us),
+        figure(row.cpu_us),
+    );
+    let mut lines = vec![line.trim_end().to_owned()];
+    lines.extend(row.note.iter().map(|note| format!("    {note}")));
+    if row.errors > 0 {
+        let first = short(row.first_error.as_deref().unwrap_or("unknown"));
+        lines.push(format!("    {} wrong answers, the first: {first}", row.errors));
+    }
+    if row.misses > 0 {
+        lines.push(format!("    {} searches did not find what was written before them", row.misses));
+    }
+    lines
+}
+
+/// What was filled, and how.
+pub fn filled(size: &Size) -> Vec<String> {
+    let mut lines = vec![String::new(), format!("{} certificates, {} versions", count(size.certificates), size.versions)];
+    if let Some(import) = &size.import {
+        lines.push(format!(
+            "import {:.1} s: {} certificates/s, {} versions/s; {:.4} s CPU per 1000 versions; generating took {:.1} s CPU; memory {}",
+            import.seconds,
+            number(import.certificates_per_second),
+            number(import.versions_per_second),
+            import.cpu_seconds_per_1000_versions,
+            import.generating_cpu_seconds,
+            memory(import.memory_peak),
+        ));
+    }
+    if let Some(disk) = &size.disk {
+        lines.push(format!(
+            "disk {:.0} bytes per version (store {} MB, index {} MB), compressed payload {:.0}: ratio {:.2}, goal <= {}{}",
+            disk.bytes_per_version,
+            disk.store_bytes >> 20,
+            disk.index_bytes >> 20,
+            disk.payload_per_version,
+            disk.ratio,
+            disk.goal,
+            reached(disk.ratio <= disk.goal),
+        ));
+    }
+    lines
+}
+
+/// Starts and memory.
+pub fn restart(restart: &Restart) -> Vec<String> {
+    let start = |what: &str, read: f64, search: f64, goal: f64| {
+        let missed = reached(search <= goal);
+        format!("{what}: first read after {read:.0} ms, first search after {search:.0} ms, goal <= {goal:.0} ms{missed}")
+    };
+    let size = |what: &str, found: Memory, goal: u64| {
+        format!("{what}: {}, goal <= {} MB{}", memory(found), goal >> 20, reached(found.anonymous <= goal))
+    };
+    let Restart { acknowledged, lost, .. } = restart;
+    vec![
+        start("start, clean", restart.clean_read_ms, restart.clean_search_ms, restart.clean_goal_ms),
+        start("start after SIGKILL", restart.killed_read_ms, restart.killed_search_ms, restart.killed_goal_ms),
+        format!("killed while {acknowledged} creates were acknowledged: {lost} lost"),
+        size("memory, idle", restart.memory_idle, restart.memory_idle_goal),
+        size("memory, most under load", restart.memory_peak, restart.memory_peak_goal),
+    ]
+}
+
+/// How much worse than at the smallest size, one line for all scenarios.
+pub fn growth(size: &Size) -> Vec<String> {
+    let grown: Vec<String> = size
+        .rows
+        .iter()
+        .filter_map(|row| {
+            let (growth, goal) = row.growth.zip(row.growth_goal)?;
+            Some(format!("{} {growth:.2}{}", row.name, if growth > goal { "!" } else { "" }))
+        })
+        .collect();
+    if grown.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("times the smallest size (! above the goal): {}", grown.join(", "))]
+}
+
+pub fn memory(memory: Memory) -> String {
+    format!("{} MB of its own, {} MB with mapped files", memory.anonymous >> 20, memory.resident >> 20)
+}
+
+fn reached(reached: bool) -> &'static str {
+    if reached { "" } else { "  not reached" }
+}
+
+/// Three digits that mean something.
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        small if small < 10.0 => format!("{value:.2}"),
+        medium if medium < 100.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// Enough of a long text to know what it is about.
+pub fn short(text: &str) -> String {
+    let mut characters = text.chars();
+    let begin: String = characters.by_ref().take(160).collect();
+    if characters.next().is_some() { format!("{begin}…") } else { begin }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::figures::Ratio;
+    use super::super::report::FloorFigure;
+    use super::super::scenario::{Goal, SCENARIOS};
+    use super::*;
+
+    #[test]
+    fn a_row_stands_below_its_head_and_says_what_went_wrong() {
+        let mut one = Row::new(&SCENARIOS[0], 4);
+        one.p50_us = Some(123.4);
+        one.per_second = Some(33_820.4);
+        one.ratio = Ratio::of([(3.0, 1.0)]);
+        one.floor = Some(FloorFigure { what: "4 KB from memory".into(), unit: "µs CPU".into(), value: 22.22 });
+        (one.errors, one.first_error) = (3, Some("status 500".into()));
+        one.judge(Goal::AtMost(2.5));
+        let lines = row(&one);
+        let position = |line: &str, part: &str| line.find(part).map(|at| line[..at + part.len()].chars().count());
+        assert_eq!(position(&lines[0], "33820"), position(&head(), "1/s"));
+        assert_eq!(position(&lines[0], " 123"), position(&head(), "p50 µs"));
+        assert!(lines[0].ends_with("22.2 µs CPU           3.00 (3.00-3.00)  <= 2.5  not reached"), "{}", lines[0]);
+        assert!(lines[1].contains("3 wrong answers, the first: status 500"));
+    }
+
+    #[test]
+    fn numbers_show_three_digits_and_long_texts_their_beginning() {
+        assert_eq!([1.234, 12.34, 123.4, 12_345.6].map(number), ["1.23", "12.3", "123", "12346"]);
+        assert_eq!(short(&"õ".repeat(200)).chars().count(), 161);
+        assert_eq!(short("brief"), "brief");
+    }
+}
