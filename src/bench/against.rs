@@ -51,9 +51,11 @@ async fn reach(target: &Target) -> Result<(), Trouble> {
     target.get(&mut request, format_args!("/metadata"));
     match Connection::new(target).send(&request).await {
         Ok(answer) if answer.status == 200 => Ok(()),
-        Ok(answer) => {
-            Err(Trouble::Failed(format!("{} is no FHIR base address: /metadata gives {}", target.address, answer.words())))
-        }
+        Ok(answer) => Err(Trouble::Failed(format!(
+            "{} is no FHIR base address: /metadata gives {}",
+            target.address,
+            answer.words()
+        ))),
         Err(error) => Err(Trouble::Failed(format!("{} cannot be reached: {error}", target.address))),
     }
 }
@@ -76,8 +78,14 @@ async fn create(target: &Target, plan: &Plan, certificates: u64, watch: &dyn Wat
                 let fresh = corpus.certificate(number);
                 let subject = (first + fresh.facts().subject).to_string();
                 request.clear();
-                target.send(&mut request, "POST", format_args!("/Composition"), &Body::new(&fresh.body()).parts(&subject));
-                let refused = |words: String| Trouble::Failed(format!("the server does not take certificates: {words}"));
+                target.send(
+                    &mut request,
+                    "POST",
+                    format_args!("/Composition"),
+                    &Body::new(&fresh.body()).parts(&subject),
+                );
+                let refused =
+                    |words: String| Trouble::Failed(format!("the server does not take certificates: {words}"));
                 let answer = connection.send(&request).await.map_err(|error| refused(error.to_string()))?;
                 match answer.created_id().filter(|_| answer.status == 201) {
                     Some(id) => ids.borrow_mut()[number as usize] = id.into(),

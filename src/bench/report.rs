@@ -156,9 +156,7 @@ impl Row {
             Goal::None => (None, None),
             Goal::AtMost(most) => (Some(format!("<= {most}")), ratio.map(|ratio| ratio <= most)),
             Goal::AtLeast(least) => (Some(format!(">= {least}")), ratio.map(|ratio| ratio >= least)),
-            Goal::CpuMs(most) => {
-                (Some(format!("<= {most} ms CPU")), self.cpu_us.map(|us| us <= most * 1e3))
-            }
+            Goal::CpuMs(most) => (Some(format!("<= {most} ms CPU")), self.cpu_us.map(|us| us <= most * 1e3)),
         };
     }
 
@@ -192,7 +190,8 @@ impl Report {
                 let before = smallest.rows.iter().find(|before| before.name == row.name);
                 // A note says that something else was measured, such as another page.
                 let before = before.filter(|before| before.note.is_none() || row.note.is_some());
-                let (before, now) = (before.and_then(|row| row.compared(scenario.measure)), row.compared(scenario.measure));
+                let (before, now) =
+                    (before.and_then(|row| row.compared(scenario.measure)), row.compared(scenario.measure));
                 let (Some((before, better)), Some((now, _))) = (before, now) else { continue };
                 row.growth = growth(now, before, better);
                 row.growth_goal = row.growth.map(|_| goal);
@@ -212,7 +211,8 @@ impl Report {
             // Another server may find new certificates later; that is a result. Ours promises not to.
             if self.against.is_none() {
                 let missed = size.rows.iter().filter(|row| row.misses > 0);
-                failures.extend(missed.map(|row| format!("{at}, {}: {} searches missed a write", row.name, row.misses)));
+                failures
+                    .extend(missed.map(|row| format!("{at}, {}: {} searches missed a write", row.name, row.misses)));
             }
             if let Some(restart) = size.restart.as_ref().filter(|restart| restart.lost > 0) {
                 failures.push(format!("{at}: {} of {} acknowledged writes lost", restart.lost, restart.acknowledged));
@@ -302,7 +302,8 @@ pub mod tests {
         missed.misses = 1;
         let restart = Some(Restart { acknowledged: 9, lost: 1, ..Restart::default() });
         let problems = vec!["the server ended".into()];
-        let mut report = report(vec![Size { certificates: 1_000, rows: vec![wrong, missed], restart, problems, ..Size::default() }]);
+        let mut report =
+            report(vec![Size { certificates: 1_000, rows: vec![wrong, missed], restart, problems, ..Size::default() }]);
         let failures = report.failures();
         assert_eq!(failures.len(), 4);
         assert_eq!(failures[0], "1k certificates, read: 2 wrong answers, the first: status 500");
@@ -312,7 +313,9 @@ pub mod tests {
 
     #[test]
     fn numbers_are_told_as_they_are_asked_for() {
-        for (number, told) in [(1_000, "1k"), (2_500, "2500"), (1_000_000, "1M"), (10_000_000, "10M"), (7, "7"), (0, "0")] {
+        for (number, told) in
+            [(1_000, "1k"), (2_500, "2500"), (1_000_000, "1M"), (10_000_000, "10M"), (7, "7"), (0, "0")]
+        {
             assert_eq!(count(number), told);
         }
     }

@@ -126,7 +126,11 @@ impl Collector {
         let slots = usize::try_from(count).expect("a count fits the memory") + 1;
         Collector {
             corpus,
-            steps: [step(count, CERTIFICATES_MAX), step(count.div_ceil(5), SUBJECTS_MAX), step(count / 2, EMPLOYED_MAX)],
+            steps: [
+                step(count, CERTIFICATES_MAX),
+                step(count.div_ceil(5), SUBJECTS_MAX),
+                step(count / 2, EMPLOYED_MAX),
+            ],
             known: HashMap::new(),
             subjects: HashMap::new(),
             employed: HashMap::new(),
@@ -192,8 +196,7 @@ impl Collector {
 fn subjects(hits: HashMap<u64, u64>) -> Vec<Subject> {
     let usual = hits.values().any(|hits| *hits == HITS);
     let fitting = hits.into_iter().filter(|(_, hits)| if usual { *hits == HITS } else { *hits > 0 });
-    let mut subjects: Vec<Subject> =
-        fitting.map(|(number, hits)| Subject { number, hits: Cell::new(hits) }).collect();
+    let mut subjects: Vec<Subject> = fitting.map(|(number, hits)| Subject { number, hits: Cell::new(hits) }).collect();
     subjects.sort_unstable_by_key(|subject| subject.number);
     subjects
 }

@@ -92,8 +92,8 @@ pub enum Goal {
 }
 
 use Asks::{
-    AfterWrite, Count, Create, Dense, EmployerPeriod, History, Mixed, Practitioner, Read, Restart, Subject, Suspend, Update,
-    Vread,
+    AfterWrite, Count, Create, Dense, EmployerPeriod, History, Mixed, Practitioner, Read, Restart, Subject, Suspend,
+    Update, Vread,
 };
 use Clients::{Many, One, Some};
 use Goal::{AtLeast, AtMost, CpuMs};

@@ -18,9 +18,8 @@ pub fn row(row: &Row) -> Vec<String> {
     }
     let figure = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
     let floor = row.floor.as_ref().map_or_else(String::new, |floor| format!("{} {}", number(floor.value), floor.unit));
-    let ratio = row.ratio.map_or_else(String::new, |ratio| {
-        format!("{:.2} ({:.2}-{:.2})", ratio.median, ratio.low, ratio.high)
-    });
+    let ratio =
+        row.ratio.map_or_else(String::new, |ratio| format!("{:.2} ({:.2}-{:.2})", ratio.median, ratio.low, ratio.high));
     let missed = if row.reached == Some(false) { "  not reached" } else { "" };
     let goal = row.goal.as_deref().unwrap_or("-");
     let line = format!(
@@ -47,7 +46,8 @@ pub fn row(row: &Row) -> Vec<String> {
 
 /// What was filled, and how.
 pub fn filled(size: &Size) -> Vec<String> {
-    let mut lines = vec![String::new(), format!("{} certificates, {} versions", count(size.certificates), size.versions)];
+    let mut lines =
+        vec![String::new(), format!("{} certificates, {} versions", count(size.certificates), size.versions)];
     if let Some(import) = &size.import {
         lines.push(format!(
             "import {:.1} s: {} certificates/s, {} versions/s; {:.4} s CPU per 1000 versions; generating took {:.1} s CPU; memory {}",
@@ -78,7 +78,9 @@ pub fn filled(size: &Size) -> Vec<String> {
 pub fn restart(restart: &Restart) -> Vec<String> {
     let start = |what: &str, read: f64, search: f64, goal: f64| {
         let missed = reached(search <= goal);
-        format!("{what}: first read after {read:.0} ms, first search after {search:.0} ms, goal <= {goal:.0} ms{missed}")
+        format!(
+            "{what}: first read after {read:.0} ms, first search after {search:.0} ms, goal <= {goal:.0} ms{missed}"
+        )
     };
     let size = |what: &str, found: Memory, goal: u64| {
         format!("{what}: {}, goal <= {} MB{}", memory(found), goal >> 20, reached(found.anonymous <= goal))

@@ -121,7 +121,8 @@ impl Bench {
             },
             None => None,
         };
-        let chosen = |scenario: &&Scenario| self.only.is_empty() || self.only.iter().any(|only| only.name == scenario.name);
+        let chosen =
+            |scenario: &&Scenario| self.only.is_empty() || self.only.iter().any(|only| only.name == scenario.name);
         Ok(Plan {
             counts,
             seed: self.seed,

@@ -52,9 +52,6 @@ enum Way {
     Merged(Vec<Test>),
 }
 
-/// How many rows can be driven to in the time of one row walked in sort order, where documents come in no order.
-const MERGED_ROW_COST: u64 = 3;
-
 /// A condition on classes drives when fewer than one certificate in so many meets it.
 const FEW_SHARE: u64 = 64;
 
@@ -82,7 +79,7 @@ impl View {
             };
             let driven: u64 =
                 segments.iter().map(|segment| index::rows(&predicate, segment, &few)).sum::<Result<_, _>>()?;
-            if walked.saturating_mul(MERGED_ROW_COST) < driven || take == 0 {
+            if walked < driven || take == 0 {
                 let tests = segments.iter().map(|segment| Test::new(&predicate, segment)).collect::<Result<_, _>>()?;
                 return Ok(Planned { predicate, total, way: Way::Merged(tests), rows: walked });
             }

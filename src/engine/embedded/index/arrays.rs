@@ -9,9 +9,11 @@ use tantivy::DocId;
 
 use super::Error;
 use super::columns::Columns;
-use super::order::{Keys, OrderBy, Ranks, directed};
+use super::order::{OrderBy, Ranks, Sortable};
+use crate::certificate::Id;
 use crate::limits::ORDER_ARRAYS_MAX;
 use crate::search::Sort;
+use crate::search::filter::TimeField;
 
 /// The arrays of one segment, the one asked for last first.
 #[derive(Default)]
@@ -101,8 +103,8 @@ fn stored(sort: &[Sort]) -> (Vec<Sort>, bool) {
 
 fn make(columns: &Columns, order: &OrderBy) -> Result<Array, Error> {
     let title_ranks = if order.has_title() { columns.title_ranks()? } else { &[] };
-    let keys = |doc: DocId| keys(columns, order, title_ranks, doc);
-    let mut first: Vec<(u64, DocId)> = (0..columns.max_doc()).map(|doc| (keys(doc)[0], doc)).collect();
+    let row = |doc: DocId| Indexed { columns, title_ranks, doc };
+    let mut first: Vec<(u64, DocId)> = (0..columns.max_doc()).map(|doc| (order.key(0, &row(doc)), doc)).collect();
     // Documents lie from the latest to the earliest, which most orders follow or oppose.
     first.sort();
     let id = |doc: DocId| match order.first_descends() {
@@ -112,7 +114,7 @@ fn make(columns: &Columns, order: &OrderBy) -> Result<Array, Error> {
     for ties in first.chunk_by_mut(|one, other| one.0 == other.0).filter(|ties| ties.len() > 1) {
         match order.sort.len() {
             1 => ties.sort_by_cached_key(|(_, doc)| id(*doc)),
-            _ => ties.sort_by_cached_key(|(_, doc)| (keys(*doc), id(*doc))),
+            _ => ties.sort_by_cached_key(|(_, doc)| (order.keys(&row(*doc)), id(*doc))),
         }
     }
     let present = first.partition_point(|(key, _)| *key != u64::MAX) as u32;
@@ -122,11 +124,29 @@ fn make(columns: &Columns, order: &OrderBy) -> Result<Array, Error> {
     Ok(Array { docs, present })
 }
 
-/// Sort keys of a document.
-pub fn keys(columns: &Columns, order: &OrderBy, title_ranks: &[u32], doc: DocId) -> Keys {
-    let title = |descending: bool| {
-        let rank = columns.title_number(doc).map(|number| u64::from(title_ranks[number as usize]));
-        directed(rank, descending)
-    };
-    order.keys(columns.id(doc), columns.class(doc), |field| columns.time(field, doc), title)
+/// A document as an order asks it.
+pub struct Indexed<'c> {
+    pub columns: &'c Columns,
+    /// Empty when the order does not ask for titles.
+    pub title_ranks: &'c [u32],
+    pub doc: DocId,
+}
+
+impl Sortable for Indexed<'_> {
+    fn id(&self) -> Id {
+        self.columns.id(self.doc)
+    }
+
+    fn class(&self) -> u32 {
+        self.columns.class(self.doc)
+    }
+
+    fn begins(&self, field: TimeField) -> Option<i64> {
+        self.columns.begins(field, self.doc)
+    }
+
+    fn title_rank(&self) -> Option<u64> {
+        let number = self.columns.title_number(self.doc)?;
+        self.title_ranks.get(number as usize).map(|rank| u64::from(*rank))
+    }
 }

@@ -132,6 +132,16 @@ impl Columns {
         self.last_updated.values.get_val(doc)
     }
 
+    /// When a time begins; none when its beginning is open.
+    pub fn begins(&self, field: TimeField, doc: DocId) -> Option<i64> {
+        let low = match field {
+            TimeField::LastUpdated => Some(self.last_updated(doc)),
+            TimeField::Date => self.date.0.first(doc),
+            TimeField::Period => self.period.0.first(doc),
+        };
+        low.filter(|low| *low > TIME_MIN)
+    }
+
     pub fn time(&self, field: TimeField, doc: DocId) -> Option<Span> {
         let of = |(low, high): &(Column<i64>, Column<i64>)| Some(Span { low: low.first(doc)?, high: high.first(doc)? });
         match field {

@@ -5,12 +5,14 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
+use tantivy::DocId;
+
 use super::Error;
-use super::arrays::{Sequence, keys};
+use super::arrays::{Indexed, Sequence};
 use super::columns::Segment;
-use super::order::{Candidate, OrderBy};
+use super::order::{Candidate, OrderBy, Place};
 use super::plan::{Member, Test};
-use crate::certificate::Id;
+use crate::certificate::{Id, Version};
 use crate::search::Hit;
 
 /// The rows from `skip` on, at most `take` of them: those of the segments that meet their tests and are not masked, and `overlay`.
@@ -29,61 +31,88 @@ pub fn merge(
         }
     }
     overlay.sort_unstable_by(|left, right| order.compare(left, right));
-    let mut overlay = overlay.into_iter();
+    let mut overlay = overlay.into_iter().map(Head::of_overlay);
 
     let mut heads = BinaryHeap::with_capacity(cursors.len() + 1);
     for (source, cursor) in cursors.iter_mut().enumerate() {
-        heads.extend(cursor.next(masked)?.map(|candidate| Head { candidate, source, order }));
+        heads.extend(cursor.next(masked)?.map(|head| Sourced { head, source, order }));
     }
     let of_overlay = cursors.len();
-    heads.extend(overlay.next().map(|candidate| Head { candidate, source: of_overlay, order }));
+    heads.extend(overlay.next().map(|head| Sourced { head, source: of_overlay, order }));
 
     let mut hits = Vec::with_capacity(take);
     let mut place = 0;
     while hits.len() < take {
-        let Some(mut head) = heads.peek_mut() else { break };
+        let Some(mut first) = heads.peek_mut() else { break };
+        let source = first.source;
         if place >= skip {
-            hits.push(Hit { id: head.candidate.id, version: head.candidate.version });
+            let Head { id, row, .. } = first.head;
+            let version = match row {
+                Row::Of(doc) => cursors[source].segment.columns.version(doc),
+                Row::Known(version) => version,
+            };
+            hits.push(Hit { id, version });
         }
         place += 1;
-        let next = match cursors.get_mut(head.source) {
+        let next = match cursors.get_mut(source) {
             Some(cursor) => cursor.next(masked)?,
             None => overlay.next(),
         };
         match next {
-            Some(next) => head.candidate = next,
-            None => drop(PeekMut::pop(head)),
+            Some(next) => first.head = next,
+            None => drop(PeekMut::pop(first)),
         }
     }
     Ok(hits)
 }
 
-/// The next row of a source. The greatest one of a heap is the one that comes first.
-struct Head<'o> {
-    candidate: Candidate,
+/// The next row of a source.
+struct Head {
+    order: Place,
+    id: Id,
+    row: Row,
+}
+
+/// A row whose version is asked for only when it stands on the page.
+#[derive(Clone, Copy)]
+enum Row {
+    Of(DocId),
+    Known(Version),
+}
+
+impl Head {
+    fn of_overlay(candidate: Candidate) -> Head {
+        Head { order: candidate.order, id: candidate.id, row: Row::Known(candidate.version) }
+    }
+}
+
+/// A row with where it comes from. The greatest one of a heap is the one that comes first.
+struct Sourced<'o> {
+    head: Head,
     source: usize,
     order: &'o OrderBy<'o>,
 }
 
-impl Ord for Head<'_> {
+impl Ord for Sourced<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.order.compare(&other.candidate, &self.candidate)
+        let (left, right) = (&other.head, &self.head);
+        self.order.compare_places((&left.order, left.id), (&right.order, right.id))
     }
 }
 
-impl PartialOrd for Head<'_> {
+impl PartialOrd for Sourced<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Head<'_> {
+impl PartialEq for Sourced<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Head<'_> {}
+impl Eq for Sourced<'_> {}
 
 /// One segment, read in sort order.
 struct Cursor<'w> {
@@ -92,6 +121,7 @@ struct Cursor<'w> {
     test: Test,
     sequence: Sequence,
     place: u32,
+    has_title: bool,
     title_ranks: &'w [u32],
     /// Number and sort key of the title met last: many certificates share one.
     title: Option<(u64, Arc<[u8]>)>,
@@ -105,12 +135,13 @@ impl<'w> Cursor<'w> {
         }
         make_random_access(&mut test, segment.max_doc());
         let columns = segment.columns.as_ref();
-        let title_ranks = if order.has_title() { columns.title_ranks()? } else { &[] };
+        let has_title = order.has_title();
+        let title_ranks = if has_title { columns.title_ranks()? } else { &[] };
         let sequence = Sequence::new(columns, order)?;
-        Ok(Some(Cursor { segment, order, test, sequence, place: 0, title_ranks, title: None }))
+        Ok(Some(Cursor { segment, order, test, sequence, place: 0, has_title, title_ranks, title: None }))
     }
 
-    fn next(&mut self, masked: &dyn Fn(Id) -> bool) -> Result<Option<Candidate>, Error> {
+    fn next(&mut self, masked: &dyn Fn(Id) -> bool) -> Result<Option<Head>, Error> {
         let columns = self.segment.columns.as_ref();
         while self.place < self.sequence.len() {
             let doc = self.sequence.at(self.place);
@@ -122,12 +153,10 @@ impl<'w> Cursor<'w> {
             if masked(id) {
                 continue;
             }
-            let keys = keys(columns, self.order, self.title_ranks, doc);
-            let title = match columns.title_number(doc).filter(|_| self.order.has_title()) {
-                Some(number) => Some(self.title_key(number)?),
-                None => None,
-            };
-            return Ok(Some(Candidate { keys, title, id, version: columns.version(doc) }));
+            let title = if self.has_title { columns.title_number(doc) } else { None };
+            let title = title.map(|number| self.title_key(number)).transpose()?;
+            let order = self.order.place(&Indexed { columns, title_ranks: self.title_ranks, doc }, title);
+            return Ok(Some(Head { order, id, row: Row::Of(doc) }));
         }
         Ok(None)
     }

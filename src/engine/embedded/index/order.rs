@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::columns::beginning;
 use super::title;
 use crate::certificate::{Id, Version};
-use crate::fhir::date_time::Span;
 use crate::search::class::Class;
 use crate::search::filter::TimeField;
+use crate::search::row::Row;
 use crate::search::{Sort, SortKey};
 
 /// Sort keys of one search at most: there are no more.
@@ -58,47 +58,106 @@ pub type Keys = [u64; KEYS_MAX];
 /// A row that may stand on the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    pub(super) keys: Keys,
-    /// Sort key of the title, when it is asked for and there is one.
-    pub(super) title: Option<Arc<[u8]>>,
+    pub(super) order: Place,
     pub id: Id,
     pub version: Version,
 }
 
+/// Where a row stands in an order. Most orders have one key, so the others lie apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    first: u64,
+    others: Option<Box<Others>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Others {
+    keys: Keys,
+    /// Sort key of the title, when it is asked for and there is one.
+    title: Option<Arc<[u8]>>,
+}
+
+/// What an order asks of a row.
+pub trait Sortable {
+    fn id(&self) -> Id;
+    fn class(&self) -> u32;
+    /// When a time begins, as its column holds it; none when its beginning is open.
+    fn begins(&self, field: TimeField) -> Option<i64>;
+    /// Rank of the title; compared only within one segment.
+    fn title_rank(&self) -> Option<u64>;
+}
+
+/// A row that is not in the index.
+struct Listed<'r> {
+    id: Id,
+    class: u32,
+    row: &'r Row,
+}
+
+impl Sortable for Listed<'_> {
+    fn id(&self) -> Id {
+        self.id
+    }
+
+    fn class(&self) -> u32 {
+        self.class
+    }
+
+    fn begins(&self, field: TimeField) -> Option<i64> {
+        field.of(self.row).and_then(beginning)
+    }
+
+    fn title_rank(&self) -> Option<u64> {
+        None
+    }
+}
+
 impl OrderBy<'_> {
     /// A row that is not in the index.
-    pub fn candidate(&self, id: Id, version: Version, class: u32, row: &crate::search::row::Row) -> Candidate {
-        let time = |field: TimeField| field.of(row);
-        let keys = self.keys(id, class, time, |_| 0);
-        let title = self.has_title().then(|| row.title.as_deref().map(|title| title::key(title).into())).flatten();
-        Candidate { keys, title, id, version }
+    pub fn candidate(&self, id: Id, version: Version, class: u32, row: &Row) -> Candidate {
+        let title = row.title.as_deref().filter(|_| self.has_title()).map(|title| title::key(title).into());
+        Candidate { order: self.place(&Listed { id, class, row }, title), id, version }
+    }
+
+    /// Where a row stands. `title` is the sort key of its title, if the order asks for it.
+    pub fn place(&self, row: &impl Sortable, title: Option<Arc<[u8]>>) -> Place {
+        let others = self.sort.len() > 1 || self.title_first();
+        let others = others.then(|| Box::new(Others { keys: self.keys(row), title }));
+        Place { first: self.key(0, row), others }
     }
 
     /// Which of two rows comes first.
     pub fn compare(&self, left: &Candidate, right: &Candidate) -> Ordering {
-        match self.from_end {
-            true => self.forward(right, left),
-            false => self.forward(left, right),
-        }
+        self.compare_places((&left.order, left.id), (&right.order, right.id))
     }
 
-    fn forward(&self, left: &Candidate, right: &Candidate) -> Ordering {
-        for (at, sort) in self.sort.iter().enumerate() {
-            let order = match sort.key {
-                SortKey::Title => match (&left.title, &right.title) {
-                    (None, None) => Ordering::Equal,
-                    (None, _) => Ordering::Greater,
-                    (_, None) => Ordering::Less,
-                    (Some(left), Some(right)) if sort.descending => right.cmp(left),
-                    (Some(left), Some(right)) => left.cmp(right),
-                },
-                _ => left.keys[at].cmp(&right.keys[at]),
-            };
-            if order != Ordering::Equal {
-                return order;
+    pub fn compare_places(&self, left: (&Place, Id), right: (&Place, Id)) -> Ordering {
+        let (left, right) = if self.from_end { (right, left) } else { (left, right) };
+        if !self.title_first() && left.0.first != right.0.first {
+            return left.0.first.cmp(&right.0.first);
+        }
+        if let (Some(one), Some(other)) = (&left.0.others, &right.0.others) {
+            for at in 0..self.sort.len() {
+                let order = self.compare_others(at, one, other);
+                if order != Ordering::Equal {
+                    return order;
+                }
             }
         }
-        self.by_id(left.id, right.id)
+        self.by_id(left.1, right.1)
+    }
+
+    fn compare_others(&self, at: usize, left: &Others, right: &Others) -> Ordering {
+        if self.sort[at].key != SortKey::Title {
+            return left.keys[at].cmp(&right.keys[at]);
+        }
+        match (&left.title, &right.title) {
+            (None, None) => Ordering::Equal,
+            (None, _) => Ordering::Greater,
+            (_, None) => Ordering::Less,
+            (Some(left), Some(right)) if self.sort[at].descending => right.cmp(left),
+            (Some(left), Some(right)) => left.cmp(right),
+        }
     }
 
     /// Ties break by id, in the direction of the first key. Contract 4.7.
@@ -114,33 +173,34 @@ impl OrderBy<'_> {
         self.sort.iter().any(|sort| sort.key == SortKey::Title)
     }
 
-    /// Keys of a row. `title` gives the one of the title by its direction; it is compared only within one segment.
-    pub fn keys(
-        &self,
-        id: Id,
-        class: u32,
-        time: impl Fn(TimeField) -> Option<Span>,
-        title: impl Fn(bool) -> u64,
-    ) -> Keys {
+    fn title_first(&self) -> bool {
+        self.sort.first().is_some_and(|sort| sort.key == SortKey::Title)
+    }
+
+    /// All keys of a row. Titles are compared by them only within one segment.
+    pub fn keys(&self, row: &impl Sortable) -> Keys {
         let mut keys = [0; KEYS_MAX];
-        for (key, sort) in keys.iter_mut().zip(self.sort) {
-            let start = |field: TimeField| time(field).and_then(beginning).map(ordered);
-            let rank = |ranks: &[u64]| ranks.get(class as usize).copied().filter(|rank| *rank != u64::MAX);
-            let value = match sort.key {
-                SortKey::Date => start(TimeField::Date),
-                SortKey::LastUpdated => start(TimeField::LastUpdated),
-                SortKey::Period => start(TimeField::Period),
-                SortKey::Status => rank(&self.ranks.status),
-                SortKey::Category => rank(&self.ranks.category),
-                SortKey::Id => Some(id.get()),
-                SortKey::Title => {
-                    *key = title(sort.descending);
-                    continue;
-                }
-            };
-            *key = directed(value, sort.descending);
+        for (at, key) in keys.iter_mut().enumerate().take(self.sort.len()) {
+            *key = self.key(at, row);
         }
         keys
+    }
+
+    /// One key of a row.
+    pub fn key(&self, at: usize, row: &impl Sortable) -> u64 {
+        let begins = |field: TimeField| row.begins(field).map(ordered);
+        let rank = |ranks: &[u64]| ranks.get(row.class() as usize).copied().filter(|rank| *rank != u64::MAX);
+        let Some(sort) = self.sort.get(at) else { return 0 };
+        let value = match sort.key {
+            SortKey::Date => begins(TimeField::Date),
+            SortKey::LastUpdated => begins(TimeField::LastUpdated),
+            SortKey::Period => begins(TimeField::Period),
+            SortKey::Status => rank(&self.ranks.status),
+            SortKey::Category => rank(&self.ranks.category),
+            SortKey::Id => Some(row.id().get()),
+            SortKey::Title => row.title_rank(),
+        };
+        directed(value, sort.descending)
     }
 }
 
@@ -150,7 +210,7 @@ fn ordered(number: i64) -> u64 {
 }
 
 /// Missing last in both directions; no value is the largest number.
-pub fn directed(value: Option<u64>, descending: bool) -> u64 {
+fn directed(value: Option<u64>, descending: bool) -> u64 {
     match value {
         None => u64::MAX,
         Some(value) if descending => u64::MAX - 1 - value.min(u64::MAX - 1),

@@ -3,7 +3,7 @@
 use tantivy::DocId;
 
 use super::Error;
-use super::arrays::keys;
+use super::arrays::Indexed;
 use super::columns::{Columns, Segment};
 use super::order::{Candidate, Keys, OrderBy};
 use super::plan::{Drive, Plan, Test};
@@ -62,10 +62,14 @@ impl Top<'_> {
         if masked(id) {
             return;
         }
-        self.rows.push((keys(self.columns, self.order, self.title_ranks, doc), id, doc));
+        self.rows.push((self.order.keys(&self.row(doc)), id, doc));
         if self.rows.len() >= self.first.saturating_mul(2).max(1024) {
             self.cut();
         }
+    }
+
+    fn row(&self, doc: DocId) -> Indexed<'_> {
+        Indexed { columns: self.columns, title_ranks: self.title_ranks, doc }
     }
 
     fn cut(&mut self) {
@@ -82,12 +86,13 @@ impl Top<'_> {
     fn finish(mut self) -> Result<Vec<Candidate>, Error> {
         self.cut();
         let has_title = self.order.has_title();
-        let candidate = |(keys, id, doc): &(Keys, Id, DocId)| -> Result<Candidate, Error> {
+        let candidate = |(_, id, doc): &(Keys, Id, DocId)| -> Result<Candidate, Error> {
             let title = match self.columns.title_number(*doc).filter(|_| has_title) {
                 Some(number) => Some(self.columns.title_key(number)?),
                 None => None,
             };
-            Ok(Candidate { keys: *keys, title, id: *id, version: self.columns.version(*doc) })
+            let order = self.order.place(&self.row(*doc), title);
+            Ok(Candidate { order, id: *id, version: self.columns.version(*doc) })
         };
         self.rows.iter().map(candidate).collect()
     }
