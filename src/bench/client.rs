@@ -27,7 +27,9 @@ impl Target {
     pub fn parse(url: &str) -> Result<Target, Trouble> {
         let refused = |why: &str| Trouble::Plan(format!("'{url}' cannot be driven: {why}"));
         if url.starts_with("https://") {
-            return Err(refused("only http is spoken here; drive the server behind its TLS, or put a plain proxy in front"));
+            return Err(refused(
+                "only http is spoken here; drive the server behind its TLS, or put a plain proxy in front",
+            ));
         }
         let rest = url.strip_prefix("http://").ok_or_else(|| refused("it must begin with http://"))?;
         let (host, base) = rest.find(['/', '?', '#']).map_or((rest, ""), |at| rest.split_at(at));
@@ -182,7 +184,8 @@ impl Answer<'_> {
     /// `Bundle.total`, found without reading the whole: every server writes it before the entries.
     pub fn total(&self) -> Option<u64> {
         let at = find(self.body, b"\"total\"")? + 7;
-        let digits = self.body[at..].iter().skip_while(|byte| matches!(byte, b' ' | b':')).take_while(|b| b.is_ascii_digit());
+        let digits =
+            self.body[at..].iter().skip_while(|byte| matches!(byte, b' ' | b':')).take_while(|b| b.is_ascii_digit());
         let digits: Vec<u8> = digits.copied().collect();
         std::str::from_utf8(&digits).ok()?.parse().ok()
     }
@@ -195,7 +198,9 @@ impl Answer<'_> {
     /// Status and the beginning of the body, for people.
     pub fn words(&self) -> String {
         let text = String::from_utf8_lossy(&self.body[..self.body.len().min(300)]);
-        format!("status {} {}", self.status, text.split_whitespace().collect::<Vec<_>>().join(" ")).trim_end().to_owned()
+        format!("status {} {}", self.status, text.split_whitespace().collect::<Vec<_>>().join(" "))
+            .trim_end()
+            .to_owned()
     }
 }
 

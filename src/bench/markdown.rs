@@ -45,7 +45,7 @@ fn filling(report: &Report, line: &mut dyn FnMut(String)) {
     for size in &report.sizes {
         let (Some(import), Some(disk)) = (&size.import, &size.disk) else { continue };
         line(format!(
-            "| {} | {} | {} | {} | {:.4} | {:.0} | {:.0} | {} | <= {} |",
+            "| {} | {} | {} | {} | {:.4} | {:.0} | {:.0} | {} | {} |",
             count(size.certificates),
             size.versions,
             number(import.certificates_per_second),
@@ -53,8 +53,8 @@ fn filling(report: &Report, line: &mut dyn FnMut(String)) {
             import.cpu_seconds_per_1000_versions,
             disk.bytes_per_version,
             disk.payload_per_version,
-            bold_unless(disk.ratio <= disk.goal, &number(disk.ratio)),
-            disk.goal,
+            bold_unless(disk.goal.is_none_or(|goal| disk.ratio <= goal), &number(disk.ratio)),
+            disk.goal.map_or_else(|| "-".to_owned(), |goal| format!("<= {goal}")),
         ));
     }
 }
@@ -92,7 +92,8 @@ fn scenarios(size: &Size, line: &mut dyn FnMut(String)) {
     for row in &size.rows {
         line(scenario(row));
     }
-    let notes: Vec<String> = size.rows.iter().filter_map(|row| Some(format!("{}: {}", row.title, row.note.as_ref()?))).collect();
+    let notes: Vec<String> =
+        size.rows.iter().filter_map(|row| Some(format!("{}: {}", row.title, row.note.as_ref()?))).collect();
     if !notes.is_empty() {
         line(String::new());
         notes.into_iter().for_each(|note| line(format!("- {note}.")));
@@ -104,10 +105,10 @@ fn scenario(row: &Row) -> String {
         return format!("| {} | {} | not offered: {} | | | | | | | | | | |", row.title, row.clients, cell(&short(why)));
     }
     let figure = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
-    let floor = row.floor.as_ref().map_or_else(
-        || "-".to_owned(),
-        |floor| format!("{} {}, {}", number(floor.value), floor.unit, floor.what),
-    );
+    let floor = row
+        .floor
+        .as_ref()
+        .map_or_else(|| "-".to_owned(), |floor| format!("{} {}, {}", number(floor.value), floor.unit, floor.what));
     let ratio = row.ratio.map_or_else(
         || "-".to_owned(),
         |ratio| {
@@ -181,7 +182,8 @@ mod tests {
         let rows = || SCENARIOS.iter().map(|scenario| Row::new(scenario, 4)).collect::<Vec<_>>();
         let mut other = Row::new(&SCENARIOS[0], 1);
         other.not_offered = Some("status 400 a|b\nc".into());
-        let size = |certificates| Size { certificates, rows: [rows(), vec![other.clone()]].concat(), ..Size::default() };
+        let size =
+            |certificates| Size { certificates, rows: [rows(), vec![other.clone()]].concat(), ..Size::default() };
         let text = markdown(&report(vec![size(1_000), size(10_000)]));
         let cells = |line: &str| line.replace("\\|", "").matches('|').count();
         let mut expected = None;

@@ -48,6 +48,7 @@ impl Bench<'_> {
         }
         if let Asks::Dense { page, .. } = scenario.asks {
             let asked = self.questions.page(page);
+            row.page = Some(asked);
             if asked < page {
                 row.note = Some(format!("page {asked}, the last there is"));
             }
@@ -56,7 +57,10 @@ impl Bench<'_> {
             Asks::AfterWrite => after_write::run(self, scenario, &mut row)?,
             _ => self.slices(scenario, clients, &mut row)?,
         }
-        row.judge(scenario.goal);
+        // Goals are ours.
+        if self.server.is_some() {
+            row.judge(scenario.goal);
+        }
         Ok(row)
     }
 
@@ -98,8 +102,11 @@ impl Bench<'_> {
         };
         let floors: Vec<Option<f64>> = floors.iter().map(|floor| floor.as_ref().and_then(value)).collect();
         row.ratio = Ratio::of(slices.iter().zip(&floors).filter_map(|(slice, floor)| value(slice).zip(*floor)));
-        row.floor = median(floors.into_iter().flatten().collect())
-            .map(|value| FloorFigure { what: what.to_owned(), unit: unit.to_owned(), value });
+        row.floor = median(floors.into_iter().flatten().collect()).map(|value| FloorFigure {
+            what: what.to_owned(),
+            unit: unit.to_owned(),
+            value,
+        });
     }
 
     fn floor(&self, scenario: &Scenario, clients: usize, time: Duration) -> Result<Option<Sampled>, Trouble> {
@@ -112,8 +119,7 @@ impl Bench<'_> {
                     target.get(out, format_args!("/Composition/{}", random.below(100_000)));
                     Some(Expect::OK)
                 });
-                let sampled =
-                    self.driver.run(&floor.target, clients, time, &question, &|| floor.process.cpu())?;
+                let sampled = self.driver.run(&floor.target, clients, time, &question, &|| floor.process.cpu())?;
                 match sampled.faults.first {
                     Some(words) => Err(Trouble::failed("the HTTP floor", words)),
                     None => Ok(Some(sampled)),

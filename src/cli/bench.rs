@@ -82,7 +82,6 @@ impl Bench {
         });
         let config = Config::load(Some(Path::new("/dev/null")), settings, |_| ())?;
         let plan = self.plan()?;
-        super::open::for_owner_only();
         let stop = Stop::default();
         listen_for_signals(&stop)?;
         let bar = Bar::new();
@@ -121,7 +120,8 @@ impl Bench {
             },
             None => None,
         };
-        let chosen = |scenario: &&Scenario| self.only.is_empty() || self.only.iter().any(|only| only.name == scenario.name);
+        let chosen =
+            |scenario: &&Scenario| self.only.is_empty() || self.only.iter().any(|only| only.name == scenario.name);
         Ok(Plan {
             counts,
             seed: self.seed,
