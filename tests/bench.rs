@@ -144,6 +144,12 @@ fn sizes_are_compared_and_an_empty_folder_is_used_and_stays_empty() {
     let dense = &sizes[1]["rows"][1];
     assert!(dense["note"].as_str().unwrap().contains("the last there is") && dense["growth"].is_null(), "{dense}");
     assert!(fs::read_to_string(place.path("results/bench.md")).unwrap().contains("Times the cost at 100 certificates"));
+
+    let again = ["--count", "100", "--seconds", "0.05", "--only", "read", "--compare", "results/bench.json", "--keep"];
+    let ran = place.run(&again);
+    assert!(ran.expect(0).out.contains("| 100 | read | ") && ran.out.contains("kept: hcert-bench-data"));
+    assert!(place.path("hcert-bench-data/100/data/store.redb").exists(), "it was to be kept");
+    assert!(fs::read_to_string(place.path("bench.md")).unwrap().contains("## Beside an earlier run"));
 }
 
 #[test]
@@ -166,6 +172,8 @@ fn what_cannot_be_done_is_refused_in_clear_words_before_anything_is_begun() {
         (&["--data", "missing/scratch"], 2, "missing/scratch"),
         (&["--out", "full/mine"], 2, "is no folder"),
         (&["--out", "missing/results"], 2, "missing is not there"),
+        (&["--compare", "full/mine"], 2, "is no bench.json"),
+        (&["--compare", "missing.json"], 2, "--compare missing.json: No such file"),
         (&["--set", "quick_repair=on"], 2, "KEY=VALUE"),
         (&["--set", "storage.quick_repair=maybe"], 2, "QUICK_REPAIR"),
         (&["--set", "storage.quickrepair=on"], 2, "unknown field"),

@@ -10,7 +10,7 @@ use super::plan::Watch;
 use super::report::{Disk, Import};
 use super::sample::{Collector, Sample};
 use super::scratch::{disk_bytes, free_bytes};
-use super::stop::Trouble;
+use super::stop::{Stop, Trouble};
 use crate::config::Config;
 use crate::corpus::Corpus;
 
@@ -108,11 +108,11 @@ pub fn fill(launcher: &Launcher, data: &Path, seed: u64, count: u64, watch: &dyn
 ///
 /// # Errors
 /// The folder cannot be read, or the store has other versions than were imported.
-pub fn disk(data: &Path, versions: u64, config: &Config) -> Result<Disk, Trouble> {
+pub fn disk(data: &Path, versions: u64, config: &Config, stop: &Stop) -> Result<Disk, Trouble> {
     let problem = |error| Trouble::failed(data.display(), error);
     let all = disk_bytes(data).map_err(problem)?;
     let index_bytes = disk_bytes(&data.join("index")).map_err(problem)?;
-    let (stored, payload_bytes) = floor::payload(data, config)?;
+    let (stored, payload_bytes) = floor::payload(data, config, stop)?;
     if stored != versions {
         return Err(Trouble::Failed(format!("{versions} versions were imported, but the store has {stored}")));
     }

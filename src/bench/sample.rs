@@ -208,6 +208,8 @@ impl Collector {
             }
             sample.certificates.push(Known { id: id(number), versions });
         }
+        // They are used up one after the other, which must not be from one end of the store.
+        Random::new(2).shuffle(&mut sample.completed);
         sample.subjects = subjects(self.subjects);
         sample.employers = employers(self.employed.values());
         let practitioners = self.practitioners.into_iter().filter(|(_, hits)| *hits > 0);

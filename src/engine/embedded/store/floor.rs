@@ -61,16 +61,16 @@ impl CommitFloor {
         Ok(())
     }
 
-    /// Versions, and bytes of their compressed bodies and index rows.
+    /// Versions, and bytes of their compressed bodies and index rows, as far as `go_on` lets it count.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn payload(&self) -> Result<(u64, u64), Error> {
+    pub fn payload(&self, mut go_on: impl FnMut() -> bool) -> Result<(u64, u64), Error> {
         let (mut versions, mut bytes) = (0, 0);
         self.store.reader()?.all(|_, record| {
             versions += 1;
             bytes += Record::read(record)?.frame.len() as u64;
-            Ok(true)
+            Ok(go_on())
         })?;
         Ok((versions, bytes))
     }
