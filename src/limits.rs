@@ -65,6 +65,18 @@ pub const SEARCH_VALUES_MAX: usize = 1_000;
 /// registry is asked about one by one. Each is compared with every row a search looks at.
 pub const SEARCH_TESTS_MAX: usize = 100;
 
+/// Orders of which a segment keeps an array: 4 bytes for each of its documents, so 32 MB for a million certificates at most.
+pub const ORDER_ARRAYS_MAX: usize = 8;
+
+/// Filters whose count is remembered until the next round of the indexer.
+pub const COUNTED_FILTERS_MAX: usize = 256;
+
+/// Rows from which a count is worth remembering: about 50 µs of work.
+pub const COUNTED_ROWS_MIN: u64 = 4_096;
+
+/// Rows a page may reach to while matches are still being counted. A deeper page counts first, so that memory stays bounded.
+pub const COUNTED_PAGE_ROWS_MAX: usize = 20_000;
+
 /// Rows the indexer takes in one round. Rounds of this size keep the overlay small and the cost of a commit (3 to 5 ms) unseen.
 pub const INDEX_ROUND_ROWS_MAX: usize = 16_384;
 

@@ -11,12 +11,13 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::classes::Classes;
+use super::counters;
 use super::index::{self, Snapshot, Writer};
 use super::overlay::{Generation, NewEntry, Numbered};
 use super::store::record::Record;
 use super::store::{Change, Error, Position, Reader};
 use super::view::{View, numbered};
-use super::{Shared, State};
+use super::{Published, Shared, State};
 use crate::certificate::{Id, Seq, Version};
 use crate::limits::INDEX_ROUND_ROWS_MAX;
 
@@ -172,6 +173,9 @@ fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<(), String> {
     if shared.view().is_none() && !build(shared, writer, at)? {
         return Ok(());
     }
+    if let Some(view) = shared.view() {
+        view.index.warm(view.classes.ranks()).map_err(|error| error.0)?;
+    }
     // The view that was opened with may hold a tail.
     let mut more = true;
     while more {
@@ -190,14 +194,21 @@ fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<(), String> {
 /// One round: seals what has come, indexes it, and replaces the view.
 fn round(shared: &Shared, writer: &mut Writer) -> Result<(), String> {
     let Some((sealed, seq)) = shared.seal() else { return Ok(()) };
-    for generation in &sealed {
-        for entry in generation.until(seq).filter(|entry| entry.newest_at(seq)) {
+    let mut more = 0;
+    for entry in sealed.iter().flat_map(|generation| generation.until(seq)) {
+        more += balance(entry.new.is_some(), entry.old.is_some());
+        if entry.newest_at(seq) {
             put(writer, entry.id, entry.version, entry.new.as_deref()).map_err(|error| error.0)?;
         }
     }
-    let snapshot = writer.commit(seq).map_err(|error| error.0)?;
+    let snapshot = writer.commit(seq, more, shared.classes().ranks()).map_err(|error| error.0)?;
     shared.drop_generations(snapshot, sealed.len());
     Ok(())
+}
+
+/// How many more certificates there are after a change.
+fn balance(new: bool, old: bool) -> i64 {
+    i64::from(new) - i64::from(old)
 }
 
 /// The newest row of a certificate takes the place of the one before.
@@ -215,7 +226,7 @@ fn put(writer: &Writer, id: Id, version: Version, row: Option<&Numbered>) -> Res
 fn build(shared: &Shared, writer: &mut Writer, mut at: Seq) -> Result<bool, String> {
     loop {
         let target = shared.seq();
-        let mut uncommitted = 0;
+        let (mut uncommitted, mut more) = (0, 0);
         while at < target {
             if shared.bell.is_closed() {
                 return Ok(false);
@@ -228,30 +239,36 @@ fn build(shared: &Shared, writer: &mut Writer, mut at: Seq) -> Result<bool, Stri
                 put(writer, row.id, row.version, row.new.as_deref()).map_err(|error| error.0)?;
             }
             at = last;
+            more += rows.iter().map(|row| balance(row.new.is_some(), row.old.is_some())).sum::<i64>();
             uncommitted += rows.len();
             if uncommitted >= 64 * CHUNK_ROWS {
-                writer.commit(at).map_err(|error| error.0)?;
+                writer.commit(at, std::mem::take(&mut more), shared.classes().ranks()).map_err(|error| error.0)?;
                 uncommitted = 0;
             }
         }
-        let snapshot = writer.commit(at).map_err(|error| error.0)?;
+        let snapshot = writer.commit(at, more, shared.classes().ranks()).map_err(|error| error.0)?;
         if shared.seq().0 - at.0 <= TAIL_ROWS_MAX {
             // Nothing is published while the tail is read, so the view is complete from its first moment.
-            let _turn = shared.publishing();
+            let published = shared.publishing();
             let seq = shared.seq();
-            shared.go_live_locked(snapshot, seq, &_turn.classes).map_err(|error| error.to_string())?;
+            shared.go_live_locked(snapshot, seq, &published).map_err(|error| error.to_string())?;
             return Ok(true);
         }
     }
 }
 
 impl Shared {
+    fn classes(&self) -> Arc<Classes> {
+        self.publishing().classes.clone()
+    }
+
     /// Makes what a commit brought visible.
     pub fn publish(&self, entries: Vec<NewEntry>, classes: Option<Arc<Classes>>, seq: Seq) {
         let mut published = self.publishing();
         if let Some(classes) = classes {
             published.classes = classes;
         }
+        Arc::make_mut(&mut published.counters).apply(&counters::deltas(&entries));
         let Some(view) = self.view() else {
             self.seq.store(seq.0, Ordering::Release);
             return;
@@ -259,7 +276,8 @@ impl Shared {
         let (open, earlier) = view.generations.split_last().expect("a view has an open generation");
         entries.into_iter().for_each(|entry| open.push(earlier, entry));
         let many = open.rows() >= INDEX_ROUND_ROWS_MAX;
-        self.set_view(Some(View { classes: published.classes.clone(), seq, ..View::clone(&view) }));
+        let (classes, counters) = (published.classes.clone(), published.counters.clone());
+        self.set_view(Some(View { classes, counters, seq, ..View::clone(&view) }));
         self.seq.store(seq.0, Ordering::Release);
         self.bell.note(many);
     }
@@ -276,15 +294,21 @@ impl Shared {
     /// Searches work from now on: the index at its checkpoint, and the tail up to `seq` from the store.
     fn go_live(&self, snapshot: Snapshot, seq: Seq) -> Result<(), Error> {
         let published = self.publishing();
-        self.go_live_locked(snapshot, seq, &published.classes)
+        self.go_live_locked(snapshot, seq, &published)
     }
 
-    fn go_live_locked(&self, snapshot: Snapshot, seq: Seq, classes: &Arc<Classes>) -> Result<(), Error> {
+    fn go_live_locked(&self, snapshot: Snapshot, seq: Seq, published: &Published) -> Result<(), Error> {
         let open = Generation::default();
-        let rows = self.read_rows_with(classes, snapshot.at, seq, usize::MAX)?;
+        let rows = self.read_rows_with(&published.classes, snapshot.at, seq, usize::MAX)?;
         let tail = !rows.is_empty();
         rows.into_iter().for_each(|row| open.push(&[], row));
-        let view = View { index: Arc::new(snapshot), generations: vec![Arc::new(open)], classes: classes.clone(), seq };
+        let view = View {
+            index: Arc::new(snapshot),
+            generations: vec![Arc::new(open)],
+            classes: published.classes.clone(),
+            counters: published.counters.clone(),
+            seq,
+        };
         self.set_view(Some(view));
         if tail {
             self.bell.note(false);
@@ -320,7 +344,7 @@ impl Shared {
 
     /// [`read_rows_with`](Self::read_rows_with) the classes of this moment.
     pub fn read_rows(&self, after: Seq, until: Seq, max: usize) -> Result<Vec<NewEntry>, Error> {
-        let classes = self.publishing().classes.clone();
+        let classes = self.classes();
         self.read_rows_with(&classes, after, until, max)
     }
 

@@ -1,10 +1,12 @@
 //! The engine of one machine: redb keeps, tantivy finds, the overlay bridges the two, one writer decides.
 
 mod classes;
+mod counters;
 mod history;
 mod index;
 mod indexer;
 mod overlay;
+mod predicate;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -26,6 +28,7 @@ use crate::limits::{OVERLAY_ROWS_MAX, WRITE_QUEUE_MAX};
 use crate::search::row::Row;
 use crate::search::{Hit, Page, Query, row_bytes};
 use classes::Classes;
+use counters::Counters;
 use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error};
 use store::{Store, body};
@@ -74,9 +77,10 @@ struct Shared {
 }
 
 /// What the next view is made from besides the last one.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Published {
     classes: Arc<Classes>,
+    counters: Arc<Counters>,
 }
 
 impl Shared {
@@ -169,6 +173,7 @@ impl Embedded {
         };
         let (store, opened) = Store::open(&options.folder, store_options)?;
         let classes = Arc::new(Classes::read(&opened.classes)?);
+        let counters = Arc::new(Counters::new(opened.counters));
         let shared = Arc::new(Shared {
             store,
             clock: options.clock.clone(),
@@ -176,7 +181,7 @@ impl Embedded {
             index_folder: options.folder.join("index"),
             origin: index::Origin { store: opened.uuid.clone(), schema: format!("layout {}", index::LAYOUT) },
             view: Mutex::new(None),
-            publishing: Mutex::new(Published { classes }),
+            publishing: Mutex::new(Published { classes, counters }),
             seq: AtomicU64::new(opened.position.seq.0),
             built_percent: AtomicU64::new(0),
             overlay_rows: AtomicUsize::new(0),
@@ -228,8 +233,8 @@ impl Embedded {
     /// Plans a search over everything acknowledged before the call. The plan is at its moment from now on, and says what it costs.
     pub fn plan(&self, query: Query) -> Result<PlannedSearch, SearchError> {
         let view = self.shared.view().ok_or_else(|| self.building())?;
-        match view.plan(&query.filter) {
-            Ok(plans) => Ok(PlannedSearch { shared: self.shared.clone(), view, query, plans }),
+        match view.plan(&query) {
+            Ok(planned) => Ok(PlannedSearch { shared: self.shared.clone(), view, query, planned }),
             Err(error) => Err(self.shared.damaged(error)),
         }
     }
@@ -362,17 +367,17 @@ pub struct PlannedSearch {
     shared: Arc<Shared>,
     view: Arc<View>,
     query: Query,
-    plans: Vec<index::Plan>,
+    planned: view::Planned,
 }
 
 impl PlannedSearch {
     /// Rows it has to look at, roughly: an expensive search belongs on a thread of its own.
     pub fn rows(&self) -> u64 {
-        self.plans.iter().map(|plan| plan.rows).sum()
+        self.planned.rows
     }
 
     pub fn run(self) -> Result<Page, SearchError> {
-        self.view.run(&self.query, self.plans).map_err(|error| self.shared.damaged(error))
+        self.view.run(&self.query, self.planned).map_err(|error| self.shared.damaged(error))
     }
 }
 /// Versions of an import, ready for the writer.

@@ -253,14 +253,18 @@ fn a_batch_that_was_stored_after_all_is_taken_in_with_its_classes() {
     let fixture = Fixture::new();
     fixture.create(State::Draft, "Patient/1");
     let shared = &fixture.engine.shared;
-    let before = (shared.publishing().classes.clone(), shared.view().unwrap(), shared.seq());
+    let before = (Published::clone(&shared.publishing()), shared.view().unwrap(), shared.seq());
     fixture.create(State::Completed, "Patient/2");
-    assert_eq!(before.0.iter().count() + 1, shared.publishing().classes.iter().count(), "the second is of a new class");
+    assert_eq!(
+        before.0.classes.iter().count() + 1,
+        shared.publishing().classes.iter().count(),
+        "the second is of a new class"
+    );
     // The commit's outcome is unknown: memory stands where it stood before.
     let open = super::overlay::Generation::default();
     shared.read_rows(before.1.index.at, before.2, 9).unwrap().into_iter().for_each(|row| open.push(&[], row));
     shared.set_view(Some(View { generations: vec![Arc::new(open)], ..View::clone(&before.1) }));
-    shared.publishing().classes = before.0;
+    *shared.publishing() = before.0;
     shared.seq.store(before.2.0, Ordering::Release);
     assert_eq!(fixture.find(Filter::All(vec![])).0, 1);
     let (position, classes) = shared.store.reopen().unwrap();

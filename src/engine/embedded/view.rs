@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use super::classes::Classes;
-use super::index::{self, OrderBy, Plan, Snapshot};
+use super::counters::Counters;
+use super::index::{self, Candidate, OrderBy, Plan, Snapshot, Test};
 use super::overlay::{Entry, Generation, Numbered};
+use super::predicate::Predicate;
 use crate::certificate::{Id, Seq};
-use crate::search::filter::{ClassTest, Filter};
+use crate::limits::{COUNTED_PAGE_ROWS_MAX, COUNTED_ROWS_MIN};
+use crate::search::filter::Filter;
 use crate::search::row::Row;
 use crate::search::term::Term;
-use crate::search::{Hit, Page, Query};
+use crate::search::{Hit, Page, Query, Sort, SortKey};
 
 /// The index at its checkpoint, and every change since up to `seq`.
 #[derive(Clone)]
@@ -18,59 +21,201 @@ pub struct View {
     /// Generations from the oldest; all their entries lie behind the checkpoint.
     pub generations: Vec<Arc<Generation>>,
     pub classes: Arc<Classes>,
+    /// Current certificates at `seq`.
+    pub counters: Arc<Counters>,
     pub seq: Seq,
 }
 
+/// How a search is run.
+pub struct Planned {
+    predicate: Predicate,
+    total: Total,
+    way: Way,
+    /// Rows to look at, roughly.
+    pub rows: u64,
+}
+
+/// What is known of the total before the search is run.
+#[derive(Clone, Copy)]
+enum Total {
+    /// All of it: only classes are asked for, and they are counted.
+    Exact(u64),
+    /// What the index has of it.
+    Index(u64),
+    Unknown,
+}
+
+enum Way {
+    /// By what the most selective part brings, segment by segment.
+    Driven(Vec<Plan>),
+    /// In sort order, all segments together. The total must be known.
+    Merged(Vec<Test>),
+}
+
+/// How many rows can be driven to in the time of one row walked in sort order, where documents come in no order.
+const MERGED_ROW_COST: u64 = 3;
+
+/// A condition on classes drives when fewer than one certificate in so many meets it.
+const FEW_SHARE: u64 = 64;
+
 impl View {
-    /// Plans a search on every segment of the index.
-    pub fn plan(&self, filter: &Filter) -> Result<Vec<Plan>, index::Error> {
-        let classes =
-            |test: &ClassTest| -> Vec<bool> { self.classes.iter().map(|class| test.matches(class)).collect() };
-        self.index.segments.iter().map(|segment| index::plan(filter, segment, &classes)).collect()
+    /// Plans a search.
+    pub fn plan(&self, query: &Query) -> Result<Planned, index::Error> {
+        let predicate = Predicate::new(&query.filter, &self.classes);
+        let total = match &predicate {
+            Predicate::Always => Total::Exact(self.counters.all()),
+            Predicate::Never => Total::Exact(0),
+            Predicate::Class(table) => Total::Exact(self.counters.sum(table)),
+            _ => self.index.counted(&query.filter).map_or(Total::Unknown, Total::Index),
+        };
+        self.plan_with(query, predicate, total)
+    }
+
+    fn plan_with(&self, query: &Query, predicate: Predicate, total: Total) -> Result<Planned, index::Error> {
+        let few = |table: &[bool]| self.counters.sum(table) <= self.counters.all() / FEW_SHARE;
+        let segments = &self.index.segments;
+        if let Total::Exact(known) | Total::Index(known) = total {
+            let (skip, take) = page(query);
+            let walked = match known {
+                0 => 0,
+                _ => (skip.min(known.saturating_sub(skip)) + take).saturating_mul(self.index.rows()) / known,
+            };
+            let driven: u64 =
+                segments.iter().map(|segment| index::rows(&predicate, segment, &few)).sum::<Result<_, _>>()?;
+            if walked.saturating_mul(MERGED_ROW_COST) < driven || take == 0 {
+                let tests = segments.iter().map(|segment| Test::new(&predicate, segment)).collect::<Result<_, _>>()?;
+                return Ok(Planned { predicate, total, way: Way::Merged(tests), rows: walked });
+            }
+        }
+        let plans: Vec<Plan> =
+            segments.iter().map(|segment| index::plan(&predicate, segment, &few)).collect::<Result<_, _>>()?;
+        let rows = plans.iter().map(|plan| plan.rows).sum();
+        Ok(Planned { predicate, total, way: Way::Driven(plans), rows })
+    }
+
+    /// Every way there is to run a search.
+    #[cfg(test)]
+    pub fn every_plan(&self, query: &Query) -> Vec<Planned> {
+        let predicate = || Predicate::new(&query.filter, &self.classes);
+        let driven = |few: bool| -> Way {
+            let plan = |segment| index::plan(&predicate(), segment, &|_| few).unwrap();
+            Way::Driven(self.index.segments.iter().map(plan).collect())
+        };
+        let test = |segment| Test::new(&predicate(), segment).unwrap();
+        let merged = || Way::Merged(self.index.segments.iter().map(test).collect());
+        let order = OrderBy { sort: &query.sort, ranks: self.classes.ranks(), from_end: false };
+        let count = Total::Index(self.walk(driven(false), &order, 0).unwrap().0);
+        let planned = |total, way| Planned { predicate: predicate(), total, way, rows: 0 };
+        let mut plans = vec![
+            planned(Total::Unknown, driven(false)),
+            planned(Total::Unknown, driven(true)),
+            planned(count, driven(false)),
+            planned(count, merged()),
+            Planned { rows: u64::MAX, ..planned(Total::Unknown, driven(false)) },
+        ];
+        if let exact @ Total::Exact(_) = self.plan(query).unwrap().total {
+            plans.extend([planned(exact, driven(true)), planned(exact, merged())]);
+        }
+        plans
     }
 
     /// Runs a search as it was planned. Total and page are of the moment `seq`.
-    pub fn run(&self, query: &Query, plans: Vec<Plan>) -> Result<Page, index::Error> {
-        let order = OrderBy { sort: &query.sort, ranks: self.classes.ranks() };
-        let page = query.page.saturating_sub(1);
-        let skip = usize::try_from(page.saturating_mul(u64::from(query.count))).unwrap_or(usize::MAX);
-        let first = if query.count == 0 { 0 } else { skip.saturating_add(query.count as usize) };
+    pub fn run(&self, query: &Query, planned: Planned) -> Result<Page, index::Error> {
+        let Planned { predicate, total, way, rows } = planned;
+        let (skip, take) = page(query);
+        let order = OrderBy { sort: &query.sort, ranks: self.classes.ranks(), from_end: false };
+        let total = match total {
+            Total::Exact(total) if take == 0 || skip >= total => return Ok(self.page(total as i64, Vec::new())),
+            Total::Exact(_) | Total::Index(_) => total,
+            Total::Unknown if reach(query) > COUNTED_PAGE_ROWS_MAX && rows > COUNTED_PAGE_ROWS_MAX as u64 => {
+                let (count, _) = self.walk(way, &order, 0)?;
+                self.index.remember(&query.filter, count);
+                let planned = self.plan_with(query, predicate, Total::Index(count))?;
+                return self.run(query, planned);
+            }
+            Total::Unknown => total,
+        };
+        let overlay = self.overlay(query, &predicate, &order);
+        let (total, way) = match (total, way) {
+            (Total::Exact(total), way) => (total as i64, way),
+            (Total::Index(count), way) => (count as i64 + overlay.share, way),
+            (Total::Unknown, way) => {
+                let (count, mut candidates) = self.walk(way, &order, reach(query))?;
+                if rows >= COUNTED_ROWS_MIN {
+                    self.index.remember(&query.filter, count);
+                }
+                candidates.extend(overlay.newest);
+                return Ok(self.page(count as i64 + overlay.share, page_of(candidates, &order, skip, take)));
+            }
+        };
+        let left = u64::try_from(total).unwrap_or(0).saturating_sub(skip);
+        if take == 0 || left == 0 {
+            return Ok(self.page(total, Vec::new()));
+        }
+        let Way::Merged(tests) = way else {
+            let (_, mut candidates) = self.walk(way, &order, reach(query))?;
+            candidates.extend(overlay.newest);
+            return Ok(self.page(total, page_of(candidates, &order, skip, take)));
+        };
+        let take = take.min(left);
+        // A page past the middle is nearer to the end.
+        let from_end = left < skip;
+        let order = OrderBy { from_end, ..order };
+        let span = (if from_end { left - take } else { skip }, take as usize);
+        let masked = |id: Id| self.is_masked(id);
+        let mut hits = index::merge(&self.index.segments, tests, &order, overlay.newest, &masked, span)?;
+        if from_end {
+            hits.reverse();
+        }
+        Ok(self.page(total, hits))
+    }
 
-        let masked = |id: Id| self.generations.iter().any(|generation| generation.touches(id, self.seq));
-        let mut total: i64 = 0;
-        let mut candidates = Vec::new();
+    /// How many rows of the index meet the plans, and the first of them; unordered.
+    fn walk(&self, way: Way, order: &OrderBy, first: usize) -> Result<(u64, Vec<Candidate>), index::Error> {
+        let Way::Driven(plans) = way else {
+            unreachable!("segments are walked together only where the total is known, and then elsewhere")
+        };
+        let (mut count, mut candidates) = (0, Vec::new());
         for (segment, plan) in self.index.segments.iter().zip(plans) {
-            let found = index::walk(segment, plan, &order, first, &masked)?;
-            total += found.count as i64;
+            let found = index::walk(segment, plan, order, first, &|id| self.is_masked(id))?;
+            count += found.count;
             candidates.extend(found.candidates);
         }
+        Ok((count, candidates))
+    }
 
-        let matches = |id: Id, row: &Option<Arc<Numbered>>| {
-            row.as_ref().filter(|row| query.filter.matches(id, &row.row)).cloned()
-        };
-        self.each_entry(&query.filter, &mut |entry| {
-            let new = matches(entry.id, &entry.new);
-            // The sum over all changes of one certificate telescopes to its newest row less the one the index holds.
-            total += i64::from(new.is_some()) - i64::from(matches(entry.id, &entry.old).is_some());
-            if let Some(row) = new
-                && first > 0
-                && entry.newest_at(self.seq)
-            {
-                candidates.push(order.candidate(entry.id, entry.version, row.class, &row.row));
-            }
-        });
+    /// Whether the overlay has a newer version than the index.
+    fn is_masked(&self, id: Id) -> bool {
+        self.generations.iter().any(|generation| generation.touches(id, self.seq))
+    }
 
-        candidates.sort_unstable_by(|left, right| order.compare(left, right));
-        let shown = candidates.into_iter().skip(skip).take(query.count as usize);
-        let hits = shown.map(|candidate| Hit { id: candidate.id, version: candidate.version }).collect();
-        Ok(Page { total: u64::try_from(total).expect("no view counts less than nothing"), hits, at: self.seq })
+    fn page(&self, total: i64, hits: Vec<Hit>) -> Page {
+        Page { total: u64::try_from(total).expect("no view counts less than nothing"), hits, at: self.seq }
     }
 
     /// Current certificates that carry a term, with the row of the moment `seq`: at most `max` of them.
     pub fn with_term(&self, term: &Term, max: u32) -> Result<Vec<Hit>, index::Error> {
-        let sort = [crate::search::Sort { key: crate::search::SortKey::Id, descending: false }];
-        let query = Query { filter: Filter::Term(term.clone()), sort: sort.to_vec(), page: 1, count: max };
-        Ok(self.run(&query, self.plan(&query.filter)?)?.hits)
+        let sort = vec![Sort { key: SortKey::Id, descending: false }];
+        let query = Query { filter: Filter::Term(term.clone()), sort, page: 1, count: max };
+        Ok(self.run(&query, self.plan(&query)?)?.hits)
+    }
+
+    /// What the overlay has of a search.
+    fn overlay(&self, query: &Query, predicate: &Predicate, order: &OrderBy) -> Overlay {
+        let mut overlay = Overlay::default();
+        self.each_entry(&query.filter, &mut |entry| {
+            let new = entry.new.as_ref().filter(|row| predicate.matches(entry.id, row));
+            let old = entry.old.as_ref().filter(|row| predicate.matches(entry.id, row));
+            // The sum over all changes of one certificate telescopes to its newest row less the one the index holds.
+            overlay.share += i64::from(new.is_some()) - i64::from(old.is_some());
+            if let Some(row) = new
+                && query.count > 0
+                && entry.newest_at(self.seq)
+            {
+                overlay.newest.push(order.candidate(entry.id, entry.version, row.class, &row.row));
+            }
+        });
+        overlay
     }
 
     /// Entries that can matter to a filter: those of its most selective terms or ids, or all.
@@ -94,6 +239,35 @@ impl View {
             }
         }
     }
+}
+
+/// Rows before the page and rows of it.
+fn page(query: &Query) -> (u64, u64) {
+    let count = u64::from(query.count);
+    (query.page.saturating_sub(1).saturating_mul(count), count)
+}
+
+/// How many rows the page reaches to.
+fn reach(query: &Query) -> usize {
+    let (skip, take) = page(query);
+    if take == 0 { 0 } else { usize::try_from(skip.saturating_add(take)).unwrap_or(usize::MAX) }
+}
+
+/// The page of rows that are all at hand.
+fn page_of(mut candidates: Vec<Candidate>, order: &OrderBy, skip: u64, take: u64) -> Vec<Hit> {
+    candidates.sort_unstable_by(|left, right| order.compare(left, right));
+    let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+    let shown = candidates.into_iter().skip(skip).take(take as usize);
+    shown.map(|candidate| Hit { id: candidate.id, version: candidate.version }).collect()
+}
+
+/// What the overlay has of a search.
+#[derive(Default)]
+struct Overlay {
+    /// What it adds to the total of the index.
+    share: i64,
+    /// Its rows, unordered; none of them is masked.
+    newest: Vec<Candidate>,
 }
 
 /// What the overlay is asked by.
@@ -168,7 +342,7 @@ mod tests {
     #[test]
     fn the_overlay_is_asked_by_what_every_match_must_have() {
         let present = Filter::Term(Term::new(Field::Subject, Form::Present, ""));
-        let draft = Filter::Class(ClassTest::State(State::Draft));
+        let draft = Filter::Class(crate::search::filter::ClassTest::State(State::Draft));
         for (filter, expected) in [
             (term("a"), "a"),
             (present.clone(), "all"),

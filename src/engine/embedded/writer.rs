@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::classes::{self, Classes};
+use super::counters;
 use super::overlay::{NewEntry, Numbered};
 use super::store::record::{Draft, Record};
 use super::store::{Batch, Change, Commit, Error, Position};
@@ -143,6 +144,10 @@ impl Writer {
                         replies.push(Reply::Import(answer, imported));
                     }
                 }
+            }
+            let moved = counters::deltas(&pending.entries);
+            if !moved.is_empty() {
+                batch.count(moved)?;
             }
             if pending.latest_is_elsewhere {
                 batch.remember_latest_stamp(pending.position.milliseconds)?;

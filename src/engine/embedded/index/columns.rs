@@ -8,6 +8,7 @@ use tantivy::postings::{SegmentPostings, TermInfo};
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, InvertedIndexReader, SegmentReader};
 
+use super::arrays::Arrays;
 use super::{Error, title};
 use crate::certificate::{Id, Version};
 use crate::fhir::date_time::Span;
@@ -38,6 +39,17 @@ pub struct Columns {
     period: (Column<i64>, Column<i64>),
     pub title: Option<BytesColumn>,
     title_ranks: OnceLock<Vec<u32>>,
+    groups: OnceLock<Groups>,
+    pub arrays: Arrays,
+    max_doc: DocId,
+}
+
+/// The documents of each class.
+struct Groups {
+    /// Where the documents of a class end; they begin where those of the class before end.
+    ends: Vec<u32>,
+    /// Ascending within a class.
+    docs: Vec<DocId>,
 }
 
 impl Columns {
@@ -57,6 +69,9 @@ impl Columns {
             period: (time("period_low")?, time("period_high")?),
             title: fields.bytes("title")?,
             title_ranks: OnceLock::new(),
+            groups: OnceLock::new(),
+            arrays: Arrays::default(),
+            max_doc,
         })
     }
 
@@ -71,6 +86,46 @@ impl Columns {
 
     pub fn class(&self, doc: DocId) -> u32 {
         self.class.values.get_val(doc) as u32
+    }
+
+    /// Documents of the classes that a table says yes to, deleted ones included.
+    pub fn of_classes<'c>(&'c self, table: &'c [bool]) -> impl Iterator<Item = &'c [DocId]> {
+        let groups = self.groups.get_or_init(|| self.group());
+        let classes = table.iter().enumerate().filter(|(_, meets)| **meets).map(|(class, _)| class);
+        classes.take_while(|class| *class < groups.ends.len()).map(|class| {
+            let from = class.checked_sub(1).map_or(0, |before| groups.ends[before]);
+            &groups.docs[from as usize..groups.ends[class] as usize]
+        })
+    }
+
+    /// Counting sort: two passes over the column.
+    fn group(&self) -> Groups {
+        let mut ends = Vec::new();
+        for doc in 0..self.max_doc {
+            let class = self.class(doc) as usize;
+            if ends.len() <= class {
+                ends.resize(class + 1, 0);
+            }
+            ends[class] += 1;
+        }
+        let mut next = Vec::with_capacity(ends.len());
+        let mut sum = 0;
+        for end in &mut ends {
+            next.push(sum);
+            sum += *end;
+            *end = sum;
+        }
+        let mut docs = vec![0; self.max_doc as usize];
+        for doc in 0..self.max_doc {
+            let place: &mut u32 = &mut next[self.class(doc) as usize];
+            docs[*place as usize] = doc;
+            *place += 1;
+        }
+        Groups { ends, docs }
+    }
+
+    pub fn max_doc(&self) -> DocId {
+        self.max_doc
     }
 
     pub fn last_updated(&self, doc: DocId) -> i64 {
@@ -95,13 +150,13 @@ impl Columns {
     }
 
     /// Sort key of a title by its number.
-    pub fn title_key(&self, number: u64) -> Result<Vec<u8>, Error> {
+    pub fn title_key(&self, number: u64) -> Result<Arc<[u8]>, Error> {
         let mut value = Vec::new();
         if let Some(column) = &self.title {
             column.ord_to_bytes(number, &mut value)?;
         }
         let (key, _) = title::split(&value).ok_or_else(unreadable_title)?;
-        Ok(key.to_vec())
+        Ok(key.into())
     }
 
     /// For each title number its rank among sort keys: titles that differ only in case share one.
@@ -144,7 +199,6 @@ fn unreadable_title() -> Error {
 pub struct Segment {
     pub columns: Arc<Columns>,
     alive: Option<AliveBitSet>,
-    max_doc: DocId,
     terms: Arc<InvertedIndexReader>,
     ids: Arc<InvertedIndexReader>,
     term_field: Field,
@@ -161,7 +215,6 @@ impl Segment {
         Ok(Segment {
             columns,
             alive: reader.alive_bitset().cloned(),
-            max_doc: reader.max_doc(),
             terms: reader.inverted_index(term_field)?,
             ids: reader.inverted_index(id_field)?,
             term_field,
@@ -169,8 +222,9 @@ impl Segment {
         })
     }
 
+    /// Documents of the segment, deleted ones included.
     pub fn max_doc(&self) -> DocId {
-        self.max_doc
+        self.columns.max_doc
     }
 
     pub fn is_alive(&self, doc: DocId) -> bool {

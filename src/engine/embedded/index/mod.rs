@@ -2,16 +2,19 @@
 //!
 //! It holds exactly the current rows of the store at one seq, its checkpoint. It can be deleted at any time and is built again.
 
+mod arrays;
 mod columns;
+mod merge;
+mod order;
 mod plan;
 #[cfg(test)]
 mod tests;
 mod title;
 mod walk;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tantivy::directory::MmapDirectory;
@@ -24,10 +27,15 @@ use tantivy::{
 
 use super::overlay::Numbered;
 use crate::certificate::{Id, Seq, Version};
+use crate::limits::COUNTED_FILTERS_MAX;
+use crate::search::filter::Filter;
+use crate::search::{Sort, SortKey};
 use columns::Columns;
 pub use columns::Segment;
-pub use plan::{Plan, plan};
-pub use walk::{OrderBy, Ranks, walk};
+pub use merge::merge;
+pub use order::{Candidate, OrderBy, Ranks};
+pub use plan::{Plan, Test, plan, rows};
+pub use walk::walk;
 
 /// Every failure of the index: the caller deletes it and builds it again.
 #[derive(Debug)]
@@ -59,6 +67,8 @@ struct Payload {
     #[serde(flatten)]
     origin: Origin,
     seq: u64,
+    /// Certificates it holds.
+    rows: u64,
 }
 
 /// Number of this layout of fields and of the rules that fill them; part of [`Origin::schema`].
@@ -108,6 +118,8 @@ pub struct Writer {
     reader: IndexReader,
     fields: Fields,
     origin: Origin,
+    /// Certificates that the last commit held.
+    rows: u64,
     columns: HashMap<SegmentId, Arc<Columns>>,
 }
 
@@ -127,7 +139,7 @@ impl Writer {
         if payload.origin != *origin {
             return Err(Error("the index was made from another store or by other rules".into()));
         }
-        Self::wrap(index, fields, origin, Seq(payload.seq))
+        Self::wrap(index, fields, origin, Seq(payload.seq), payload.rows)
     }
 
     /// Starts an empty index, in place of whatever was there.
@@ -145,10 +157,10 @@ impl Writer {
             ..IndexSettings::default()
         };
         let index = Index::builder().schema(schema).settings(settings).create_in_dir(folder)?;
-        Self::wrap(index, fields, origin, Seq(0))
+        Self::wrap(index, fields, origin, Seq(0), 0)
     }
 
-    fn wrap(index: Index, fields: Fields, origin: &Origin, at: Seq) -> Result<(Writer, Snapshot), Error> {
+    fn wrap(index: Index, fields: Fields, origin: &Origin, at: Seq, rows: u64) -> Result<(Writer, Snapshot), Error> {
         let writer: IndexWriter = index.writer_with_num_threads(1, ARENA_BYTES)?;
         // A kill before a commit leaves files that no commit knows. The next round counts on from the commit before and would give
         // one of its own the same name, which tantivy refuses.
@@ -157,8 +169,8 @@ impl Writer {
         merge.set_del_docs_ratio_before_merge(DELETED_RATIO_MAX);
         writer.set_merge_policy(Box::new(merge));
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        let mut writer = Writer { writer, reader, fields, origin: origin.clone(), columns: HashMap::new() };
-        let snapshot = writer.snapshot(at)?;
+        let mut writer = Writer { writer, reader, fields, origin: origin.clone(), rows, columns: HashMap::new() };
+        let snapshot = writer.snapshot(at, &Ranks::default())?;
         Ok((writer, snapshot))
     }
 
@@ -193,14 +205,21 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes the round durable: the content is now the store's state at `seq`.
-    pub fn commit(&mut self, seq: Seq) -> Result<Snapshot, Error> {
-        let payload = Payload { origin: self.origin.clone(), seq: seq.0 };
+    /// Makes the round durable: the content is now the store's state at `seq`, which has `more` certificates than the one before.
+    /// `ranks` are those of the classes its rows have.
+    ///
+    /// # Errors
+    /// tantivy failed, or holds another number of rows than it was given: no search may be answered from it.
+    pub fn commit(&mut self, seq: Seq, more: i64, ranks: &Ranks) -> Result<Snapshot, Error> {
+        let rows =
+            self.rows.checked_add_signed(more).ok_or_else(|| Error("the index lost rows it never had".into()))?;
+        self.rows = rows;
+        let payload = Payload { origin: self.origin.clone(), seq: seq.0, rows };
         let mut commit = self.writer.prepare_commit()?;
         commit.set_payload(&serde_json::to_string(&payload).expect("two texts and a number have a JSON form"));
         commit.commit()?;
         self.reader.reload()?;
-        self.snapshot(seq)
+        self.snapshot(seq, ranks)
     }
 
     /// Lets the folder go. Merges under way are waited for and no new ones begun: one that ends later would write its own list of
@@ -212,21 +231,36 @@ impl Writer {
         }
     }
 
-    /// The committed content, with the columns of new segments opened (about 30 µs each, which no search should pay).
-    fn snapshot(&mut self, seq: Seq) -> Result<Snapshot, Error> {
+    /// The committed content, with the columns of new segments opened (about 30 µs each, which no search should pay), and their
+    /// order arrays made.
+    ///
+    /// # Errors
+    /// It is not what was committed.
+    fn snapshot(&mut self, seq: Seq, ranks: &Ranks) -> Result<Snapshot, Error> {
         let searcher = self.reader.searcher();
         let mut columns = HashMap::new();
         let mut segments = Vec::new();
+        let wanted: HashSet<Vec<Sort>> = self.columns.values().flat_map(|known| known.arrays.wanted()).collect();
         for reader in searcher.segment_readers() {
             let opened = match self.columns.remove(&reader.segment_id()) {
                 Some(known) => known,
-                None => Arc::new(Columns::open(reader)?),
+                None => {
+                    let opened = Arc::new(Columns::open(reader)?);
+                    for sort in &wanted {
+                        arrays::warm(&opened, sort, ranks)?;
+                    }
+                    opened
+                }
             };
             columns.insert(reader.segment_id(), opened.clone());
             segments.push(Segment::new(reader, opened, self.fields.term, self.fields.id)?);
         }
         self.columns = columns;
-        Ok(Snapshot { segments, at: seq })
+        let alive: u64 = searcher.num_docs();
+        if alive != self.rows {
+            return Err(Error(format!("the index holds {alive} certificates where the store has {}", self.rows)));
+        }
+        Ok(Snapshot { segments, at: seq, counted: Mutex::default() })
     }
 }
 
@@ -234,4 +268,36 @@ impl Writer {
 pub struct Snapshot {
     pub segments: Vec<Segment>,
     pub at: Seq,
+    /// How many rows met a filter, of searches that had to count many.
+    counted: Mutex<HashMap<Filter, u64>>,
+}
+
+impl Snapshot {
+    /// Documents, deleted ones included.
+    pub fn rows(&self) -> u64 {
+        self.segments.iter().map(|segment| u64::from(segment.max_doc())).sum()
+    }
+
+    /// How many rows of the index meet a filter, where that was counted before.
+    pub fn counted(&self, filter: &Filter) -> Option<u64> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner).get(filter).copied()
+    }
+
+    pub fn remember(&self, filter: &Filter, count: u64) {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        if counted.len() >= COUNTED_FILTERS_MAX {
+            counted.clear();
+        }
+        counted.insert(filter.clone(), count);
+    }
+
+    /// Makes the order arrays that most searches want.
+    pub fn warm(&self, ranks: &Ranks) -> Result<(), Error> {
+        for key in [SortKey::LastUpdated, SortKey::Date] {
+            for segment in &self.segments {
+                arrays::warm(&segment.columns, &[Sort { key, descending: true }], ranks)?;
+            }
+        }
+        Ok(())
+    }
 }

@@ -6,9 +6,10 @@ use tantivy::{DocId, DocSet, TERMINATED};
 use super::Error;
 use super::columns::{Columns, Segment};
 use crate::certificate::Id;
-use crate::search::filter::{Filter, TimeField, TimeTest};
+use crate::engine::embedded::predicate::{Predicate, meets};
+use crate::search::filter::{TimeField, TimeTest};
 
-/// A filter made ready for one segment. Documents must be asked in ascending order.
+/// A predicate made ready for one segment. Documents must be asked in ascending order where it holds [`Test::Postings`].
 pub enum Test {
     Always,
     Never,
@@ -17,6 +18,7 @@ pub enum Test {
     Not(Box<Test>),
     Ids(Vec<Id>),
     Postings(Box<SegmentPostings>),
+    Member(Member),
     /// By class number.
     Class(Vec<bool>),
     Time(TimeField, TimeTest),
@@ -24,32 +26,30 @@ pub enum Test {
     Title(Vec<bool>),
 }
 
-/// Numbers of the classes that meet a condition, for every class there is.
-pub type ClassTable<'c> = dyn Fn(&crate::search::filter::ClassTest) -> Vec<bool> + 'c;
-
 impl Test {
-    /// Makes a filter ready.
-    pub fn new(filter: &Filter, segment: &Segment, classes: &ClassTable) -> Result<Test, Error> {
-        let parts = |parts: &[Filter]| -> Result<Vec<Test>, Error> {
-            parts.iter().map(|part| Test::new(part, segment, classes)).collect()
+    /// Makes a predicate ready.
+    pub fn new(predicate: &Predicate, segment: &Segment) -> Result<Test, Error> {
+        let parts = |parts: &[Predicate]| -> Result<Vec<Test>, Error> {
+            parts.iter().map(|part| Test::new(part, segment)).collect()
         };
-        Ok(match filter {
-            Filter::All(filters) => all(parts(filters)?),
-            Filter::Any(filters) => any(parts(filters)?),
-            Filter::Not(filter) => match Test::new(filter, segment, classes)? {
+        Ok(match predicate {
+            Predicate::Always => Test::Always,
+            Predicate::Never => Test::Never,
+            Predicate::All(predicates) => all(parts(predicates)?),
+            Predicate::Any(predicates) => any(parts(predicates)?),
+            Predicate::Not(predicate) => match Test::new(predicate, segment)? {
                 Test::Always => Test::Never,
                 Test::Never => Test::Always,
-                Test::Class(table) => Test::Class(table.into_iter().map(|meets| !meets).collect()),
                 test => Test::Not(Box::new(test)),
             },
-            Filter::Ids(ids) => Test::Ids(ids.clone()),
-            Filter::Term(term) => match segment.postings(term)? {
+            Predicate::Ids(ids) => Test::Ids(ids.clone()),
+            Predicate::Term(term) => match segment.postings(term)? {
                 Some(postings) => Test::Postings(Box::new(postings)),
                 None => Test::Never,
             },
-            Filter::Class(test) => Test::Class(classes(test)),
-            Filter::Time(field, test) => Test::Time(*field, *test),
-            Filter::Title(test) => {
+            Predicate::Class(table) => Test::Class(table.clone()),
+            Predicate::Time(field, test) => Test::Time(*field, *test),
+            Predicate::Title(test) => {
                 let mut table = Vec::new();
                 segment.columns.each_title(|_, _, title| table.push(test.matches(title)))?;
                 Test::Title(table)
@@ -57,7 +57,7 @@ impl Test {
         })
     }
 
-    /// Whether the document meets the filter.
+    /// Whether the document meets the predicate.
     pub fn matches(&mut self, doc: DocId, columns: &Columns) -> bool {
         match self {
             Test::Always => true,
@@ -72,7 +72,8 @@ impl Test {
                 }
                 postings.doc() == doc
             }
-            Test::Class(table) => table.get(columns.class(doc) as usize).copied().unwrap_or(false),
+            Test::Member(member) => member.has(doc),
+            Test::Class(table) => meets(table, columns.class(doc)),
             Test::Time(field, test) => columns.time(*field, doc).is_some_and(|span| test.matches(span)),
             Test::Title(table) => {
                 columns.title_number(doc).and_then(|number| table.get(number as usize)).copied().unwrap_or(false)
@@ -81,19 +82,30 @@ impl Test {
     }
 }
 
-fn all(parts: Vec<Test>) -> Test {
-    let mut parts = merged(parts, |one, other| one && other);
+/// Documents by number, a bit each.
+pub struct Member(Vec<u64>);
+
+impl Member {
+    /// The documents from where the postings stand on.
+    pub fn new(postings: &mut SegmentPostings, max_doc: DocId) -> Member {
+        let mut bits = vec![0; (max_doc as usize).div_ceil(64)];
+        while postings.doc() != TERMINATED {
+            bits[postings.doc() as usize / 64] |= 1 << (postings.doc() % 64);
+            postings.advance();
+        }
+        Member(bits)
+    }
+
+    fn has(&self, doc: DocId) -> bool {
+        self.0[doc as usize / 64] & (1 << (doc % 64)) != 0
+    }
+}
+
+fn all(mut parts: Vec<Test>) -> Test {
     if parts.iter().any(|part| matches!(part, Test::Never)) {
         return Test::Never;
     }
     parts.retain(|part| !matches!(part, Test::Always));
-    // Columns are cheaper to ask than postings, and both than a tree.
-    parts.sort_by_key(|part| match part {
-        Test::Class(_) | Test::Ids(_) => 0,
-        Test::Time(..) | Test::Title(_) => 1,
-        Test::Postings(_) => 2,
-        _ => 3,
-    });
     match parts.len() {
         0 => Test::Always,
         1 => parts.remove(0),
@@ -101,25 +113,7 @@ fn all(parts: Vec<Test>) -> Test {
     }
 }
 
-/// Takes the tables of classes together, so that however many conditions there are on them, a document is asked once.
-fn merged(parts: Vec<Test>, join: impl Fn(bool, bool) -> bool) -> Vec<Test> {
-    let mut table: Option<Vec<bool>> = None;
-    let mut rest = Vec::with_capacity(parts.len());
-    for part in parts {
-        match (part, &mut table) {
-            (Test::Class(more), Some(table)) => {
-                table.iter_mut().zip(more).for_each(|(meets, more)| *meets = join(*meets, more));
-            }
-            (Test::Class(first), none) => *none = Some(first),
-            (part, _) => rest.push(part),
-        }
-    }
-    rest.extend(table.map(Test::Class));
-    rest
-}
-
-fn any(parts: Vec<Test>) -> Test {
-    let mut parts = merged(parts, |one, other| one || other);
+fn any(mut parts: Vec<Test>) -> Test {
     if parts.iter().any(|part| matches!(part, Test::Always)) {
         return Test::Always;
     }
@@ -159,21 +153,29 @@ impl Iterator for Drive {
     }
 }
 
+/// Whether a table of classes says yes to so few certificates that their documents are worth listing.
+pub type Few<'v> = dyn Fn(&[bool]) -> bool + 'v;
+
 /// Chooses what drives, and what is left to test on each document it brings.
-pub fn plan(filter: &Filter, segment: &Segment, classes: &ClassTable) -> Result<Plan, Error> {
-    let alone = std::slice::from_ref(filter);
-    let parts = if let Filter::All(parts) = filter { parts.as_slice() } else { alone };
-    let Some((cost, driver)) = cheapest(parts, segment)? else {
+pub fn plan(predicate: &Predicate, segment: &Segment, few: &Few) -> Result<Plan, Error> {
+    let alone = std::slice::from_ref(predicate);
+    let parts = if let Predicate::All(parts) = predicate { parts.as_slice() } else { alone };
+    let Some((cost, driver)) = cheapest(parts, segment, few)? else {
         let drive = Drive::Every(segment.max_doc());
-        return Ok(Plan { drive, test: Test::new(filter, segment, classes)?, rows: u64::from(segment.max_doc()) });
+        return Ok(Plan { drive, test: Test::new(predicate, segment)?, rows: u64::from(segment.max_doc()) });
     };
     let rest = parts.iter().enumerate().filter(|(at, part)| *at != driver || !is_exact(part));
-    let rest: Result<Vec<Test>, Error> = rest.map(|(_, part)| Test::new(part, segment, classes)).collect();
+    let rest: Result<Vec<Test>, Error> = rest.map(|(_, part)| Test::new(part, segment)).collect();
     let drive = match cost.term {
         Some(known) => segment.known_postings(&known).map(|postings| Drive::Postings(Box::new(postings)))?,
-        None => drive(&parts[driver], segment)?,
+        None => drive(&parts[driver], segment, few)?,
     };
     Ok(Plan { drive, test: all(rest?), rows: cost.rows })
+}
+
+/// Documents that [`plan`] would ask, roughly.
+pub fn rows(predicate: &Predicate, segment: &Segment, few: &Few) -> Result<u64, Error> {
+    Ok(cost(predicate, segment, few)?.map_or(u64::from(segment.max_doc()), |cost| cost.rows))
 }
 
 /// How one segment is searched.
@@ -200,10 +202,10 @@ impl Cost {
 }
 
 /// The part that brings the fewest documents, with their number.
-fn cheapest(parts: &[Filter], segment: &Segment) -> Result<Option<(Cost, usize)>, Error> {
+fn cheapest(parts: &[Predicate], segment: &Segment, few: &Few) -> Result<Option<(Cost, usize)>, Error> {
     let mut best: Option<(Cost, usize)> = None;
     for (at, part) in parts.iter().enumerate() {
-        if let Some(cost) = cost(part, segment)?
+        if let Some(cost) = cost(part, segment, few)?
             && best.as_ref().is_none_or(|(least, _)| cost.rows < least.rows)
         {
             best = Some((cost, at));
@@ -213,54 +215,58 @@ fn cheapest(parts: &[Filter], segment: &Segment) -> Result<Option<(Cost, usize)>
 }
 
 /// Whether driving by the part brings just the documents that meet it.
-fn is_exact(part: &Filter) -> bool {
+fn is_exact(part: &Predicate) -> bool {
     match part {
-        Filter::Term(_) | Filter::Ids(_) => true,
-        Filter::Any(parts) => parts.iter().all(is_exact),
+        Predicate::Never | Predicate::Term(_) | Predicate::Ids(_) | Predicate::Class(_) => true,
+        Predicate::Any(parts) => parts.iter().all(is_exact),
         _ => false,
     }
 }
 
 /// How many documents a part brings when it drives; none when it cannot.
-fn cost(part: &Filter, segment: &Segment) -> Result<Option<Cost>, Error> {
+fn cost(part: &Predicate, segment: &Segment, few: &Few) -> Result<Option<Cost>, Error> {
     Ok(match part {
-        Filter::Term(term) => {
+        Predicate::Term(term) => {
             let known = segment.term(term)?;
             Some(Cost { rows: known.as_ref().map_or(0, |known| u64::from(known.doc_freq)), term: known })
         }
-        Filter::Ids(ids) => Some(Cost::rows(ids.len() as u64)),
-        Filter::Any(parts) => {
+        Predicate::Never => Some(Cost::rows(0)),
+        Predicate::Ids(ids) => Some(Cost::rows(ids.len() as u64)),
+        Predicate::Class(table) if few(table) => {
+            Some(Cost::rows(segment.columns.of_classes(table).map(|docs| docs.len() as u64).sum()))
+        }
+        Predicate::Any(parts) => {
             let mut sum = 0;
             for part in parts {
-                match cost(part, segment)? {
+                match cost(part, segment, few)? {
                     Some(cost) => sum += cost.rows,
                     None => return Ok(None),
                 }
             }
             Some(Cost::rows(sum))
         }
-        Filter::All(parts) => cheapest(parts, segment)?.map(|(cost, _)| Cost::rows(cost.rows)),
+        Predicate::All(parts) => cheapest(parts, segment, few)?.map(|(cost, _)| Cost::rows(cost.rows)),
         _ => None,
     })
 }
 
-fn drive(part: &Filter, segment: &Segment) -> Result<Drive, Error> {
-    if let Filter::Term(term) = part {
+fn drive(part: &Predicate, segment: &Segment, few: &Few) -> Result<Drive, Error> {
+    if let Predicate::Term(term) = part {
         return Ok(match segment.postings(term)? {
             Some(postings) => Drive::Postings(Box::new(postings)),
             None => Drive::List(Vec::new().into_iter()),
         });
     }
     let mut docs = Vec::new();
-    collect(part, segment, &mut docs)?;
+    collect(part, segment, few, &mut docs)?;
     docs.sort_unstable();
     docs.dedup();
     Ok(Drive::List(docs.into_iter()))
 }
 
 /// Documents that may meet the part. A part that is more than terms and ids is tested again by the caller.
-fn collect(part: &Filter, segment: &Segment, docs: &mut Vec<DocId>) -> Result<(), Error> {
-    let mut take = |postings: Option<SegmentPostings>| {
+fn collect(part: &Predicate, segment: &Segment, few: &Few, docs: &mut Vec<DocId>) -> Result<(), Error> {
+    let take = |docs: &mut Vec<DocId>, postings: Option<SegmentPostings>| {
         let Some(mut postings) = postings else { return };
         while postings.doc() != TERMINATED {
             docs.push(postings.doc());
@@ -268,22 +274,24 @@ fn collect(part: &Filter, segment: &Segment, docs: &mut Vec<DocId>) -> Result<()
         }
     };
     match part {
-        Filter::Term(term) => take(segment.postings(term)?),
-        Filter::Ids(ids) => {
+        Predicate::Term(term) => take(docs, segment.postings(term)?),
+        Predicate::Ids(ids) => {
             for id in ids {
-                take(segment.of_id(*id)?);
+                take(docs, segment.of_id(*id)?);
             }
         }
-        Filter::Any(parts) => {
+        Predicate::Class(table) => segment.columns.of_classes(table).for_each(|of_class| docs.extend(of_class)),
+        Predicate::Any(parts) => {
             for part in parts {
-                collect(part, segment, docs)?;
+                collect(part, segment, few, docs)?;
             }
         }
-        Filter::All(parts) => {
+        Predicate::All(parts) => {
             let (_, cheapest) =
-                cheapest(parts, segment)?.expect("a part that drives has a cost, so one of its parts has");
-            collect(&parts[cheapest], segment, docs)?;
+                cheapest(parts, segment, few)?.expect("a part that drives has a cost, so one of its parts has");
+            collect(&parts[cheapest], segment, few, docs)?;
         }
+        Predicate::Never => {}
         _ => unreachable!("only parts with a cost drive, and a cost is given to these alone"),
     }
     Ok(())

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use tempfile::TempDir;
 
-use super::plan::plan;
-use super::walk::Candidate;
 use super::*;
 use crate::certificate::{Profile, State};
+use crate::engine::embedded::classes::Classes;
+use crate::engine::embedded::predicate::Predicate;
 use crate::fhir::date_time::Span;
 use crate::search::class::{Class, Coding};
 use crate::search::filter::{ClassTest, Filter, TimeField, TimeTest, TitleTest};
@@ -28,35 +28,54 @@ impl Fixture {
         let origin = Origin { store: "test".into(), schema: "1".into() };
         let (mut writer, mut snapshot) = Writer::create(&folder.path().join("index"), &origin).unwrap();
         for (round, rows) in rounds.into_iter().enumerate() {
+            let more = rows.len() as i64;
             for (id, row) in rows {
                 writer.remove(Id::new(id).unwrap());
                 let class = u32::from(row.class.state != State::Draft);
                 writer.add(Id::new(id).unwrap(), Version::FIRST, &Numbered { row, class }).unwrap();
             }
-            snapshot = writer.commit(Seq(round as u64 + 1)).unwrap();
+            snapshot = writer.commit(Seq(round as u64 + 1), more, classes().ranks()).unwrap();
         }
         Fixture { _folder: folder, writer, snapshot }
     }
 
-    /// The number of matches and the first of them, in order.
+    /// The number of matches and the first of them, in order. Every way to find them is tried.
     fn find(&self, filter: &Filter, sort: &[Sort], first: usize, masked: &[u64]) -> (u64, Vec<u64>) {
-        let known = classes();
-        let ranks = Ranks::new(&known.clone().map(Arc::new));
-        let order = OrderBy { sort, ranks: &ranks };
-        let classes = |test: &ClassTest| known.iter().map(|class| test.matches(class)).collect();
+        let classes = classes();
+        let order = OrderBy { sort, ranks: classes.ranks(), from_end: false };
+        let predicate = Predicate::new(filter, &classes);
         let masked: HashSet<u64> = masked.iter().copied().collect();
         let masked = |id: Id| masked.contains(&id.get());
-        let mut count = 0;
-        let mut candidates: Vec<Candidate> = Vec::new();
-        for segment in &self.snapshot.segments {
-            let plan = plan(filter, segment, &classes).unwrap();
-            let found = walk(segment, plan, &order, first, &masked).unwrap();
-            assert!(found.candidates.len() <= first, "a segment gives no more than the page needs");
-            count += found.count;
-            candidates.extend(found.candidates);
-        }
-        candidates.sort_by(|left, right| order.compare(left, right));
-        (count, candidates.iter().take(first).map(|candidate| candidate.id.get()).collect())
+        let driven = |few: bool| {
+            let mut count = 0;
+            let mut candidates: Vec<Candidate> = Vec::new();
+            for segment in &self.snapshot.segments {
+                let plan = plan(&predicate, segment, &|_| few).unwrap();
+                let found = walk(segment, plan, &order, first, &masked).unwrap();
+                assert!(found.candidates.len() <= first, "a segment gives no more than the page needs");
+                count += found.count;
+                candidates.extend(found.candidates);
+            }
+            candidates.sort_by(|left, right| order.compare(left, right));
+            (count, candidates.iter().take(first).map(|candidate| candidate.id.get()).collect::<Vec<_>>())
+        };
+        let merged = |from_end: bool, span: (u64, usize)| {
+            let order = OrderBy { from_end, ..order };
+            let segments = &self.snapshot.segments;
+            let tests = segments.iter().map(|segment| Test::new(&predicate, segment).unwrap()).collect();
+            let hits = merge(segments, tests, &order, vec![], &masked, span).unwrap();
+            hits.iter().map(|hit| hit.id.get()).collect::<Vec<_>>()
+        };
+        let found = driven(false);
+        assert_eq!(found, driven(true), "{filter:?} by classes");
+        let all = merged(false, (0, 10_000));
+        assert_eq!(all[..first.min(all.len())], found.1, "{filter:?} in order");
+        let mut from_end = merged(true, (0, 10_000));
+        from_end.reverse();
+        assert_eq!(all, from_end, "{filter:?} from the end");
+        let half = all.len() / 2;
+        assert_eq!(all[half..], merged(false, (half as u64, 10_000)), "{filter:?} with a skip");
+        found
     }
 
     fn ids(&self, filter: &Filter) -> Vec<u64> {
@@ -65,7 +84,15 @@ impl Fixture {
 }
 
 /// Number 0 and number 1.
-fn classes() -> [Class; 2] {
+fn classes() -> Classes {
+    let mut classes = Classes::default();
+    for class in both() {
+        classes.add(class.into());
+    }
+    classes
+}
+
+fn both() -> [Class; 2] {
     let category = vec![Coding { system: None, code: Some("c".into()) }];
     [
         Class { state: State::Draft, profile: Profile::Driver, category: vec![], kind: vec![] },
@@ -74,7 +101,7 @@ fn classes() -> [Class; 2] {
 }
 
 fn row(class: usize, last_updated: i64, values: &[&str]) -> Row {
-    let [draft, completed] = classes();
+    let [draft, completed] = both();
     let mut terms: Vec<Carried> = values.iter().map(|value| Carried::new(About::Subject, Form::Code, value)).collect();
     terms.sort_unstable();
     let class = if class == 0 { draft } else { completed };
@@ -157,9 +184,8 @@ fn the_fewest_documents_drive() {
     let index = six();
     let segment = &index.snapshot.segments.iter().find(|segment| segment.max_doc() == 3).unwrap();
     let first = segment.term(&Carried::new(About::Subject, Form::Code, "a")).unwrap().map(|known| known.doc_freq);
-    let known = classes();
-    let classes = |test: &ClassTest| known.iter().map(|class| test.matches(class)).collect();
-    let driven = |filter: &Filter| plan(filter, segment, &classes).unwrap().drive.count();
+    let ready = |filter: &Filter| Predicate::new(filter, &classes());
+    let driven = |filter: &Filter| plan(&ready(filter), segment, &|_| false).unwrap().drive.count();
     assert_eq!(first, Some(2));
     assert_eq!(driven(&all(&[term("a"), term("nobody")])), 0);
     assert_eq!(driven(&all(&[term("a"), draft()])), 2);
@@ -176,7 +202,7 @@ fn the_fewest_documents_drive() {
         (all(&[term("a"), draft()]), 2),
         (any(&[all(&[draft(), term("a")]), ids(&[1])]), 3),
     ] {
-        assert_eq!(plan(&filter, segment, &classes).unwrap().rows, expected, "{filter:?}");
+        assert_eq!(plan(&ready(&filter), segment, &|_| false).unwrap().rows, expected, "{filter:?}");
     }
 }
 
@@ -199,7 +225,7 @@ fn a_replaced_row_is_gone_from_its_segment() {
         .add(Id::new(5).unwrap(), Version::FIRST.next(), &Numbered { row: row(0, 9, &["d"]), class: 0 })
         .unwrap();
     index.writer.remove(Id::new(1).unwrap());
-    index.snapshot = index.writer.commit(Seq(9)).unwrap();
+    index.snapshot = index.writer.commit(Seq(9), -1, classes().ranks()).unwrap();
     assert_eq!(index.ids(&term("a")), [2, 4]);
     assert_eq!(index.ids(&term("d")), [5]);
     assert_eq!(index.ids(&ids(&[1, 5])), [5]);
@@ -255,7 +281,7 @@ fn titles_of_different_segments_and_of_the_overlay_share_one_order() {
     assert_eq!(find(true), [5, 1, 7, 4, 3, 6, 8, 9, 2]);
     let sort = by(&[(SortKey::Title, false)]);
     let ranks = Ranks::default();
-    let order = OrderBy { sort: &sort, ranks: &ranks };
+    let order = OrderBy { sort: &sort, ranks: &ranks, from_end: false };
     let candidate = |id, title| order.candidate(Id::new(id).unwrap(), Version::FIRST, 0, &titled(id, title).1);
     let (apple, none) = (candidate(4, Some("BANAAN")), candidate(2, None));
     assert!(order.compare(&candidate(3, Some("banaan")), &apple).is_lt() && order.compare(&apple, &none).is_lt());
@@ -281,11 +307,62 @@ fn only_the_own_index_is_opened() {
     assert!(Writer::open(folder.path(), &origin).is_err());
     let (mut writer, _) = Writer::create(folder.path(), &origin).unwrap();
     writer.add(Id::FIRST, Version::FIRST, &Numbered { row: row(0, 1, &["a"]), class: 0 }).unwrap();
-    drop(writer.commit(Seq(4)).unwrap());
+    drop(writer.commit(Seq(4), 1, &Ranks::default()).unwrap());
     drop(writer);
     let (_, snapshot) = Writer::open(folder.path(), &origin).unwrap();
     assert_eq!((snapshot.at, snapshot.segments.len()), (Seq(4), 1));
     for other in [Origin { store: "other".into(), ..origin.clone() }, Origin { schema: "2".into(), ..origin.clone() }] {
         assert!(Writer::open(folder.path(), &other).is_err(), "{other:?}");
     }
+}
+
+#[test]
+fn an_index_with_another_number_of_rows_than_it_was_given_is_given_up() {
+    let origin = Origin { store: "mine".into(), schema: "1".into() };
+    let folder = tempfile::tempdir().unwrap();
+    let (mut writer, _) = Writer::create(folder.path(), &origin).unwrap();
+    let numbered = |id: i64| Numbered { row: row(0, id, &["a"]), class: 0 };
+    writer.add(Id::FIRST, Version::FIRST, &numbered(1)).unwrap();
+    assert!(writer.commit(Seq(1), 1, &Ranks::default()).is_ok());
+    // The version before was not taken out.
+    writer.add(Id::FIRST, Version::FIRST.next(), &numbered(2)).unwrap();
+    assert!(writer.commit(Seq(2), 0, &Ranks::default()).is_err());
+    writer.close();
+    assert!(Writer::open(folder.path(), &origin).is_err());
+}
+
+/// tantivy names a file of deletes by the commit it belongs to: one of a round that was never committed is in the way of the next.
+#[test]
+fn files_that_no_commit_knows_are_not_in_the_way() {
+    let origin = Origin { store: "mine".into(), schema: "1".into() };
+    let folder = tempfile::tempdir().unwrap();
+    let (mut writer, _) = Writer::create(folder.path(), &origin).unwrap();
+    let numbered = |id: i64| Numbered { row: row(0, id, &["a"]), class: 0 };
+    for id in 1..=20 {
+        writer.add(Id::new(id).unwrap(), Version::FIRST, &numbered(id as i64)).unwrap();
+    }
+    drop(writer.commit(Seq(1), 20, &Ranks::default()).unwrap());
+    writer.close();
+    // A round that deletes, killed before its commit.
+    let copy = |from: &Path, to: &Path| {
+        for file in std::fs::read_dir(from).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+        }
+    };
+    let killed = tempfile::tempdir().unwrap();
+    copy(folder.path(), killed.path());
+    let deletes = |writer: &mut Writer| {
+        writer.remove(Id::FIRST);
+        writer.commit(Seq(2), -1, &Ranks::default()).map(drop)
+    };
+    let (mut writer, _) = Writer::open(folder.path(), &origin).unwrap();
+    deletes(&mut writer).unwrap();
+    writer.close();
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
+    let left = left.iter().find(|path| path.extension().is_some_and(|kind| kind == "del")).unwrap();
+    std::fs::copy(left, killed.path().join(left.file_name().unwrap())).unwrap();
+    let (mut writer, _) = Writer::open(killed.path(), &origin).unwrap();
+    deletes(&mut writer).unwrap();
+    writer.close();
 }

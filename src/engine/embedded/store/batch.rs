@@ -4,7 +4,7 @@ use redb::{ReadableTable, Table};
 
 use super::change::{CHANGE_BYTES, Change};
 use super::reader::newest;
-use super::{CHANGE, CLASS, Error, META, TIME, VERSION, io, record};
+use super::{CHANGE, CLASS, COUNTER, Error, META, TIME, VERSION, io, record};
 use crate::certificate::{Id, Stamp, Version};
 
 /// The open write transaction.
@@ -51,6 +51,19 @@ impl<'t> Batch<'t> {
     /// Stores a class under its number.
     pub fn insert_class(&mut self, number: u32, class: &[u8]) -> Result<(), Error> {
         self.transaction.open_table(CLASS).map_err(io)?.insert(number, class).map_err(io)?;
+        Ok(())
+    }
+
+    /// Moves the numbers of current certificates of some classes.
+    pub fn count(&mut self, deltas: impl IntoIterator<Item = (u32, i64)>) -> Result<(), Error> {
+        let mut counters = self.transaction.open_table(COUNTER).map_err(io)?;
+        for (class, delta) in deltas {
+            let number = counters.get(class).map_err(io)?.map_or(0, |number| number.value());
+            let moved = number.checked_add_signed(delta);
+            let moved =
+                moved.ok_or_else(|| Error::Damaged(format!("more certificates leave class {class} than are in it")))?;
+            counters.insert(class, moved).map_err(io)?;
+        }
         Ok(())
     }
 

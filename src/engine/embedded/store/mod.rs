@@ -75,6 +75,7 @@ const VERSION: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("versio
 const CHANGE: TableDefinition<u64, &[u8; CHANGE_BYTES]> = TableDefinition::new("change");
 const TIME: TableDefinition<(i64, u64), ()> = TableDefinition::new("time");
 const CLASS: TableDefinition<u32, &[u8]> = TableDefinition::new("class");
+const COUNTER: TableDefinition<u32, u64> = TableDefinition::new("counter");
 const DICTIONARY: TableDefinition<u8, &[u8]> = TableDefinition::new("dictionary");
 const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use redb::{Database, DatabaseError, ReadOnlyTable, ReadableDatabase, ReadableTable};
 
 use super::change::Change;
-use super::{CHANGE, CLASS, DICTIONARY, Error, FORMAT, META, Options, TIME, VERSION, body, io};
+use super::{CHANGE, CLASS, COUNTER, DICTIONARY, Error, FORMAT, META, Options, TIME, VERSION, body, io};
 use crate::certificate::{Id, Seq};
 use crate::engine::Names;
 
@@ -19,6 +19,8 @@ pub struct Opened {
     pub position: Position,
     /// Stored classes in the order of their numbers, from 0.
     pub classes: Vec<Vec<u8>>,
+    /// Current certificates by class number.
+    pub counters: Vec<(u32, u64)>,
 }
 
 /// How far the store has come. It moves in memory only after a commit.
@@ -65,6 +67,7 @@ pub fn first_look(database: &Database, names: &Names) -> Result<Opened, Error> {
         seal_key: seal_key.ok_or_else(|| Error::Damaged("the key of sealed links is missing".into()))?,
         position: position(database)?,
         classes: stored_classes(database)?,
+        counters: stored_counters(database)?,
     })
 }
 
@@ -75,6 +78,12 @@ pub fn stored_classes(database: &Database) -> Result<Vec<Vec<u8>>, Error> {
     rows.map(|row| row.map(|(_, class)| class.value().to_vec()).map_err(io)).collect()
 }
 
+fn stored_counters(database: &Database) -> Result<Vec<(u32, u64)>, Error> {
+    let counters = database.begin_read().map_err(io)?.open_table(COUNTER).map_err(io)?;
+    let rows = counters.iter().map_err(io)?;
+    rows.map(|row| row.map(|(class, number)| (class.value(), number.value())).map_err(io)).collect()
+}
+
 fn make(database: &Database, names: &Names) -> Result<(), Error> {
     let transaction = database.begin_write().map_err(io)?;
     {
@@ -82,6 +91,7 @@ fn make(database: &Database, names: &Names) -> Result<(), Error> {
         transaction.open_table(CHANGE).map_err(io)?;
         transaction.open_table(TIME).map_err(io)?;
         transaction.open_table(CLASS).map_err(io)?;
+        transaction.open_table(COUNTER).map_err(io)?;
         transaction.open_table(DICTIONARY).map_err(io)?;
         let mut meta = transaction.open_table(META).map_err(io)?;
         let mut seal_key = [0; 32];

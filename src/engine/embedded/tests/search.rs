@@ -241,9 +241,14 @@ proptest! {
             let expected: Vec<(u64, u32)> =
                 found.iter().skip(skip).take(count as usize).map(|(id, (version, _))| (*id, *version)).collect();
             let query = Query { filter, sort, page, count };
+            let view = fixture.engine.shared.view().unwrap();
+            for (way, planned) in view.every_plan(&query).into_iter().enumerate() {
+                let page = view.run(&query, planned).unwrap();
+                let hits: Vec<(u64, u32)> = page.hits.iter().map(|hit| (hit.id.get(), hit.version.get())).collect();
+                prop_assert_eq!((page.total, &hits), (found.len() as u64, &expected), "way {} of {:?}", way, query);
+            }
             let page = fixture.engine.search(&query).unwrap();
-            let hits: Vec<(u64, u32)> = page.hits.iter().map(|hit| (hit.id.get(), hit.version.get())).collect();
-            prop_assert_eq!((page.total, hits), (found.len() as u64, expected), "{:?}", query);
+            prop_assert_eq!(page.total, found.len() as u64);
         }
     }
 }

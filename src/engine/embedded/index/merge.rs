@@ -1,0 +1,155 @@
+//! Walks all segments and the overlay together in sort order, to the page and no further. For searches that much meets.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::sync::Arc;
+
+use super::Error;
+use super::arrays::{Sequence, keys};
+use super::columns::Segment;
+use super::order::{Candidate, OrderBy};
+use super::plan::{Member, Test};
+use crate::certificate::Id;
+use crate::search::Hit;
+
+/// The rows from `skip` on, at most `take` of them: those of the segments that meet their tests and are not masked, and `overlay`.
+pub fn merge(
+    segments: &[Segment],
+    tests: Vec<Test>,
+    order: &OrderBy,
+    mut overlay: Vec<Candidate>,
+    masked: &dyn Fn(Id) -> bool,
+    (skip, take): (u64, usize),
+) -> Result<Vec<Hit>, Error> {
+    let mut cursors = Vec::with_capacity(segments.len());
+    for (segment, test) in segments.iter().zip(tests) {
+        if let Some(cursor) = Cursor::new(segment, test, order)? {
+            cursors.push(cursor);
+        }
+    }
+    overlay.sort_unstable_by(|left, right| order.compare(left, right));
+    let mut overlay = overlay.into_iter();
+
+    let mut heads = BinaryHeap::with_capacity(cursors.len() + 1);
+    for (source, cursor) in cursors.iter_mut().enumerate() {
+        heads.extend(cursor.next(masked)?.map(|candidate| Head { candidate, source, order }));
+    }
+    let of_overlay = cursors.len();
+    heads.extend(overlay.next().map(|candidate| Head { candidate, source: of_overlay, order }));
+
+    let mut hits = Vec::with_capacity(take);
+    let mut place = 0;
+    while hits.len() < take {
+        let Some(mut head) = heads.peek_mut() else { break };
+        if place >= skip {
+            hits.push(Hit { id: head.candidate.id, version: head.candidate.version });
+        }
+        place += 1;
+        let next = match cursors.get_mut(head.source) {
+            Some(cursor) => cursor.next(masked)?,
+            None => overlay.next(),
+        };
+        match next {
+            Some(next) => head.candidate = next,
+            None => drop(PeekMut::pop(head)),
+        }
+    }
+    Ok(hits)
+}
+
+/// The next row of a source. The greatest one of a heap is the one that comes first.
+struct Head<'o> {
+    candidate: Candidate,
+    source: usize,
+    order: &'o OrderBy<'o>,
+}
+
+impl Ord for Head<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order.compare(&other.candidate, &self.candidate)
+    }
+}
+
+impl PartialOrd for Head<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Head<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Head<'_> {}
+
+/// One segment, read in sort order.
+struct Cursor<'w> {
+    segment: &'w Segment,
+    order: &'w OrderBy<'w>,
+    test: Test,
+    sequence: Sequence,
+    place: u32,
+    title_ranks: &'w [u32],
+    /// Number and sort key of the title met last: many certificates share one.
+    title: Option<(u64, Arc<[u8]>)>,
+}
+
+impl<'w> Cursor<'w> {
+    /// None when nothing of the segment meets the test.
+    fn new(segment: &'w Segment, mut test: Test, order: &'w OrderBy) -> Result<Option<Cursor<'w>>, Error> {
+        if matches!(test, Test::Never) {
+            return Ok(None);
+        }
+        make_random_access(&mut test, segment.max_doc());
+        let columns = segment.columns.as_ref();
+        let title_ranks = if order.has_title() { columns.title_ranks()? } else { &[] };
+        let sequence = Sequence::new(columns, order)?;
+        Ok(Some(Cursor { segment, order, test, sequence, place: 0, title_ranks, title: None }))
+    }
+
+    fn next(&mut self, masked: &dyn Fn(Id) -> bool) -> Result<Option<Candidate>, Error> {
+        let columns = self.segment.columns.as_ref();
+        while self.place < self.sequence.len() {
+            let doc = self.sequence.at(self.place);
+            self.place += 1;
+            if !self.segment.is_alive(doc) || !self.test.matches(doc, columns) {
+                continue;
+            }
+            let id = columns.id(doc);
+            if masked(id) {
+                continue;
+            }
+            let keys = keys(columns, self.order, self.title_ranks, doc);
+            let title = match columns.title_number(doc).filter(|_| self.order.has_title()) {
+                Some(number) => Some(self.title_key(number)?),
+                None => None,
+            };
+            return Ok(Some(Candidate { keys, title, id, version: columns.version(doc) }));
+        }
+        Ok(None)
+    }
+
+    fn title_key(&mut self, number: u64) -> Result<Arc<[u8]>, Error> {
+        match &self.title {
+            Some((known, key)) if *known == number => Ok(key.clone()),
+            _ => {
+                let key = self.segment.columns.title_key(number)?;
+                self.title = Some((number, key.clone()));
+                Ok(key)
+            }
+        }
+    }
+}
+
+/// Postings are read forwards only; documents come in any order here.
+fn make_random_access(test: &mut Test, max_doc: u32) {
+    match test {
+        Test::All(parts) | Test::Any(parts) => parts.iter_mut().for_each(|part| make_random_access(part, max_doc)),
+        Test::Not(part) => make_random_access(part, max_doc),
+        Test::Postings(postings) => *test = Test::Member(Member::new(postings, max_doc)),
+        _ => {}
+    }
+}
