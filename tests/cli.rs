@@ -330,7 +330,7 @@ fn help_tells_a_stranger_what_each_command_does() {
     let place = Place::new();
     let help = place.run(&["--help"]);
     help.expect(0);
-    for word in ["serve", "generate", "import", "export", "Start it with `hcert serve`"] {
+    for word in ["serve", "generate", "import", "export", "bench", "Start it with `hcert serve`"] {
         assert!(help.text().contains(word), "{word}");
     }
     for (command, words) in [
@@ -338,6 +338,7 @@ fn help_tells_a_stranger_what_each_command_does() {
         ("generate", &["--count <N>", "--seed <S>", "--out <FILE>", "do not send these data"]),
         ("import", &["<FILE>", "- for standard input", "--stop-at-bad", "resumed by running it again"]),
         ("export", &["--out <FILE>", "--resume", "history"]),
+        ("bench", &["--count <N,...>", "--against <URL>", "latency.svg"]),
     ] {
         let help = place.run(&[command, "--help"]);
         help.expect(0);

@@ -19,9 +19,11 @@ const MAP: &[(&str, &[&str])] = &[
     ("bulk", &["certificate", "engine", "fhir", "interaction", "limits", "outcome"]),
     ("socket", &["bulk", "certificate", "engine"]),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
+    ("bench", &["certificate", "config", "corpus", "engine", "http", "interaction", "limits", "outcome", "registry"]),
     (
         "cli",
         &[
+            "bench",
             "bulk",
             "certificate",
             "config",
@@ -50,7 +52,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("zstd", &["src/engine/embedded/store/", "src/corpus/tests.rs"]),
     ("clap", &["src/cli/", "src/main.rs"]),
     ("indicatif", &["src/cli/"]),
-    ("roxmltree", &["src/fhir/", "src/outcome/operation_outcome.rs"]),
+    ("roxmltree", &["src/fhir/", "src/outcome/operation_outcome.rs", "src/bench/svg.rs"]),
 ];
 
 #[test]

@@ -7,10 +7,10 @@ use super::client::{Answer, Connection, Target};
 use super::load::{Driver, Random};
 use super::measure::Bench;
 use super::plan::{Plan, Watch};
-use super::question::Questions;
+use super::question::{Questions, search};
 use super::report::{Row, Size, count};
-use super::sample::{Body, Collector, STRANGER, Sample};
-use super::scenario::{Asks, Scenario};
+use super::sample::{Body, Collector, Dense, STRANGER, Sample};
+use super::scenario::{Asks, MIXED};
 use super::stop::{Stop, Trouble};
 use super::terminal;
 use crate::corpus::Corpus;
@@ -26,9 +26,9 @@ pub fn run(plan: &Plan, target: &Target, driver: &Driver, stop: &Stop, watch: &d
     watch.phase(&format!("{told}: creating certificates over HTTP"), Some(certificates));
     let sample = driver.wait(create(target, plan, certificates, watch))??;
     let mut questions = Questions::new(target.clone(), Rc::new(sample));
-    let dense = driver.wait(dense_total(&questions))?;
+    let dense = driver.wait(dense(&questions))?;
     if let Some(sample) = Rc::get_mut(&mut questions.sample) {
-        sample.dense_total = dense.unwrap_or(0);
+        sample.dense = dense;
     }
     let mut size = Size { certificates, versions: certificates, ..Size::default() };
     watch.line(&terminal::head());
@@ -36,7 +36,7 @@ pub fn run(plan: &Plan, target: &Target, driver: &Driver, stop: &Stop, watch: &d
         watch.phase(&format!("{told}: {}", scenario.title), Some(plan.scenarios.len() as u64));
         watch.at(at as u64);
         let bench = Bench { plan, stop, driver, questions: &questions, server: None, http_floor: None, commits: None };
-        let row = match driver.wait(offered(&questions, scenario))? {
+        let row = match driver.wait(offered(&questions, scenario.asks))? {
             Ok(()) => bench.run(scenario)?,
             Err(why) => Row { not_offered: Some(why), ..Row::new(scenario, scenario.clients(plan.clients)) },
         };
@@ -102,37 +102,49 @@ async fn create(target: &Target, plan: &Plan, certificates: u64, watch: &dyn Wat
     for task in tasks {
         task.await.map_err(|_| Trouble::Failed("a client ended before its time".into()))??;
     }
-    let mut collector = Collector::new(corpus.clone(), certificates);
+    let mut collector = Collector::new(corpus.clone(), certificates).shifted(first);
     for number in 1..=certificates {
-        let mut facts = corpus.certificate(number).facts();
-        facts.subject += first;
-        collector.note(number, 1, &facts);
+        collector.note(number, 1, &corpus.certificate(number).facts());
     }
     let ids = ids.take();
     let sample = collector.sample(plan.seed, |number| ids[number as usize].clone());
     Ok(Sample { shared: true, ..sample })
 }
 
-/// What the server itself counts: others may have written there before.
-async fn dense_total(questions: &Questions) -> Option<u64> {
-    let mut request = Vec::new();
-    questions.ask(Asks::Count, &mut Random::new(1), &mut request);
+/// The dense searches with what the server itself counts: others may have written there before.
+async fn dense(questions: &Questions) -> Vec<Dense> {
     let mut connection = Connection::new(&questions.target);
-    let answer = connection.send(&request).await.ok()?;
-    if answer.status == 200 { answer.total() } else { None }
+    let mut request = Vec::new();
+    let mut found = Vec::new();
+    for dense in &questions.sample.dense {
+        request.clear();
+        questions.target.get(&mut request, format_args!("{}&_count=0", search(dense)));
+        let Ok(answer) = connection.send(&request).await else { continue };
+        let hits = answer.total().filter(|hits| answer.status == 200 && *hits > 0);
+        found.extend(hits.map(|hits| Dense { hits, ..*dense }));
+    }
+    found
 }
 
 /// Whether the server answers a scenario's requests as they must be answered; if not, what it does instead.
-async fn offered(questions: &Questions, scenario: &Scenario) -> Result<(), String> {
+async fn offered(questions: &Questions, asks: Asks) -> Result<(), String> {
+    let parts = if asks == Asks::Mixed { &MIXED[..] } else { &[asks] };
+    for part in parts {
+        one_offered(questions, *part).await?;
+    }
+    Ok(())
+}
+
+async fn one_offered(questions: &Questions, asks: Asks) -> Result<(), String> {
     let mut connection = Connection::new(&questions.target);
     let mut request = Vec::new();
     let mut random = Random::new(1);
-    let Some(expect) = questions.ask(scenario.asks, &mut random, &mut request) else { return Ok(()) };
+    let Some(expect) = questions.ask(asks, &mut random, &mut request) else { return Ok(()) };
     let answer = connection.send(&request).await.map_err(|error| error.to_string())?;
     expect.check(&answer)?;
     let found = first_entry(&answer);
     // A server that passes over the number of the page would be measured on its first page again and again.
-    if let Asks::Dense { page, by_date } = scenario.asks
+    if let Asks::Dense { page, by_date } = asks
         && questions.page(page) > 1
     {
         request.clear();

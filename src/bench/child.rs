@@ -150,7 +150,7 @@ impl Launcher {
 }
 
 /// `storage.quick_repair` is `HCERT__STORAGE__QUICK_REPAIR`.
-fn environment_name(setting: &str) -> String {
+pub fn environment_name(setting: &str) -> String {
     format!("HCERT__{}", setting.replace('.', "__").to_uppercase())
 }
 

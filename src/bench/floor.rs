@@ -91,9 +91,11 @@ impl Commits {
 /// Versions of a store and the bytes of their compressed bodies and index rows.
 ///
 /// # Errors
-/// The store cannot be read.
-pub fn payload(data: &Path, config: &Config) -> Result<(u64, u64), Trouble> {
-    open(data, config)?.payload().map_err(|error| Trouble::failed(data.display(), error))
+/// The store cannot be read, or the order to stop comes.
+pub fn payload(data: &Path, config: &Config, stop: &Stop) -> Result<(u64, u64), Trouble> {
+    let counted = open(data, config)?.payload(|| stop.check().is_ok());
+    stop.check()?;
+    counted.map_err(|error| Trouble::failed(data.display(), error))
 }
 
 fn open(folder: &Path, config: &Config) -> Result<CommitFloor, Trouble> {

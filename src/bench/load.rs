@@ -205,6 +205,13 @@ impl Random {
         ((u128::from(self.0) * bound as u128) >> 64) as usize
     }
 
+    /// In another order.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for at in (1..items.len()).rev() {
+            items.swap(at, self.below(at + 1));
+        }
+    }
+
     /// One item; none of an empty list.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         if items.is_empty() { None } else { items.get(self.below(items.len())) }
@@ -225,6 +232,11 @@ mod tests {
         assert!(seen.iter().all(|count| (800..1_200).contains(count)), "{seen:?}");
         assert_eq!(random.pick::<u8>(&[]), None);
         assert_eq!(random.pick(&[7]), Some(&7));
+        let mut items: Vec<usize> = (0..100).collect();
+        random.shuffle(&mut items);
+        assert!(items[..50].iter().any(|item| *item >= 50));
+        items.sort_unstable();
+        assert_eq!(items, (0..100).collect::<Vec<_>>());
     }
 
     #[test]

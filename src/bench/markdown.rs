@@ -45,7 +45,7 @@ fn filling(report: &Report, line: &mut dyn FnMut(String)) {
     for size in &report.sizes {
         let (Some(import), Some(disk)) = (&size.import, &size.disk) else { continue };
         line(format!(
-            "| {} | {} | {} | {} | {:.4} | {:.0} | {:.0} | {} | <= {} |",
+            "| {} | {} | {} | {} | {:.4} | {:.0} | {:.0} | {} | {} |",
             count(size.certificates),
             size.versions,
             number(import.certificates_per_second),
@@ -53,8 +53,8 @@ fn filling(report: &Report, line: &mut dyn FnMut(String)) {
             import.cpu_seconds_per_1000_versions,
             disk.bytes_per_version,
             disk.payload_per_version,
-            bold_unless(disk.ratio <= disk.goal, &number(disk.ratio)),
-            disk.goal,
+            bold_unless(disk.goal.is_none_or(|goal| disk.ratio <= goal), &number(disk.ratio)),
+            disk.goal.map_or_else(|| "-".to_owned(), |goal| format!("<= {goal}")),
         ));
     }
 }

@@ -8,6 +8,7 @@ mod after_write;
 mod against;
 mod child;
 mod client;
+mod compare;
 mod figures;
 mod fill;
 pub mod floor;
@@ -27,7 +28,9 @@ mod stop;
 mod svg;
 mod terminal;
 
+pub use child::environment_name;
 pub use client::Target;
+pub use compare::compare;
 pub use markdown::markdown;
 pub use plan::{Plan, Watch, parse_count, parse_scenario};
 pub use report::Report;

@@ -5,11 +5,9 @@ use std::rc::Rc;
 
 use super::client::Target;
 use super::load::{Expect, Question, Random};
-use super::sample::{STRANGER, Sample};
-use super::scenario::Asks;
-
-/// The dense search: both groups of drivers, completed.
-const DENSE: &str = "/Composition?category=driver-group-I,driver-group-II&status=final";
+use super::sample::{Dense, STRANGER, Sample};
+use super::scenario::{Asks, MIXED};
+use crate::corpus::Category;
 
 /// Entries of a page when nobody asks for another number.
 pub const PAGE_ENTRIES: u64 = 20;
@@ -45,8 +43,8 @@ impl Questions {
             Asks::Subject | Asks::AfterWrite => sample.subjects.len(),
             Asks::EmployerPeriod => sample.employers.len(),
             Asks::Practitioner => sample.practitioners.len(),
-            Asks::Dense { .. } | Asks::Count => usize::from(sample.dense_total > 0),
-            Asks::Mixed => sample.certificates.len().min(sample.drafts.len()).min(sample.subjects.len()),
+            Asks::Dense { .. } | Asks::Count => sample.dense.len(),
+            Asks::Mixed => MIXED.iter().map(|part| self.distinct(*part)).min().unwrap_or(0),
             Asks::Update => sample.drafts.len(),
             Asks::Suspend => sample.completed.len().saturating_sub(self.suspended.get()),
             Asks::Create => sample.bodies.len(),
@@ -55,7 +53,8 @@ impl Questions {
 
     /// The page that is asked for: the deepest there is when the scenario's lies beyond.
     pub fn page(&self, page: u64) -> u64 {
-        page.min(self.sample.dense_total.div_ceil(PAGE_ENTRIES)).max(1)
+        let hits = self.sample.dense.iter().map(|dense| dense.hits).min().unwrap_or(0);
+        page.min(hits.div_ceil(PAGE_ENTRIES)).max(1)
     }
 
     /// The question of a scenario.
@@ -104,16 +103,18 @@ impl Questions {
                 total(practitioner.hits)
             }
             Asks::Dense { page, by_date } => {
-                let sort = if by_date { "&_sort=-date" } else { "" };
+                let dense = random.pick(&sample.dense)?;
+                let (search, sort) = (search(dense), if by_date { "&_sort=-date" } else { "" });
                 match self.page(page) {
-                    1 => target.get(out, format_args!("{DENSE}{sort}")),
-                    page => target.get(out, format_args!("{DENSE}{sort}&_page={page}")),
+                    1 => target.get(out, format_args!("{search}{sort}")),
+                    page => target.get(out, format_args!("{search}{sort}&_page={page}")),
                 }
-                Expect::total(sample.dense_total)
+                Expect::total(dense.hits)
             }
             Asks::Count => {
-                target.get(out, format_args!("{DENSE}&_count=0"));
-                Expect::total(sample.dense_total)
+                let dense = random.pick(&sample.dense)?;
+                target.get(out, format_args!("{}&_count=0", search(dense)));
+                Expect::total(dense.hits)
             }
             Asks::Mixed => return self.mixed(random, out),
             Asks::Update => {
@@ -158,4 +159,10 @@ impl Questions {
         self.target.send(out, "POST", format_args!("/Composition"), &body.parts(&subject));
         Some(())
     }
+}
+
+/// Two categories, completed.
+pub fn search(dense: &Dense) -> String {
+    let [one, other] = dense.categories.map(Category::code);
+    format!("/Composition?category={one},{other}&status=final")
 }

@@ -64,7 +64,8 @@ pub struct Disk {
     pub bytes_per_version: f64,
     pub payload_per_version: f64,
     pub ratio: f64,
-    pub goal: f64,
+    /// For a size at which what a store takes for itself does not count.
+    pub goal: Option<f64>,
 }
 
 /// Starts, the kill, memory.
@@ -106,6 +107,8 @@ pub struct Row {
     pub cpu_us: Option<f64>,
     /// Of a body, on average.
     pub body_bytes: Option<f64>,
+    /// The page that was asked for; another one than the scenario's where there are not so many.
+    pub page: Option<u64>,
     pub floor: Option<FloorFigure>,
     pub ratio: Option<Ratio>,
     pub goal: Option<String>,
@@ -188,8 +191,8 @@ impl Report {
             for row in &mut size.rows {
                 let Some(scenario) = Scenario::named(&row.name) else { continue };
                 let before = smallest.rows.iter().find(|before| before.name == row.name);
-                // A note says that something else was measured, such as another page.
-                let before = before.filter(|before| before.note.is_none() || row.note.is_some());
+                // A small size has fewer pages: its last one is not the same search.
+                let before = before.filter(|before| before.page == row.page);
                 let (before, now) =
                     (before.and_then(|row| row.compared(scenario.measure)), row.compared(scenario.measure));
                 let (Some((before, better)), Some((now, _))) = (before, now) else { continue };
@@ -283,7 +286,7 @@ pub mod tests {
     fn growth_compares_with_the_smallest_size_unless_something_else_was_measured_there() {
         let size = |certificates, rows| Size { certificates, rows, ..Size::default() };
         let mut other_page = row("dense-page-1000", 10.0);
-        other_page.note = Some("page 3".into());
+        other_page.page = Some(3);
         let small = size(1_000, vec![row("read", 20.0), other_page]);
         let large = size(10_000_000, vec![row("read", 30.0), row("dense-page-1000", 90.0), row("vread", 1.0)]);
         let mut report = report(vec![small, large]);

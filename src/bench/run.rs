@@ -88,7 +88,7 @@ impl Sizing<'_> {
         self.watch.phase(&format!("{told}: import"), Some(certificates));
         let filled = fill::fill(&launcher, &data, self.plan.seed, certificates, self.watch)?;
         self.watch.phase(&format!("{told}: looking at the disk"), None);
-        let disk = fill::disk(&data, filled.versions, self.config)?;
+        let disk = fill::disk(&data, filled.versions, self.config, self.stop)?;
         let mut size = Size {
             certificates,
             versions: filled.versions,

@@ -42,8 +42,7 @@ pub struct Sample {
     pub subjects: Vec<Subject>,
     pub employers: Vec<Employer>,
     pub practitioners: Vec<Practitioner>,
-    /// Hits of the dense search.
-    pub dense_total: u64,
+    pub dense: Vec<Dense>,
     pub bodies: Vec<Body>,
     /// What others wrote may be found too: only what carries our own patients is counted.
     pub shared: bool,
@@ -84,6 +83,23 @@ pub struct Practitioner {
     pub hits: u64,
 }
 
+/// A search that finds about half of all certificates, or more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dense {
+    pub categories: [Category; 2],
+    /// Completed certificates of either category.
+    pub hits: u64,
+}
+
+impl Dense {
+    /// Each pair of categories, so that it is not one search that is asked again and again.
+    pub const PAIRS: [[Category; 2]; 3] = [
+        [Category::DriverGroupI, Category::DriverGroupII],
+        [Category::DriverGroupI, Category::Occupational],
+        [Category::DriverGroupII, Category::Occupational],
+    ];
+}
+
 /// A body to create a certificate with, around the number of its patient.
 #[derive(Debug)]
 pub struct Body {
@@ -108,6 +124,8 @@ impl Body {
 /// Notes what is made while it is made, within bounds whatever the size.
 pub struct Collector {
     corpus: Corpus,
+    /// Added to the numbers of patients.
+    shift: u64,
     /// One of so many certificates, patients, employers.
     steps: [u64; 3],
     /// Versions and state of the certificates that are noted, by number.
@@ -116,8 +134,8 @@ pub struct Collector {
     /// Certificates of the employers that are noted, by number: employer, first and last day.
     employed: HashMap<u64, (u32, Option<(Date, Date)>)>,
     practitioners: HashMap<PersonalCode, u64>,
-    /// Whether certificate `number` is found by the dense search.
-    dense: Vec<bool>,
+    /// Category of certificate `number` while it is completed.
+    completed: Vec<Option<Category>>,
 }
 
 impl Collector {
@@ -126,6 +144,7 @@ impl Collector {
         let slots = usize::try_from(count).expect("a count fits the memory") + 1;
         Collector {
             corpus,
+            shift: 0,
             steps: [
                 step(count, CERTIFICATES_MAX),
                 step(count.div_ceil(5), SUBJECTS_MAX),
@@ -135,8 +154,13 @@ impl Collector {
             subjects: HashMap::new(),
             employed: HashMap::new(),
             practitioners: HashMap::new(),
-            dense: vec![false; slots],
+            completed: vec![None; slots],
         }
+    }
+
+    /// For patients that are known by numbers so much larger than the corpus tells.
+    pub fn shifted(self, shift: u64) -> Collector {
+        Collector { shift, ..self }
     }
 
     /// Certificate `number` (from 1) has a new version, from 1.
@@ -148,7 +172,7 @@ impl Collector {
             self.known.insert(number, (version, facts.state));
         }
         if facts.subject.is_multiple_of(subjects) {
-            count(self.subjects.entry(facts.subject).or_default());
+            count(self.subjects.entry(self.shift + facts.subject).or_default());
         }
         count(self.practitioners.entry(facts.practitioner).or_default());
         // The last digit is a check digit.
@@ -159,8 +183,8 @@ impl Collector {
                 self.employed.insert(number, (employer, facts.period));
             }
         }
-        if let Some(dense) = self.dense.get_mut(number as usize) {
-            *dense = facts.state == State::Completed && facts.category != Category::Occupational;
+        if let Some(completed) = self.completed.get_mut(number as usize) {
+            *completed = (facts.state == State::Completed).then_some(facts.category);
         }
     }
 
@@ -175,18 +199,26 @@ impl Collector {
                 State::Completed => sample.completed.push(id(number)),
                 State::Draft if sample.drafts.len() < DRAFTS_MAX => {
                     let id = id(number);
-                    let body = with_id(&self.corpus.certificate(number).body(), &id);
+                    let fresh = self.corpus.certificate(number);
+                    let subject = (self.shift + fresh.facts().subject).to_string();
+                    let body = Body::new(&with_id(&fresh.body(), &id)).parts(&subject).concat();
                     sample.drafts.push(Draft { id, body });
                 }
                 _ => {}
             }
             sample.certificates.push(Known { id: id(number), versions });
         }
+        // They are used up one after the other, which must not be from one end of the store.
+        Random::new(2).shuffle(&mut sample.completed);
         sample.subjects = subjects(self.subjects);
         sample.employers = employers(self.employed.values());
         let practitioners = self.practitioners.into_iter().filter(|(_, hits)| *hits > 0);
         sample.practitioners = practitioners.map(|(code, hits)| Practitioner { code, hits }).collect();
-        sample.dense_total = self.dense.iter().filter(|dense| **dense).count() as u64;
+        let completed = |categories: [Category; 2]| {
+            self.completed.iter().flatten().filter(|category| categories.contains(category)).count() as u64
+        };
+        let dense = Dense::PAIRS.into_iter().map(|categories| Dense { categories, hits: completed(categories) });
+        sample.dense = dense.filter(|dense| dense.hits > 0).collect();
         sample.bodies = (1..=BODIES).map(|number| Body::new(&crate::corpus::certificate(seed + 1, number))).collect();
         sample
     }
@@ -225,9 +257,9 @@ fn employers<'c>(certificates: impl Iterator<Item = &'c (u32, Option<(Date, Date
 }
 
 /// The body of an update tells the id.
-pub fn with_id(body: &str, id: &str) -> Vec<u8> {
+fn with_id(body: &str, id: &str) -> String {
     let rest = body.strip_prefix("{\"resourceType\":\"Composition\",").expect("a generated body begins so");
-    format!("{{\"resourceType\":\"Composition\",\"id\":\"{id}\",{rest}").into_bytes()
+    format!("{{\"resourceType\":\"Composition\",\"id\":\"{id}\",{rest}")
 }
 
 #[cfg(test)]
@@ -269,8 +301,13 @@ mod tests {
             assert_eq!(newest.values().filter(valid).count() as u64, employer.hits);
             assert!(employer.hits > 0);
         }
-        let share = sample.dense_total as f64 / count as f64;
-        assert!((0.4..0.6).contains(&share), "the dense search finds about half: {share}");
+        assert_eq!(sample.dense.len(), Dense::PAIRS.len());
+        for dense in &sample.dense {
+            let hit = |facts: &&Facts| facts.state == State::Completed && dense.categories.contains(&facts.category);
+            assert_eq!(newest.values().filter(hit).count() as u64, dense.hits);
+            let share = dense.hits as f64 / count as f64;
+            assert!((0.4..0.8).contains(&share), "{dense:?} of {count}");
+        }
     }
 
     #[test]
@@ -294,6 +331,6 @@ mod tests {
         let body = Body::new(&text);
         let whole = body.parts("77").concat();
         assert!(String::from_utf8(whole).unwrap().contains("\"subject\":[{\"reference\":\"Patient/77\"}]"));
-        assert!(with_id(&text, "5").starts_with(b"{\"resourceType\":\"Composition\",\"id\":\"5\",\"meta\""));
+        assert!(with_id(&text, "5").starts_with("{\"resourceType\":\"Composition\",\"id\":\"5\",\"meta\""));
     }
 }

@@ -6,7 +6,7 @@ use super::report::{Restart, Row, Size, count};
 /// The head of the table of scenarios.
 pub fn head() -> String {
     format!(
-        "{:<39}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}  {:<22}{:<18}goal",
+        "{:<41}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}  {:<19} {:<20} goal",
         "", "1/s", "p50 µs", "p90 µs", "p99 µs", "p99.9 µs", "CPU µs", "floor", "ratio (spread)"
     )
 }
@@ -14,7 +14,7 @@ pub fn head() -> String {
 /// A scenario, with what there is to say about it below.
 pub fn row(row: &Row) -> Vec<String> {
     if let Some(why) = &row.not_offered {
-        return vec![format!("{:<39}not offered: {}", row.title, short(why))];
+        return vec![format!("{:<41}not offered: {}", row.title, short(why))];
     }
     let figure = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), number);
     let floor = row.floor.as_ref().map_or_else(String::new, |floor| format!("{} {}", number(floor.value), floor.unit));
@@ -23,7 +23,7 @@ pub fn row(row: &Row) -> Vec<String> {
     let missed = if row.reached == Some(false) { "  not reached" } else { "" };
     let goal = row.goal.as_deref().unwrap_or("-");
     let line = format!(
-        "{:<39}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}  {floor:<22}{ratio:<18}{goal}{missed}",
+        "{:<41}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}  {floor:<19} {ratio:<20} {goal}{missed}",
         row.title,
         figure(row.per_second),
         figure(row.p50_us),
@@ -61,14 +61,13 @@ pub fn filled(size: &Size) -> Vec<String> {
     }
     if let Some(disk) = &size.disk {
         lines.push(format!(
-            "disk {:.0} bytes per version (store {} MB, index {} MB), compressed payload {:.0}: ratio {:.2}, goal <= {}{}",
+            "disk {:.0} bytes per version (store {} MB, index {} MB), compressed payload {:.0}: ratio {:.2}{}",
             disk.bytes_per_version,
             disk.store_bytes >> 20,
             disk.index_bytes >> 20,
             disk.payload_per_version,
             disk.ratio,
-            disk.goal,
-            reached(disk.ratio <= disk.goal),
+            disk.goal.map_or_else(String::new, |goal| format!(", goal <= {goal}{}", reached(disk.ratio <= goal))),
         ));
     }
     lines
@@ -155,7 +154,7 @@ mod tests {
         let position = |line: &str, part: &str| line.find(part).map(|at| line[..at + part.len()].chars().count());
         assert_eq!(position(&lines[0], "33820"), position(&head(), "1/s"));
         assert_eq!(position(&lines[0], " 123"), position(&head(), "p50 µs"));
-        assert!(lines[0].ends_with("22.2 µs CPU           3.00 (3.00-3.00)  <= 2.5  not reached"), "{}", lines[0]);
+        assert!(lines[0].ends_with("22.2 µs CPU         3.00 (3.00-3.00)     <= 2.5  not reached"), "{}", lines[0]);
         assert!(lines[1].contains("3 wrong answers, the first: status 500"));
     }
 

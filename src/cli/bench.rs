@@ -57,6 +57,10 @@ pub struct Bench {
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
 
+    /// bench.json of an earlier run, of hcert or of another server; its figures stand beside these in bench.md and on the terminal
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
+
     /// Drive another FHIR server instead, such as http://127.0.0.1:8081/fhir. The certificates are created there over HTTP and stay;
     /// scenarios it does not offer are shown so. Only its answers are measured: no CPU time, no floors
     #[arg(long, value_name = "URL")]
@@ -76,13 +80,15 @@ impl Bench {
     pub fn run(self) -> Result<(), Failure> {
         let out = self.out.clone();
         check_out(&out)?;
-        let settings = self.settings.iter().map(|(name, value)| {
-            let name = format!("HCERT__{}", name.replace('.', "__").to_uppercase());
-            (name.into(), value.into())
-        });
+        let before = self.compare.as_deref().map(read).transpose()?;
+        let settings = self.settings.iter().map(|(name, value)| (bench::environment_name(name).into(), value.into()));
         let config = Config::load(Some(Path::new("/dev/null")), settings, |_| ())?;
         let plan = self.plan()?;
-        super::open::for_owner_only();
+        let stopped = match (&plan.against, plan.keep) {
+            (Some(_), _) => "stopped; what was created on the other server is still there".to_owned(),
+            (None, true) => format!("stopped; {} was kept", plan.data.display()),
+            (None, false) => "stopped; nothing is left behind".to_owned(),
+        };
         let stop = Stop::default();
         listen_for_signals(&stop)?;
         let bar = Bar::new();
@@ -92,13 +98,21 @@ impl Bench {
             Ok(report) => (Some(report), None),
             Err((trouble, report)) => (report, Some(trouble)),
         };
+        if plan.keep && plan.against.is_none() && !matches!(trouble, Some(Trouble::Plan(_))) {
+            drop(writeln!(io::stdout(), "\nkept: {}", plan.data.display()));
+        }
         let failures = report.as_ref().map(Report::failures).unwrap_or_default();
         if let Some(report) = &report {
-            write(&out, report).map_err(|error| Failure::Failed(format!("{}: {error}", out.display())))?;
+            let beside = before.map(|before| bench::compare(&before, report));
+            if let Some(beside) = &beside {
+                drop(writeln!(io::stdout(), "\n{beside}"));
+            }
+            write(&out, report, beside.as_deref())
+                .map_err(|error| Failure::Failed(format!("{}: {error}", out.display())))?;
         }
         match trouble {
             Some(Trouble::Plan(words)) => Err(Failure::Usage(words)),
-            Some(Trouble::Stopped) => Err(Failure::Failed("stopped; nothing is left behind".to_owned())),
+            Some(Trouble::Stopped) => Err(Failure::Failed(stopped)),
             Some(Trouble::Failed(words)) => Err(Failure::Failed(words)),
             None if failures.is_empty() => Ok(()),
             None => Err(Failure::Failed(failures.join("\n       "))),
@@ -173,13 +187,21 @@ fn check_out(out: &Path) -> Result<(), Failure> {
     }
 }
 
-fn write(out: &Path, report: &Report) -> io::Result<()> {
+/// An earlier report.
+fn read(file: &Path) -> Result<Report, Failure> {
+    let wrong = |error: String| Failure::Usage(format!("--compare {}: {error}", file.display()));
+    let bytes = fs::read(file).map_err(|error| wrong(error.to_string()))?;
+    serde_json::from_slice(&bytes).map_err(|error| wrong(format!("is no bench.json of this release: {error}")))
+}
+
+fn write(out: &Path, report: &Report, beside: Option<&str>) -> io::Result<()> {
     if !out.is_dir() {
         fs::create_dir(out)?;
     }
     let json = serde_json::to_vec_pretty(report)?;
     fs::write(out.join("bench.json"), json)?;
-    fs::write(out.join("bench.md"), bench::markdown(report))?;
+    let beside = beside.map(|beside| format!("\n{beside}")).unwrap_or_default();
+    fs::write(out.join("bench.md"), bench::markdown(report) + &beside)?;
     fs::write(out.join("latency.svg"), bench::svg(report))
 }
 

@@ -1,6 +1,6 @@
 //! The real binary as its users run it: started, spoken to over HTTP, stopped and killed.
 
-// Every test binary and bench uses its own part of this.
+// Every test binary uses its own part of this.
 #![allow(dead_code)]
 
 use std::fs::{self, File};

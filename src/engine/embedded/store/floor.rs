@@ -12,6 +12,8 @@ pub struct CommitFloor {
     store: Store,
     position: Position,
     drafts: Vec<Draft>,
+    /// Classes that have a counter.
+    classes: Vec<u32>,
 }
 
 /// Rows that are repeated.
@@ -34,7 +36,8 @@ impl CommitFloor {
             }
             Ok(drafts.len() < DRAFTS)
         })?;
-        Ok(CommitFloor { store, position: opened.position, drafts })
+        let classes = opened.counters.iter().map(|(class, _)| *class).collect();
+        Ok(CommitFloor { store, position: opened.position, drafts, classes })
     }
 
     /// Commits so many new certificates at once, durably.
@@ -55,22 +58,24 @@ impl CommitFloor {
                 batch.insert(change, draft, Stamp::at(milliseconds))?;
                 position = Position { next_id: id.next(), seq, milliseconds, running, ..position };
             }
+            // As many counters as rows of several classes move. What they count is no matter here.
+            batch.count(self.classes.iter().take(rows).map(|class| (*class, 1)))?;
             Ok(((), Commit::Yes))
         })?;
         self.position = position;
         Ok(())
     }
 
-    /// Versions, and bytes of their compressed bodies and index rows.
+    /// Versions, and bytes of their compressed bodies and index rows, as far as `go_on` lets it count.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn payload(&self) -> Result<(u64, u64), Error> {
+    pub fn payload(&self, mut go_on: impl FnMut() -> bool) -> Result<(u64, u64), Error> {
         let (mut versions, mut bytes) = (0, 0);
         self.store.reader()?.all(|_, record| {
             versions += 1;
             bytes += Record::read(record)?.frame.len() as u64;
-            Ok(true)
+            Ok(go_on())
         })?;
         Ok((versions, bytes))
     }
