@@ -5,12 +5,14 @@
 
 mod careful;
 mod plain;
+mod source;
 mod text;
 
 use std::borrow::Cow;
 
 use crate::limits::JSON_DEPTH_MAX;
 use crate::outcome::{Hcert, Issue, Outcome};
+pub use source::Source;
 pub use text::{write_member, write_string};
 
 /// One JSON value. `Number` keeps its digits as written (`1.10` stays `1.10`).
@@ -132,31 +134,41 @@ impl<'a> Json<'a> {
 ///
 /// Source: Contract 2.1, 2.7, 5.4; FHIR R5 `json.html`.
 pub fn parse(bytes: &[u8]) -> Result<Json<'_>, Outcome> {
-    let (value, problems) = read(bytes, JSON_DEPTH_MAX)?;
+    let Read { value, problems, .. } = read(bytes, JSON_DEPTH_MAX)?;
     if problems.is_empty() { Ok(value) } else { Err(problems.into()) }
 }
 
-/// As [`parse`], for a resource inside an entry: one level more.
-pub fn parse_entry(bytes: &[u8]) -> Result<Json<'_>, Outcome> {
-    let (value, problems) = read(bytes, JSON_DEPTH_MAX + 1)?;
-    if problems.is_empty() { Ok(value) } else { Err(problems.into()) }
+/// As [`parse`], for a resource inside an entry: one level more. The text comes along where it is as we would write it.
+pub fn parse_entry(bytes: &[u8]) -> Result<(Json<'_>, Option<Source<'_>>), Outcome> {
+    let Read { value, problems, source } = read(bytes, JSON_DEPTH_MAX + 1)?;
+    if problems.is_empty() { Ok((value, source)) } else { Err(problems.into()) }
+}
+
+/// What was read of a text.
+#[derive(Debug)]
+pub struct Read<'a> {
+    pub value: Json<'a>,
+    /// What FHIR forbids in well-formed JSON.
+    pub problems: Vec<Issue>,
+    /// The text, where it is as we would write it.
+    pub source: Option<Source<'a>>,
 }
 
 /// As [`parse`], but what FHIR forbids in well-formed JSON is given beside the value, so that the other problems of a body can be
 /// told with it (Contract 5.1). Of a duplicate key the first value counts.
-pub fn parse_with_problems(bytes: &[u8]) -> Result<(Json<'_>, Vec<Issue>), Outcome> {
+pub fn parse_with_problems(bytes: &[u8]) -> Result<Read<'_>, Outcome> {
     read(bytes, JSON_DEPTH_MAX)
 }
 
-fn read(bytes: &[u8], depth_max: usize) -> Result<(Json<'_>, Vec<Issue>), Outcome> {
+fn read(bytes: &[u8], depth_max: usize) -> Result<Read<'_>, Outcome> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(Issue::new(Hcert::BodyEmpty).into());
     }
     let text = std::str::from_utf8(bytes)
         .map_err(|error| Issue::new(Hcert::BodyNotUtf8).with("position", error.valid_up_to().to_string()))?;
     match plain::read(text, depth_max) {
-        Some(value) => Ok((value, Vec::new())),
-        None => careful::read(text, depth_max),
+        Some((value, source)) => Ok(Read { value, problems: Vec::new(), source }),
+        None => careful::read(text, depth_max).map(|(value, problems)| Read { value, problems, source: None }),
     }
 }
 
