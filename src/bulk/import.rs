@@ -120,9 +120,14 @@ impl Preparer<'_> {
     }
 
     fn line(&self, line: &[u8]) -> Result<Ready, String> {
-        match json::parse_entry(line).map_err(words).and_then(entry::read)? {
+        let (json, source) = json::parse_entry(line).map_err(words)?;
+        let source = source.and_then(|source| match json.get("resource") {
+            Some(_) => source.value_in(&json, "resource"),
+            None => Some(source),
+        });
+        match entry::read(json)? {
             Line::New(certificate) => {
-                let certificate = new_certificate(certificate, self.names).map_err(words)?;
+                let certificate = new_certificate(certificate, source, self.names).map_err(words)?;
                 Ok(Ready::New(Box::new(Content {
                     trigger: Trigger::Create,
                     brings: certificate.brings,
@@ -134,7 +139,9 @@ impl Preparer<'_> {
             Line::Version { id, version, stamp, resource } => {
                 let content = match resource {
                     None => None,
-                    Some(mut resource) => Some(certificate_of_import(&mut resource, self.names).map_err(words)?),
+                    Some(mut resource) => {
+                        Some(certificate_of_import(&mut resource, source, self.names).map_err(words)?)
+                    }
                 };
                 let state = content.as_ref().map_or(State::Deleted, |certificate| certificate.row.class.state);
                 let content = content.map(|certificate| (certificate.tail, certificate.row));

@@ -7,7 +7,7 @@
 
 use super::{Id, Version};
 use crate::fhir::date_time;
-use crate::fhir::json::{self, Json, Object};
+use crate::fhir::json::{self, Json, Object, Source};
 
 /// When a version was made: milliseconds since 1970 UTC and the offset of Estonian local time then, in minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,28 @@ pub fn tail(certificate: &Object) -> Vec<u8> {
     out
 }
 
+/// As [`tail`], copied out of the text that the certificate was read from. Nothing when it was not read from there as it is now.
+pub fn tail_of_source(certificate: &Object, source: Source) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(source.bytes());
+    if let Some(Json::Object(meta)) = certificate.get("meta") {
+        let inside = source.value(certificate, "meta")?;
+        copy_members(&mut out, meta, inside, |name| !OWN_META.contains(&name))?;
+    }
+    out.push(b'}');
+    copy_members(&mut out, certificate, source, |name| !matches!(name, "resourceType" | "id" | "meta"))?;
+    out.push(b'}');
+    debug_assert_eq!(out, tail(certificate), "what is copied is what would be written");
+    Some(out)
+}
+
+fn copy_members(out: &mut Vec<u8>, object: &Object, source: Source, is_kept: impl Fn(&str) -> bool) -> Option<()> {
+    for (at, _) in object.iter().enumerate().filter(|(_, (name, _))| is_kept(name)) {
+        out.push(b',');
+        out.extend_from_slice(source.member(object, at)?.as_bytes());
+    }
+    Some(())
+}
+
 fn write_member(out: &mut Vec<u8>, name: &str, value: &Json) {
     out.push(b',');
     json::write_member(out, name, value);
@@ -90,6 +112,19 @@ mod tests {
             "{whole}"
         );
         assert!(whole.ends_with(r#"","profile":["p"]},"title":"T","n":1.10}"#), "{whole}");
+    }
+
+    #[test]
+    fn a_tail_is_copied_where_nothing_would_be_written_otherwise() {
+        for text in [
+            r#"{"title":"\"T","resourceType":"Composition","meta":{"versionId":"9","profile":["p"],"lastUpdated":"x"},"id":"5","n":1.10}"#,
+            r#"{"resourceType":"Composition","id":"5","meta":{"versionId":"9","lastUpdated":"x"}}"#,
+            r#"{"resourceType":"Composition","section":[{"title":"a"},{"title":"b"}]}"#,
+        ] {
+            let (value, source) = json::parse_entry(text.as_bytes()).unwrap();
+            let certificate = value.as_object().unwrap();
+            assert_eq!(tail_of_source(certificate, source.unwrap()), Some(tail(certificate)));
+        }
     }
 
     #[test]

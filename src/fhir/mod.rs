@@ -6,6 +6,7 @@ pub mod element;
 pub mod json;
 pub mod narrative;
 pub mod primitive;
+mod scan;
 pub mod shape;
 pub mod subset;
 

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use crate::fhir::date_time::{self, TimeError};
 use crate::fhir::json::Json;
+use crate::fhir::scan;
 use crate::limits::{ID_CHARACTERS_MAX, STRING_CHARACTERS_MAX};
 
 macro_rules! primitives {
@@ -131,13 +132,13 @@ fn is_text(text: &str) -> Result<(), Wrong> {
         return Err(Wrong::TooLong);
     }
     let control = |byte: u8| byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r');
-    format(!text.is_empty() && !text.bytes().any(control))
+    format(!text.is_empty() && (!scan::any_control(text.as_bytes()) || !text.bytes().any(control)))
 }
 
 /// Words with single spaces between them.
 fn is_code(text: &str) -> bool {
     // Nearly every code is one word of ASCII.
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
+    !text.is_empty() && scan::all_graphic(text.as_bytes())
         || text.split(' ').all(|word| !word.is_empty() && !word.chars().any(char::is_whitespace))
 }
 
@@ -147,10 +148,10 @@ fn is_id(text: &str) -> bool {
 }
 
 fn is_uri(text: &str) -> bool {
-    if text.is_ascii() {
-        return !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    if scan::all_graphic(text.as_bytes()) {
+        return !text.is_empty();
     }
-    !text.chars().any(|character| character.is_whitespace() || character.is_control())
+    !text.is_ascii() && !text.chars().any(|character| character.is_whitespace() || character.is_control())
 }
 
 fn is_oid(text: &str) -> bool {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::certificate::transition::Need;
 use crate::certificate::{Id, Names, Status, head, section};
-use crate::fhir::json::{self, Json, Object};
+use crate::fhir::json::{self, Json, Object, Read, Source};
 use crate::fhir::shape;
 use crate::limits::{BODY_ISSUES_MAX, REASON_TERMS, ROW_TERMS_MAX};
 use crate::outcome::{Hcert, Issue, Outcome};
@@ -35,34 +35,44 @@ pub fn certificate(
     names: &Names,
     base_url: &str,
 ) -> Result<Certificate, Outcome> {
-    let (mut json, problems) = json::parse_with_problems(body)?;
-    checked(&mut json, problems, id, kept, names, base_url)
+    let Read { mut value, problems, source } = json::parse_with_problems(body)?;
+    checked(&mut value, source, problems, id, kept, names, base_url)
 }
 
 /// Reads a certificate without a history, as an import brings it: as the body of a create.
-pub fn new_certificate(mut json: Json, names: &Names) -> Result<Certificate, Outcome> {
-    checked(&mut json, Vec::new(), None, Vec::new(), names, &names.base_url)
+pub fn new_certificate(mut json: Json, source: Option<Source>, names: &Names) -> Result<Certificate, Outcome> {
+    checked(&mut json, source, Vec::new(), None, Vec::new(), names, &names.base_url)
 }
 
-/// `issues` are the problems known already, to be told with all others.
+/// `source` is the text of `json` where it is as we would write it; `issues` are the problems known already, to be told with all others.
 fn checked<'j>(
     json: &mut Json<'j>,
+    mut source: Option<Source>,
     mut issues: Vec<Issue>,
     id: Option<Id>,
     kept: Vec<Json<'j>>,
     names: &Names,
     base_url: &str,
 ) -> Result<Certificate, Outcome> {
-    if let Json::Object(object) = &mut *json {
-        section::take_service_sections(object, names);
-    }
-    tell(&mut issues, shape::check(json, "Composition").err().unwrap_or_default());
+    let took_any = match &mut *json {
+        Json::Object(object) => !section::take_service_sections(object, names).is_empty(),
+        _ => false,
+    };
+    let rewrote = match shape::check(json, "Composition") {
+        Ok(rewrote) => rewrote,
+        Err(broken) => {
+            tell(&mut issues, broken);
+            true
+        }
+    };
     let Json::Object(object) = json else { return Err(issues.into()) };
     // The rules of certificates say nothing about another resource.
     if issues.iter().any(|issue| issue.code() == Hcert::ResourceTypeWrong && issue.expression() == ["Composition"]) {
         return Err(issues.into());
     }
-    object.0.iter_mut().for_each(|(_, value)| make_relative(value, [base_url, &names.base_url]));
+    let mut made_relative = false;
+    object.0.iter_mut().for_each(|(_, value)| made_relative |= make_relative(value, [base_url, &names.base_url]));
+    source = source.filter(|_| !took_any && !rewrote && !made_relative && kept.is_empty());
     tell(&mut issues, check_id(object, id).into_iter().chain(check_status(object, id)).collect());
     if !kept.is_empty() {
         match object.get_mut("section") {
@@ -87,14 +97,15 @@ fn checked<'j>(
         _ if section::has_change_reason(object, names) => Need::ChangeReason,
         _ => Need::Final,
     };
-    Ok(Certificate { tail: head::tail(object), row, brings })
+    Ok(Certificate { tail: tail(object, source), row, brings })
 }
 
 /// Contract 1.2, 4.5: a reference under this server's own address, as the caller or the setting says it, is stored as a relative one,
-/// so that it means the same under every address the server will ever have.
-fn make_relative(value: &mut Json, base_urls: [&str; 2]) {
+/// so that it means the same under every address the server will ever have. True when there was one.
+fn make_relative(value: &mut Json, base_urls: [&str; 2]) -> bool {
+    let mut changed = false;
     match value {
-        Json::Array(items) => items.iter_mut().for_each(|item| make_relative(item, base_urls)),
+        Json::Array(items) => items.iter_mut().for_each(|item| changed |= make_relative(item, base_urls)),
         Json::Object(object) => {
             for (name, value) in &mut object.0 {
                 match value {
@@ -103,18 +114,25 @@ fn make_relative(value: &mut Json, base_urls: [&str; 2]) {
                         let below = |base_url: &str| text.strip_prefix(base_url)?.strip_prefix('/').map(str::len);
                         let length = base_urls.into_iter().find_map(below).filter(|length| *length > 0);
                         if let Some(length) = length {
+                            changed = true;
                             *text = match std::mem::take(text) {
                                 Cow::Borrowed(text) => Cow::Borrowed(&text[text.len() - length..]),
                                 Cow::Owned(text) => Cow::Owned(text[text.len() - length..].to_owned()),
                             };
                         }
                     }
-                    value => make_relative(value, base_urls),
+                    value => changed |= make_relative(value, base_urls),
                 }
             }
         }
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
     }
+    changed
+}
+
+/// The bytes behind the head: copied where the source is still what would be written.
+fn tail(certificate: &Object, source: Option<Source>) -> Vec<u8> {
+    source.and_then(|source| head::tail_of_source(certificate, source)).unwrap_or_else(|| head::tail(certificate))
 }
 
 /// Adds the issues of one more check, but none about an element of which an earlier one told: it would say the same in other words.
@@ -125,14 +143,14 @@ fn tell(issues: &mut Vec<Issue>, mut more: Vec<Issue>) {
 }
 
 /// Reads a version of an import: any status is right, and the service's own sections stay.
-pub fn certificate_of_import(json: &mut Json, names: &Names) -> Result<Certificate, Outcome> {
-    shape::check(json, "Composition").map_err(Outcome::from)?;
+pub fn certificate_of_import(json: &mut Json, source: Option<Source>, names: &Names) -> Result<Certificate, Outcome> {
+    let rewrote = shape::check(json, "Composition").map_err(Outcome::from)?;
     let Json::Object(object) = json else { return Err(Hcert::ElementTypeWrong.into()) };
     let row = extract(object, 0, names).map_err(Outcome::from)?;
     if let Some(issue) = check_terms(&row, ROW_TERMS_MAX + REASON_TERMS) {
         return Err(issue.into());
     }
-    Ok(Certificate { tail: head::tail(object), row, brings: Need::Nothing })
+    Ok(Certificate { tail: tail(object, source.filter(|_| !rewrote)), row, brings: Need::Nothing })
 }
 
 fn check_id(certificate: &Object, id: Option<Id>) -> Option<Issue> {
@@ -224,7 +242,8 @@ mod tests {
         let create = |terms| certificate(body(terms).as_bytes(), None, Vec::new(), &names, BASE);
         assert_eq!(create(ROW_TERMS_MAX).unwrap().row.terms.len(), ROW_TERMS_MAX);
         assert_eq!(create(ROW_TERMS_MAX + 1).unwrap_err().leading(), Hcert::TooMany);
-        let import = |terms| certificate_of_import(&mut json::parse(body(terms).as_bytes()).unwrap(), &names).is_ok();
+        let import =
+            |terms| certificate_of_import(&mut json::parse(body(terms).as_bytes()).unwrap(), None, &names).is_ok();
         assert!(import(ROW_TERMS_MAX + REASON_TERMS) && !import(ROW_TERMS_MAX + REASON_TERMS + 1));
     }
 

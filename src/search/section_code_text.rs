@@ -4,37 +4,33 @@
 
 use super::term::{Field, Form, Term};
 use super::value::Token;
+use crate::fhir::narrative::collapsed;
 
 /// The terms of one coding of a section with this text.
 pub fn terms(system: Option<&str>, code: &str, text: &str) -> [Term; 2] {
+    let text = &collapsed(text);
     let exact = match system {
-        Some(system) => term(Form::SystemCode, &format!("{system}|{code}"), text),
-        None => term(Form::CodeWithoutSystem, code, text),
+        Some(system) => term(Form::SystemCode, &[system, "|", code], text),
+        None => term(Form::CodeWithoutSystem, &[code], text),
     };
-    [term(Form::Code, code, text), exact]
+    [term(Form::Code, &[code], text), exact]
 }
 
 /// The term that finds a section by code and text. A system alone names no section: nothing.
 pub fn asked(token: &Token, text: &str) -> Option<Term> {
+    let text = &collapsed(text);
     Some(match token {
-        Token::Code(code) => term(Form::Code, code, text),
-        Token::SystemCode(system, code) => term(Form::SystemCode, &format!("{system}|{code}"), text),
-        Token::CodeWithoutSystem(code) => term(Form::CodeWithoutSystem, code, text),
+        Token::Code(code) => term(Form::Code, &[code], text),
+        Token::SystemCode(system, code) => term(Form::SystemCode, &[system, "|", code], text),
+        Token::CodeWithoutSystem(code) => term(Form::CodeWithoutSystem, &[code], text),
         Token::System(_) => return None,
     })
 }
 
-/// `code`, U+001F, `text` with its white space collapsed and trimmed. The separator is a character that XML forbids, so no code
-/// can reach over into the text.
-fn term(form: Form, code: &str, text: &str) -> Term {
-    let mut value = format!("{code}\u{1f}");
-    for (at, word) in text.split_whitespace().enumerate() {
-        if at > 0 {
-            value.push(' ');
-        }
-        value.push_str(word);
-    }
-    Term::new(Field::SectionCodeText, form, &value)
+/// `code` in its parts, U+001F, `text` with its white space collapsed and trimmed. The separator is a character that XML forbids, so
+/// no code can reach over into the text.
+fn term(form: Form, code: &[&str], text: &str) -> Term {
+    Term::of_parts(Field::SectionCodeText, form, code.iter().copied().chain(["\u{1f}", text]))
 }
 
 #[cfg(test)]

@@ -52,32 +52,35 @@ const HASHED: u8 = 0x80;
 
 impl Term {
     pub fn new(field: Field, form: Form, value: &str) -> Term {
-        let mut bytes = Vec::with_capacity(2 + value.len().min(VERBATIM_BYTES_MAX));
-        bytes.push(field as u8);
-        if value.len() <= VERBATIM_BYTES_MAX {
-            bytes.push(form as u8);
-            bytes.extend_from_slice(value.as_bytes());
-        } else {
-            bytes.push(form as u8 | HASHED);
-            bytes.extend_from_slice(&digest::digest(&digest::SHA256, value.as_bytes()).as_ref()[..16]);
+        Term::of_parts(field, form, [value])
+    }
+
+    /// A value that is put together from parts: a long one is not joined before it is hashed.
+    pub fn of_parts<'p>(field: Field, form: Form, parts: impl IntoIterator<Item = &'p str> + Clone) -> Term {
+        let length: usize = parts.clone().into_iter().map(str::len).sum();
+        if length <= VERBATIM_BYTES_MAX {
+            let mut bytes = Vec::with_capacity(2 + length);
+            bytes.extend_from_slice(&[field as u8, form as u8]);
+            parts.into_iter().for_each(|part| bytes.extend_from_slice(part.as_bytes()));
+            return Term(bytes.into());
         }
-        Term(bytes.into())
+        let mut hash = digest::Context::new(&digest::SHA256);
+        parts.into_iter().for_each(|part| hash.update(part.as_bytes()));
+        let mut bytes = [field as u8, form as u8 | HASHED, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        bytes[2..].copy_from_slice(&hash.finish().as_ref()[..16]);
+        Term(bytes.as_slice().into())
     }
 
     /// `system|code` and the other ways to ask for one token.
     pub fn token(field: Field, system: Option<&str>, code: Option<&str>) -> Vec<Term> {
-        let mut terms = vec![Term::new(field, Form::Present, "")];
-        if let Some(code) = code {
-            terms.push(Term::new(field, Form::Code, code));
-            match system {
-                Some(system) => terms.push(Term::new(field, Form::SystemCode, &format!("{system}|{code}"))),
-                None => terms.push(Term::new(field, Form::CodeWithoutSystem, code)),
-            }
-        }
-        if let Some(system) = system {
-            terms.push(Term::new(field, Form::System, system));
-        }
-        terms
+        let exact = |code| match system {
+            Some(system) => Term::of_parts(field, Form::SystemCode, [system, "|", code]),
+            None => Term::new(field, Form::CodeWithoutSystem, code),
+        };
+        let present = Some(Term::new(field, Form::Present, ""));
+        let of_code = code.map(|code| Term::new(field, Form::Code, code));
+        let of_system = system.map(|system| Term::new(field, Form::System, system));
+        [present, of_code, code.map(exact), of_system].into_iter().flatten().collect()
     }
 
     /// As stored: what [`bytes`](Self::bytes) gave.

@@ -3,11 +3,13 @@
 //! They stand in `data/r5-elements.txt` (`data/r5-elements.py` explains its form). A start reads none of it: the first question
 //! finds the types in the text, and a type is read when it is first asked for.
 
+mod keys;
 mod table;
 
 use std::sync::OnceLock;
 
 use crate::fhir::primitive::Primitive;
+use keys::Keys;
 
 /// `max` of an element that may repeat without end (`*`).
 pub const MANY: u32 = u32::MAX;
@@ -23,8 +25,8 @@ pub struct TypeDefinition {
     pub base: Option<&'static str>,
     /// Inherited ones first, in R5's order. Empty for a primitive type, whose sibling object is an `Element`.
     pub elements: Vec<Element>,
-    /// Every JSON name, sorted.
-    keys: Vec<Key>,
+    /// Every JSON name.
+    keys: Keys,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,13 +80,6 @@ pub enum Content {
     Resource,
 }
 
-#[derive(Debug)]
-struct Key {
-    json: Box<str>,
-    element: usize,
-    kind: usize,
-}
-
 /// What a JSON name means.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
@@ -112,9 +107,9 @@ impl TypeDefinition {
             Some(name) => (name, true),
             None => (json, false),
         };
-        let at = self.keys.binary_search_by(|key| key.json.as_ref().cmp(name)).ok()?;
-        let element = &self.elements[self.keys[at].element];
-        let kind = &element.types[self.keys[at].kind];
+        let key = self.keys.find(name)?;
+        let element = &self.elements[key.element];
+        let kind = &element.types[key.kind];
         if is_sibling && !kind.has_sibling() {
             return None;
         }

@@ -2,7 +2,8 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use super::{Content, Element, ElementType, Key, Kind, MANY, TypeDefinition};
+use super::keys::{Key, Keys};
+use super::{Content, Element, ElementType, Kind, MANY, TypeDefinition};
 use crate::fhir::primitive::Primitive;
 
 const TEXT: &str = include_str!("../../../data/r5-elements.txt");
@@ -141,8 +142,8 @@ fn element_type(text: &'static str) -> ElementType {
     ElementType { name, content, is_plain, targets, profile, definition: OnceLock::new() }
 }
 
-/// Every name that JSON gives the elements, sorted.
-fn keys(elements: &[Element]) -> Vec<Key> {
+/// Every name that JSON gives the elements.
+fn keys(elements: &[Element]) -> Keys {
     let mut keys = Vec::new();
     for (at, element) in elements.iter().enumerate() {
         for (kind, of) in element.types.iter().enumerate() {
@@ -155,8 +156,7 @@ fn keys(elements: &[Element]) -> Vec<Key> {
             keys.push(Key { json: json.into(), element: at, kind });
         }
     }
-    keys.sort_by(|one, other| one.json.cmp(&other.json));
-    keys
+    Keys::new(keys)
 }
 
 /// The first words of a line.

@@ -2,6 +2,7 @@
 //! wherever nothing in them needs an escape.
 
 use super::{Json, Object};
+use crate::fhir::scan::{any_special, special};
 
 impl Json<'_> {
     /// Minified UTF-8 text.
@@ -52,28 +53,21 @@ pub fn write_member(out: &mut Vec<u8>, name: &str, value: &Json) {
 
 /// Appends a string in quotation marks.
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
+    let bytes = text.as_bytes();
+    out.reserve(bytes.len() + 2);
     out.push(b'"');
-    let mut rest = text.as_bytes();
-    while let Some(at) = first_special(rest) {
-        out.extend_from_slice(&rest[..at]);
-        write_escape(out, rest[at]);
-        rest = &rest[at + 1..];
+    if !any_special(bytes) {
+        out.extend_from_slice(bytes);
+    } else {
+        let mut start = 0;
+        while let Some(at) = special(bytes, start) {
+            out.extend_from_slice(&bytes[start..at]);
+            write_escape(out, bytes[at]);
+            start = at + 1;
+        }
+        out.extend_from_slice(&bytes[start..]);
     }
-    out.extend_from_slice(rest);
     out.push(b'"');
-}
-
-fn is_special(byte: u8) -> bool {
-    byte < b' ' || byte == b'"' || byte == b'\\'
-}
-
-/// Where the first byte stands that cannot stand for itself.
-fn first_special(bytes: &[u8]) -> Option<usize> {
-    // A block without early exit is compared in one go by the processor.
-    let blocks = bytes.chunks_exact(16);
-    let plain =
-        blocks.take_while(|block| !block.iter().fold(false, |found, byte| found | is_special(*byte))).count() * 16;
-    bytes[plain..].iter().position(|byte| is_special(*byte)).map(|at| plain + at)
 }
 
 fn write_escape(out: &mut Vec<u8>, byte: u8) {

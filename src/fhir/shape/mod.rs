@@ -14,7 +14,8 @@ use crate::limits::{BODY_ISSUES_MAX, STRING_CHARACTERS_MAX};
 use crate::outcome::{Hcert, Issue};
 use path::Path;
 
-/// Checks a body that should be a resource of type `expected`, and normalises its times in place.
+/// Checks a body that should be a resource of type `expected`, and normalises its times in place. True when that changed any, or may
+/// have.
 ///
 /// # Errors
 /// Every issue found, in the order of the body, up to [`BODY_ISSUES_MAX`]. Each names its element in FHIRPath with indexes:
@@ -22,11 +23,11 @@ use path::Path;
 /// index stands wherever R5 lets an element repeat.
 ///
 /// Source: Contract 2.8, 5.2; FHIR R5 `json.html`.
-pub fn check(resource: &mut Json, expected: &'static str) -> Result<(), Vec<Issue>> {
+pub fn check(resource: &mut Json, expected: &'static str) -> Result<bool, Vec<Issue>> {
     let mut walk = Walk::default();
     walk.path.open(expected);
     walk.resource(resource, Some(expected));
-    if walk.issues.is_empty() { Ok(()) } else { Err(walk.issues) }
+    if walk.issues.is_empty() { Ok(walk.rewrote) } else { Err(walk.issues) }
 }
 
 #[derive(Default)]
@@ -36,6 +37,7 @@ struct Walk {
     /// Choice elements met in the objects that are open, each with the type it had: two types of one are one too many.
     choices: Vec<(&'static Element, &'static ElementType)>,
     in_contained: bool,
+    rewrote: bool,
 }
 
 type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
@@ -162,7 +164,12 @@ impl Walk {
     }
 
     fn primitive(&mut self, value: &mut Json, kind: Primitive) {
-        let Err(wrong) = kind.check(value) else { return };
+        let Err(wrong) = kind.check(value) else {
+            // A time that was changed is a text of its own now.
+            self.rewrote |=
+                matches!((kind, value), (Primitive::DateTime | Primitive::Instant, Json::String(Cow::Owned(_))));
+            return;
+        };
         self.issue(|| {
             // An issue shows 200 characters of a value; a longer text is not copied first.
             let shown = match &*value {

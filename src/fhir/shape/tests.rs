@@ -250,7 +250,7 @@ proptest! {
         let mut once = spoiled(place, Json::string(text));
         if check(&mut once, "Composition").is_ok() {
             let mut again = once.clone();
-            prop_assert_eq!(check(&mut again, "Composition"), Ok(()));
+            prop_assert!(check(&mut again, "Composition").is_ok());
             prop_assert_eq!(again, once);
         }
     }
