@@ -45,21 +45,21 @@ use Who::{All, Own};
 #[rustfmt::skip]
 const BOUNDS: &[Bound] = &[
     //  path                                who   allocations    bytes
-    bound("read",                           Own,           33,     5_300),
-    bound("read, over a connection",        Own,           36,    12_800),
-    bound("vread",                          Own,           35,     6_200),
-    bound("conditional read (304)",         Own,           36,     5_400),
-    bound("history of one",                 Own,           76,    16_800),
-    bound("search by subject, 5 hits",      Own,           78,    51_800),
-    bound("search by employer and period",  Own,           72,     6_900),
-    bound("dense search, page 1",           Own,          143,   155_000),
+    bound("read",                          Own,           17,     5_300),
+    bound("read, over a connection",       Own,           20,    12_800),
+    bound("vread",                         Own,           15,     4_900),
+    bound("conditional read (304)",        Own,           20,     5_400),
+    bound("history of one",                Own,           36,    16_600),
+    bound("search by subject, 5 hits",     Own,           64,    51_800),
+    bound("search by employer and period", Own,           58,     6_900),
+    bound("dense search, page 1",          Own,          129,   155_000),
     bound("metadata",                       Own,            8,     7_200),
     bound("create",                         Own,          198,    52_600),
     bound("create",                         All,          530,   152_000),
     bound("update",                         Own,          445,   108_500),
-    bound("update",                         All,          840,   212_000),
+    bound("update",                        All,          760,   206_000),
     bound("$suspend",                       Own,          286,    65_400),
-    bound("$suspend",                       All,          690,   178_000),
+    bound("$suspend",                      All,          580,   168_000),
 ];
 
 const fn bound(path: &'static str, who: Who, allocations: u64, bytes: u64) -> Bound {
