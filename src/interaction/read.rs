@@ -26,16 +26,17 @@ impl Service {
         instance: &Instance,
         version: Option<Version>,
     ) -> Result<Answer, Outcome> {
-        let current = self.current(instance)?;
-        let found = match version {
-            Some(version) if version == current.version => Some(current),
-            Some(version) => self.engine.version(current.id, version).map_err(unreadable)?,
-            None => None,
+        let found = match (instance.id, version) {
+            (Some(id), Some(version)) => self.engine.version(id, version).map_err(unreadable)?,
+            _ => None,
         };
-        let shown = version.map_or("of this number".into(), |version| version.to_string());
-        let missing =
-            || Issue::new(Hcert::VersionNotFound).with("id", instance.text.clone()).with("version", shown.clone());
-        let stored = found.ok_or_else(|| Outcome::from(missing()))?;
+        let Some(stored) = found else {
+            // An id that was never assigned is told before a version that is not there.
+            self.current(instance)?;
+            let shown = version.map_or("of this number".into(), |version| version.to_string());
+            let missing = Issue::new(Hcert::VersionNotFound).with("id", instance.text.clone());
+            return Err(missing.with("version", shown).into());
+        };
         if stored.state == State::Deleted {
             return Err(deleted(stored.id));
         }

@@ -77,7 +77,7 @@ impl Embedded {
         let skip = skip(query);
         let mut total = 0;
         let mut shown = Vec::new();
-        let mut backwards = Backwards::new(&self.shared.store.reader()?, last)?;
+        let mut backwards = Backwards::new(&*self.shared.store.reader()?, last)?;
         loop {
             let reader = self.shared.store.reader()?;
             let changes = backwards.step(&reader)?;

@@ -14,7 +14,7 @@ pub mod record;
 use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::{RwLock, RwLockReadGuard};
+use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
 
@@ -96,6 +96,10 @@ pub struct Store {
     options: Options,
     /// Empty only while a failed database is being opened again.
     database: RwLock<Option<Database>>,
+    /// The reader of the newest commit, for everyone who reads until the next one: opening a table costs more than finding a version.
+    /// It keeps no page from being used again, since it is let go before the next acknowledgement, and a transaction frees only what
+    /// those before it gave up. Locked before `database`, where both are.
+    kept: RwLock<Option<Arc<Reader>>>,
     dictionaries: RwLock<Vec<(u8, Dictionary)>>,
 }
 
@@ -113,17 +117,32 @@ impl Store {
         // The file's name must survive a power cut as surely as what is committed to it.
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
         let opened = first_look(&database, &options.names)?;
-        let store = Store { path, options, database: RwLock::new(Some(database)), dictionaries: RwLock::default() };
+        let (kept, dictionaries) = (RwLock::default(), RwLock::default());
+        let store = Store { path, options, database: RwLock::new(Some(database)), kept, dictionaries };
         store.load_dictionaries()?;
         Ok((store, opened))
     }
 
-    /// Starts reading at one moment. Readers are short: nothing longer than 100 ms.
-    pub fn reader(&self) -> Result<Reader, Error> {
+    /// Starts reading at one moment, after everything acknowledged. Readers are held briefly: nothing longer than 100 ms.
+    pub fn reader(&self) -> Result<Arc<Reader>, Error> {
+        if let Some(reader) = &*self.kept.read().expect("no holder of this lock can panic") {
+            return Ok(reader.clone());
+        }
+        // Under the lock that a commit needs to forget the reader before it, so that an older one cannot be put back.
+        let mut kept = self.kept.write().expect("no holder of this lock can panic");
+        if let Some(reader) = &*kept {
+            return Ok(reader.clone());
+        }
         let guard = self.database.read().expect("no holder of this lock can panic");
         let database = guard.as_ref().ok_or(Error::Reopening)?;
-        let transaction = database.begin_read().map_err(io)?;
-        Reader::new(transaction)
+        let reader = Arc::new(Reader::new(database.begin_read().map_err(io)?)?);
+        *kept = Some(reader.clone());
+        Ok(reader)
+    }
+
+    /// Lets the reader of the commit before go.
+    fn forget_reader(&self) {
+        *self.kept.write().expect("no holder of this lock can panic") = None;
     }
 
     /// The number and content of the dictionary that new bodies are written with.
@@ -170,6 +189,8 @@ impl Store {
         match outcome {
             Ok((value, Commit::Yes)) => {
                 transaction.commit().map_err(|error| Error::CommitUnknown(error.to_string()))?;
+                drop(guard);
+                self.forget_reader();
                 Ok(value)
             }
             Ok((value, Commit::No)) => {
@@ -194,6 +215,8 @@ impl Store {
     /// Closes and opens the database again, as redb demands after a failed commit. Reads wait meanwhile. Returns how far the store
     /// really came, and its classes.
     pub fn reopen(&self) -> Result<(Position, Vec<Vec<u8>>), Error> {
+        let mut kept = self.kept.write().expect("no holder of this lock can panic");
+        *kept = None;
         let mut guard = self.database.write().expect("no holder of this lock can panic");
         *guard = None;
         let database = open_database(&self.path, &self.options)?;
@@ -204,6 +227,8 @@ impl Store {
 
     /// Closes the file; every later call fails.
     pub fn close(&self) {
+        let mut kept = self.kept.write().expect("no holder of this lock can panic");
+        *kept = None;
         *self.database.write().expect("no holder of this lock can panic") = None;
     }
 }

@@ -1,8 +1,11 @@
 //! Reading at one moment.
 
+use std::ops::Bound;
+use std::sync::OnceLock;
+
 use redb::{ReadOnlyTable, ReadableTable};
 
-use super::change::Change;
+use super::change::{CHANGE_BYTES, Change};
 use super::{CHANGE, Error, META, TIME, VERSION, io};
 use crate::certificate::{Id, Seq, Version};
 
@@ -10,11 +13,21 @@ use crate::certificate::{Id, Seq, Version};
 pub struct Reader {
     transaction: redb::ReadTransaction,
     versions: ReadOnlyTable<(u64, u32), &'static [u8]>,
+    /// Opened when it is asked for first: reads of certificates do without.
+    changes: OnceLock<ReadOnlyTable<u64, &'static [u8; CHANGE_BYTES]>>,
 }
 
 impl Reader {
     pub(super) fn new(transaction: redb::ReadTransaction) -> Result<Reader, Error> {
-        Ok(Reader { versions: transaction.open_table(VERSION).map_err(io)?, transaction })
+        Ok(Reader { versions: transaction.open_table(VERSION).map_err(io)?, changes: OnceLock::new(), transaction })
+    }
+
+    fn changes(&self) -> Result<&ReadOnlyTable<u64, &'static [u8; CHANGE_BYTES]>, Error> {
+        if let Some(changes) = self.changes.get() {
+            return Ok(changes);
+        }
+        let changes = self.transaction.open_table(CHANGE).map_err(io)?;
+        Ok(self.changes.get_or_init(|| changes))
     }
 
     /// One version, handed to `read` where it lies.
@@ -53,21 +66,18 @@ impl Reader {
 
     /// One change.
     pub fn change(&self, seq: Seq) -> Result<Option<Change>, Error> {
-        let changes = self.transaction.open_table(CHANGE).map_err(io)?;
-        changes.get(seq.0).map_err(io)?.map(|bytes| Change::read(seq.0, bytes.value())).transpose()
+        self.changes()?.get(seq.0).map_err(io)?.map(|bytes| Change::read(seq.0, bytes.value())).transpose()
     }
 
     /// Changes after one, in their order, at most `max`.
     pub fn changes_after(&self, seq: Seq, max: usize) -> Result<Vec<Change>, Error> {
-        let changes = self.transaction.open_table(CHANGE).map_err(io)?;
-        let rows = changes.range(seq.0 + 1..).map_err(io)?.take(max);
+        let rows = self.changes()?.range(seq.0 + 1..).map_err(io)?.take(max);
         rows.map(|row| row.map_err(io).and_then(|(seq, bytes)| Change::read(seq.value(), bytes.value()))).collect()
     }
 
     /// The newest change.
     pub fn last_change(&self) -> Result<Option<Change>, Error> {
-        let changes = self.transaction.open_table(CHANGE).map_err(io)?;
-        changes.last().map_err(io)?.map(|(seq, bytes)| Change::read(seq.value(), bytes.value())).transpose()
+        self.changes()?.last().map_err(io)?.map(|(seq, bytes)| Change::read(seq.value(), bytes.value())).transpose()
     }
 
     /// Some versions were imported out of the order of their times: the table of times is filled.
@@ -117,12 +127,10 @@ pub fn newest<T>(
     id: Id,
     read: impl FnOnce(Version, &[u8]) -> T,
 ) -> Result<Option<T>, Error> {
-    let mut range = versions.range((id.get(), 1)..=(id.get(), u32::MAX)).map_err(io)?;
-    match range.next_back() {
-        Some(row) => {
-            let (key, bytes) = row.map_err(io)?;
-            Ok(Some(read(version_of(key.value().1)?, bytes.value())))
-        }
-        None => Ok(None),
+    // What stands before the end of the id's versions is its newest one, or belongs to an id before it.
+    let mut cursor = versions.upper_bound(Bound::Included((id.get(), u32::MAX))).map_err(io)?;
+    match cursor.prev().map_err(io)? {
+        Some((key, bytes)) if key.value().0 == id.get() => Ok(Some(read(version_of(key.value().1)?, bytes.value()))),
+        _ => Ok(None),
     }
 }

@@ -1,0 +1,109 @@
+//! A service over a store of generated certificates: the same in every run.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use hcert::bulk::{self, ImportOptions};
+use hcert::certificate::{Names, State};
+use hcert::config::Config;
+use hcert::corpus::{Corpus, Facts};
+use hcert::engine::{self, Clock, Engine, QuickRepair};
+use hcert::http::{Server, Settings};
+use hcert::interaction::{self, Service};
+use hcert::registry::Registry;
+use hcert::search::paging::Counts;
+
+pub const SEED: u64 = 7;
+
+/// Enough for an index with a full page behind every dense search, few enough to be filled in seconds.
+const CERTIFICATES: u64 = 3_000;
+
+/// The last moment of the corpus lies before it: 2026-11-21.
+const NOW: i64 = 1_795_219_200_000;
+
+pub struct Store {
+    pub engine: Arc<Engine>,
+    pub server: Arc<Server<Service>>,
+    /// Every certificate as it is now, deleted ones included.
+    pub certificates: Vec<(u64, u32, Facts)>,
+}
+
+impl Store {
+    pub fn fill(folder: &Path) -> Store {
+        let config = Config::default();
+        // Each change a millisecond after the one before, so that no two runs differ in a digit.
+        let now = AtomicI64::new(NOW);
+        let clock: Clock = Arc::new(move || now.fetch_add(1, Ordering::Relaxed));
+        let options = engine::Options {
+            folder: folder.to_owned(),
+            cache_bytes: 64 << 20,
+            quick_repair: QuickRepair::Off,
+            names: engine::Names(config.namespaces.pairs()),
+            unique_number: config.certificate.unique_number,
+            clock: clock.clone(),
+        };
+        let engine = Engine::open(options.clone()).expect("an empty folder can be opened");
+        let door = Settings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
+        let settings = interaction::Settings {
+            names: Names { base_url: door.base_url.clone(), ..Names::default() },
+            issue_system: config.namespaces.hcert_issue_system.clone(),
+            count: Counts { default: config.search.count_default, max: config.search.count_max },
+            link_seconds: i64::from(config.search.link_minutes) * 60,
+            full_url_absolute: false,
+            external_reference_system: config.registry.external_reference_system.clone(),
+        };
+        let (mut lines, mut newest) = (String::new(), HashMap::new());
+        for change in Corpus::new(SEED, CERTIFICATES) {
+            change.write_entry(&mut lines);
+            lines.push('\n');
+            newest.insert(change.id().get(), (change.version().get(), change.facts()));
+        }
+        let import = ImportOptions { stop_at_bad: true };
+        bulk::import(&engine, &settings.names, &mut lines.as_bytes(), import, &mut |event| drop(event))
+            .expect("a corpus can be imported");
+        // How many rounds the index took is the machine's affair, so it is built once more in one.
+        engine.close();
+        std::fs::remove_dir_all(folder.join("index")).expect("the index can be deleted while nothing runs");
+        let engine = Arc::new(Engine::open(options).expect("a store can be opened without its index"));
+        let mut certificates: Vec<_> = newest.into_iter().map(|(id, (version, facts))| (id, version, facts)).collect();
+        certificates.sort_unstable_by_key(|(id, ..)| *id);
+        let service = Service::new(engine.clone(), Registry::default(), settings, clock);
+        let store = Store { engine, server: Server::new(service, door), certificates };
+        store.settle();
+        store
+    }
+
+    /// Waits until the index holds everything, so that no search finds more in the overlay in one run than in another.
+    pub fn settle(&self) {
+        while self.engine.indexed() != Some(self.engine.seq()) {
+            self.engine.index_now();
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    pub fn ids(&self, state: State) -> impl Iterator<Item = u64> {
+        self.certificates.iter().filter(move |(_, _, facts)| facts.state == state).map(|(id, ..)| *id)
+    }
+
+    /// Patients with this many certificates that can be found.
+    pub fn subjects(&self, certificates: usize) -> Vec<u64> {
+        let mut numbers: HashMap<u64, usize> = HashMap::new();
+        let known = self.certificates.iter().filter(|(_, _, facts)| facts.state != State::Deleted);
+        known.for_each(|(_, _, facts)| *numbers.entry(facts.subject).or_default() += 1);
+        let mut subjects: Vec<u64> =
+            numbers.into_iter().filter(|(_, n)| *n == certificates).map(|(id, _)| id).collect();
+        subjects.sort_unstable();
+        subjects
+    }
+
+    pub fn employers(&self) -> Vec<u32> {
+        let mut employers: Vec<u32> = self.certificates.iter().filter_map(|(_, _, facts)| facts.employer).collect();
+        employers.sort_unstable();
+        employers.dedup();
+        employers
+    }
+}
