@@ -361,7 +361,10 @@ fn files_that_no_commit_knows_are_not_in_the_way() {
     writer.close();
     let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
     let left = left.iter().find(|path| path.extension().is_some_and(|kind| kind == "del")).unwrap();
-    std::fs::copy(left, killed.path().join(left.file_name().unwrap())).unwrap();
+    // Its name is entered in the list of files before it is written.
+    for name in [left.file_name().unwrap(), ".managed.json".as_ref()] {
+        std::fs::copy(folder.path().join(name), killed.path().join(name)).unwrap();
+    }
     let (mut writer, _) = Writer::open(killed.path(), &origin).unwrap();
     deletes(&mut writer).unwrap();
     writer.close();
