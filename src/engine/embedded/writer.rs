@@ -299,7 +299,7 @@ impl Writer {
         let seq = pending.position.seq.next();
         let running = pending.position.running + 1;
         let change = Change { seq, id, version, milliseconds: stamp.milliseconds, running };
-        batch.insert(change, draft, stamp)?;
+        batch.insert(change, draft, stamp);
         let position = &mut pending.position;
         let out_of_order = stamp.milliseconds < position.milliseconds;
         if out_of_order || position.unordered {

@@ -1,5 +1,8 @@
 //! Writing: the one open transaction.
 
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
 use redb::{ReadableTable, Table};
 
 use super::change::{CHANGE_BYTES, Change};
@@ -8,11 +11,15 @@ use super::{CHANGE, CLASS, COUNTER, Error, META, TIME, VERSION, io, record};
 use crate::certificate::{Id, Stamp, Version};
 
 /// The open write transaction.
+///
+/// Rows are put into their tables at the end, in the order of their keys: redb packs pages full where a run of keys is appended, and
+/// leaves them half empty where each key comes alone.
 pub struct Batch<'t> {
     transaction: &'t redb::WriteTransaction,
     versions: Table<'t, (u64, u32), &'static [u8]>,
     changes: Table<'t, u64, &'static [u8; CHANGE_BYTES]>,
-    buffer: Vec<u8>,
+    new_versions: BTreeMap<(u64, u32), Vec<u8>>,
+    new_changes: Vec<Change>,
 }
 
 impl<'t> Batch<'t> {
@@ -21,31 +28,66 @@ impl<'t> Batch<'t> {
             versions: transaction.open_table(VERSION).map_err(io)?,
             changes: transaction.open_table(CHANGE).map_err(io)?,
             transaction,
-            buffer: Vec::new(),
+            new_versions: BTreeMap::new(),
+            new_changes: Vec::new(),
         })
     }
 
     /// The newest version of a certificate, earlier requests of this batch included.
     pub fn newest<T>(&self, id: Id, read: impl FnOnce(Version, &[u8]) -> T) -> Result<Option<T>, Error> {
-        newest(&self.versions, id, read)
+        let of_id = (id.get(), 0)..=(id.get(), u32::MAX);
+        match self.new_versions.range(of_id).next_back() {
+            Some(((_, version), bytes)) => {
+                let version = Version::new(*version).expect("a version that was inserted has a number");
+                Ok(Some(read(version, bytes)))
+            }
+            None => newest(&self.versions, id, read),
+        }
     }
 
     /// One version.
     pub fn version<T>(&self, id: Id, version: Version, read: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, Error> {
-        let found = self.versions.get((id.get(), version.get())).map_err(io)?;
-        Ok(found.map(|bytes| read(bytes.value())))
+        let key = (id.get(), version.get());
+        match self.new_versions.get(&key) {
+            Some(bytes) => Ok(Some(read(bytes))),
+            None => Ok(self.versions.get(key).map_err(io)?.map(|bytes| read(bytes.value()))),
+        }
     }
 
     /// Stores a version and its change.
-    pub fn insert(&mut self, change: Change, draft: &record::Draft, stamp: Stamp) -> Result<(), Error> {
-        let mut buffer = std::mem::take(&mut self.buffer);
-        draft.write(change.seq, stamp, &mut buffer);
-        let key = (change.id.get(), change.version.get());
-        let replaced = self.versions.insert(key, buffer.as_slice()).map_err(io)?.is_some();
-        assert!(!replaced, "a version is written once");
-        self.buffer = buffer;
-        self.changes.insert(change.seq.0, &change.write()).map_err(io)?;
-        Ok(())
+    pub fn insert(&mut self, change: Change, draft: &record::Draft, stamp: Stamp) {
+        let mut record = Vec::new();
+        draft.write(change.seq, stamp, &mut record);
+        let replaced = self.new_versions.insert((change.id.get(), change.version.get()), record);
+        assert!(replaced.is_none(), "a version is written once");
+        self.new_changes.push(change);
+    }
+
+    /// Puts the rows into their tables.
+    pub(super) fn finish(mut self) -> Result<(), Error> {
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        let last = self.versions.last().map_err(io)?.map(|(key, _)| key.value());
+        let appended = match last {
+            Some((id, version)) => self.new_versions.split_off(&(id, version.saturating_add(1))),
+            None => std::mem::take(&mut self.new_versions),
+        };
+        for (key, record) in std::mem::take(&mut self.new_versions) {
+            let replaced = self.versions.insert(key, record.as_slice()).map_err(io)?.is_some();
+            assert!(!replaced, "a version is written once");
+        }
+        let mut end = self.versions.upper_bound_mut(Bound::<(u64, u32)>::Unbounded).map_err(io)?;
+        for (key, record) in appended {
+            end.insert_before(key, record.as_slice()).map_err(io)?;
+        }
+        end.close().map_err(io)?;
+        let mut end = self.changes.upper_bound_mut(Bound::<u64>::Unbounded).map_err(io)?;
+        for change in self.new_changes.drain(..) {
+            end.insert_before(change.seq.0, &change.write()).map_err(io)?;
+        }
+        end.close().map_err(io)
     }
 
     /// Stores a class under its number.
@@ -69,6 +111,9 @@ impl<'t> Batch<'t> {
 
     /// Adds a change to the table of times; the first call fills it with all changes before.
     pub fn insert_time(&mut self, change: Change, fill: bool) -> Result<(), Error> {
+        if fill {
+            self.flush()?;
+        }
         let mut times = self.transaction.open_table(TIME).map_err(io)?;
         if fill {
             self.transaction

@@ -55,7 +55,7 @@ impl CommitFloor {
                 let (id, seq, milliseconds) = (position.next_id, position.seq.next(), position.milliseconds + 1);
                 let running = position.running + 1;
                 let change = Change { seq, id, version: Version::FIRST, milliseconds, running };
-                batch.insert(change, draft, Stamp::at(milliseconds))?;
+                batch.insert(change, draft, Stamp::at(milliseconds));
                 position = Position { next_id: id.next(), seq, milliseconds, running, ..position };
             }
             // As many counters as rows of several classes move. What they count is no matter here.

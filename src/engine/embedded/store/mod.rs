@@ -184,7 +184,10 @@ impl Store {
         transaction.set_quick_repair(self.quick_repair());
         let outcome = {
             let mut batch = Batch::new(&transaction)?;
-            write(&mut batch)
+            match write(&mut batch) {
+                Ok((value, Commit::Yes)) => batch.finish().map(|()| (value, Commit::Yes)),
+                outcome => outcome,
+            }
         };
         match outcome {
             Ok((value, Commit::Yes)) => {
