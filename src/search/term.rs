@@ -55,20 +55,18 @@ impl Term {
         Term::of_parts(field, form, [value])
     }
 
-    /// A value that is put together from parts: a long one is not joined before it is hashed.
+    /// A value that is put together from parts.
     pub fn of_parts<'p>(field: Field, form: Form, parts: impl IntoIterator<Item = &'p str> + Clone) -> Term {
         let length: usize = parts.clone().into_iter().map(str::len).sum();
+        let mut bytes = Vec::with_capacity(2 + length);
+        bytes.extend_from_slice(&[field as u8, form as u8]);
+        parts.into_iter().for_each(|part| bytes.extend_from_slice(part.as_bytes()));
         if length <= VERBATIM_BYTES_MAX {
-            let mut bytes = Vec::with_capacity(2 + length);
-            bytes.extend_from_slice(&[field as u8, form as u8]);
-            parts.into_iter().for_each(|part| bytes.extend_from_slice(part.as_bytes()));
             return Term(bytes.into());
         }
-        let mut hash = digest::Context::new(&digest::SHA256);
-        parts.into_iter().for_each(|part| hash.update(part.as_bytes()));
-        let mut bytes = [field as u8, form as u8 | HASHED, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-        bytes[2..].copy_from_slice(&hash.finish().as_ref()[..16]);
-        Term(bytes.as_slice().into())
+        let mut hashed = [field as u8, form as u8 | HASHED, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        hashed[2..].copy_from_slice(&digest::digest(&digest::SHA256, &bytes[2..]).as_ref()[..16]);
+        Term(hashed.as_slice().into())
     }
 
     /// `system|code` and the other ways to ask for one token.

@@ -1,5 +1,7 @@
 //! The one writer: takes everything that waits, judges each request inside one transaction, stamps it, commits once, answers all.
 
+mod import;
+
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,8 +20,8 @@ use super::store::{Batch, Change, Commit, Error, Position};
 use super::{Import, Imported, Refused, Shared, Write, Written};
 use crate::certificate::{Id, Stamp, State, Version};
 use crate::engine::decide::{Current, Decision, judge};
-use crate::limits::{BATCH_BYTES_MAX, BATCH_JOBS_MAX, CLASSES_MAX, IMPORT_ID_MAX, OVERLAY_ROWS_MAX};
-use crate::outcome::{Hcert, Issue, Language, Outcome};
+use crate::limits::{BATCH_BYTES_MAX, BATCH_JOBS_MAX, CLASSES_MAX, OVERLAY_ROWS_MAX};
+use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::row::Row;
 use crate::search::term::{Field, Form, Term};
 
@@ -230,60 +232,6 @@ impl Writer {
         let stamp = Stamp::at(milliseconds);
         self.store(batch, pending, Step { id, version, stamp, state, row, old }, &draft)?;
         Ok((answer, Ok(Written { id, version, stamp, state, changed: true })))
-    }
-
-    /// Stores one version of an import. Contract 9.2.
-    fn import_one(
-        &self,
-        batch: &mut Batch,
-        pending: &mut Pending,
-        draft: &Draft,
-        import: Import,
-    ) -> Result<Imported, Error> {
-        let Import { id, version, stamp, state, content } = import;
-        if id.get() > IMPORT_ID_MAX {
-            return Ok(Imported::Bad(format!("Composition/{id} has a larger id than {IMPORT_ID_MAX}")));
-        }
-        let same = batch.version(id, version, |bytes| -> Result<bool, Error> {
-            let record = Record::read(bytes)?;
-            let stored = self.shared.stored(id, version, bytes)?;
-            let mut whole = Vec::new();
-            if let Some((tail, _)) = &content {
-                crate::certificate::head::write(&mut whole, id, version, stamp);
-                whole.extend_from_slice(tail);
-            }
-            Ok(record.state == state && record.stamp == stamp && stored.resource == whole)
-        })?;
-        match same.transpose()? {
-            Some(true) => return Ok(Imported::Identical),
-            Some(false) => return Ok(Imported::Bad(format!("Composition/{id} has another version {version} already"))),
-            None => {}
-        }
-        let current = self.current(batch, pending, id)?;
-        let newest = current.as_ref().map(|(current, _)| current.version);
-        if version.before() != newest {
-            let expected = newest.map_or(Version::FIRST, Version::next);
-            return Ok(Imported::Bad(format!(
-                "version {version} of Composition/{id} must wait for version {expected}"
-            )));
-        }
-        if current.as_ref().is_some_and(|(current, _)| current.state == State::Deleted) {
-            return Ok(Imported::Bad(format!("Composition/{id} was deleted; nothing comes after that")));
-        }
-        let before = match newest {
-            Some(newest) => Some(self.written(batch, id, newest, false)?.stamp.milliseconds),
-            None => None,
-        };
-        if before.is_some_and(|before| before > stamp.milliseconds) {
-            return Ok(Imported::Bad(format!("version {version} of Composition/{id} is older than the one before it")));
-        }
-        let old = current.and_then(|(_, old)| old);
-        let row = content.map(|(_, row)| row);
-        if row.as_ref().is_some_and(|row| !self.has_room_for(pending, row)) {
-            return Ok(Imported::Bad(classes_full().text(Language::English)));
-        }
-        self.store(batch, pending, Step { id, version, stamp, state, row, old }, draft)?;
-        Ok(Imported::Stored)
     }
 
     /// Inserts a version and moves the pending position on.

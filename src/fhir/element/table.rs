@@ -44,7 +44,8 @@ pub fn of(name: &str) -> Option<&'static TypeDefinition> {
     let root = name.split('.').next()?;
     let at = SLOTS.binary_search_by(|slot| slot.head[0].cmp(root)).ok()?;
     let definitions = SLOTS[at].definitions.get_or_init(|| read(&SLOTS[at]));
-    definitions.iter().find(|definition| definition.name == name)
+    // The type itself stands behind its backbone elements.
+    definitions.iter().rev().find(|definition| definition.name == name)
 }
 
 /// Names of all types.

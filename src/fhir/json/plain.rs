@@ -93,6 +93,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The rest of a string whose quotation mark was read.
+    #[inline(always)]
     fn string(&mut self) -> Option<Cow<'a, str>> {
         let start = self.at;
         let end = special(self.text.as_bytes(), start)?;
@@ -107,6 +108,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A string with an escape at `end`.
+    #[inline(never)]
     fn escaped(&mut self, mut start: usize, mut end: usize) -> Option<Cow<'a, str>> {
         let bytes = self.text.as_bytes();
         self.unescaped.clear();
@@ -180,6 +182,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next sign that is not white space.
+    #[inline(always)]
     fn sign(&mut self) -> Option<u8> {
         let mut sign = *self.text.as_bytes().get(self.at)?;
         if sign <= b' ' {

@@ -1,0 +1,81 @@
+//! Versions of an import: they keep id, number and time, and are told one by one what became of them. Contract 9.2.
+
+use super::super::store::record::{Draft, Record};
+use super::super::store::{Batch, Error};
+use super::super::{Import, Imported};
+use super::{Pending, Step, Writer, classes_full};
+use crate::certificate::{Id, Stamp, State, Version, head};
+use crate::limits::IMPORT_ID_MAX;
+use crate::outcome::Language;
+
+impl Writer {
+    /// Stores one version, or says why not.
+    pub(super) fn import_one(
+        &self,
+        batch: &mut Batch,
+        pending: &mut Pending,
+        draft: &Draft,
+        import: Import,
+    ) -> Result<Imported, Error> {
+        let Import { id, version, state, stamp, .. } = import;
+        if id.get() > IMPORT_ID_MAX {
+            return Ok(Imported::Bad(format!("Composition/{id} has a larger id than {IMPORT_ID_MAX}")));
+        }
+        // Ids that nobody has had yet come in their order, so most versions need no look into the store.
+        let is_new = id >= pending.position.next_id;
+        let current = if is_new { None } else { self.current(batch, pending, id)? };
+        let newest = current.as_ref().map(|(current, _)| current.version);
+        if newest.is_some_and(|newest| version <= newest)
+            && let Some(same) = self.is_same(batch, &import)?
+        {
+            return Ok(match same {
+                true => Imported::Identical,
+                false => Imported::Bad(format!("Composition/{id} has another version {version} already")),
+            });
+        }
+        if version.before() != newest {
+            let expected = newest.map_or(Version::FIRST, Version::next);
+            return Ok(Imported::Bad(format!(
+                "version {version} of Composition/{id} must wait for version {expected}"
+            )));
+        }
+        if current.as_ref().is_some_and(|(current, _)| current.state == State::Deleted) {
+            return Ok(Imported::Bad(format!("Composition/{id} was deleted; nothing comes after that")));
+        }
+        let before = match newest {
+            Some(newest) => Some(self.written(batch, id, newest, false)?.stamp.milliseconds),
+            None => None,
+        };
+        if before.is_some_and(|before| before > stamp.milliseconds) {
+            return Ok(Imported::Bad(format!("version {version} of Composition/{id} is older than the one before it")));
+        }
+        let old = current.and_then(|(_, old)| old);
+        let row = import.content.map(|(_, row)| row);
+        if row.as_ref().is_some_and(|row| !self.has_room_for(pending, row)) {
+            return Ok(Imported::Bad(classes_full().text(Language::English)));
+        }
+        self.store(batch, pending, Step { id, version, stamp, state, row, old }, draft)?;
+        Ok(Imported::Stored)
+    }
+
+    /// Whether the stored version is the one that comes; nothing when none is stored under its number.
+    fn is_same(&self, batch: &Batch, import: &Import) -> Result<Option<bool>, Error> {
+        let Import { id, version, stamp, state, ref content } = *import;
+        let same = batch.version(id, version, |bytes| -> Result<bool, Error> {
+            let record = Record::read(bytes)?;
+            if record.state != state || record.stamp != stamp {
+                return Ok(false);
+            }
+            let whole = content.as_ref().map_or(Vec::new(), |(tail, _)| whole(id, version, stamp, tail));
+            Ok(self.shared.stored(id, version, bytes)?.resource == whole)
+        })?;
+        same.transpose()
+    }
+}
+
+fn whole(id: Id, version: Version, stamp: Stamp, tail: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::with_capacity(head::HEAD_BYTES_MAX + tail.len());
+    head::write(&mut whole, id, version, stamp);
+    whole.extend_from_slice(tail);
+    whole
+}
