@@ -97,7 +97,7 @@ pub const BATCH_JOBS_MAX: usize = 512;
 pub const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Lines an import stores in one transaction: enough to make the commit cheap, few enough to lose little time when it fails.
-pub const IMPORT_BATCH_LINES: usize = 1024;
+pub const IMPORT_BATCH_LINES: usize = 4096;
 
 /// Bytes of lines an import reads before it hands them on, so that few large lines do not fill the memory.
 pub const IMPORT_BATCH_BYTES: usize = 4 * 1024 * 1024;
