@@ -22,44 +22,41 @@ use super::stop::{Stop, Trouble};
 use super::terminal;
 use crate::config::Config;
 
-/// Carries out a plan. The scratch folder is gone afterwards, however it ends; sizes that were measured before a failure are kept.
+/// Carries out a plan with the settings that its own ones lead to. The scratch folder is gone afterwards, however it ends; the report
+/// holds the sizes that were measured before a failure.
 ///
-/// # Errors
-/// `config` are the settings the plan's own ones lead to. [`Trouble::Plan`] when nothing was begun, [`Trouble::Stopped`] by order; a
-/// failure comes with the report of the sizes before it.
-pub fn run(plan: &Plan, config: &Config, stop: &Stop, watch: &dyn Watch) -> Result<Report, (Trouble, Option<Report>)> {
-    let driver = Driver::new(stop).map_err(|trouble| (trouble, None))?;
-    if let Some((url, target)) = &plan.against {
-        let mut report = report(plan, Path::new("."), Some(url.clone()));
-        let size = against::run(plan, target, &driver, stop, watch).map_err(|trouble| (trouble, None))?;
-        report.sizes.push(size);
-        return Ok(report);
-    }
-    let scratch = Scratch::take(&plan.data, plan.keep).map_err(|trouble| (trouble, None))?;
-    let mut report = report(plan, scratch.path(), None);
+/// The result is [`Trouble::Plan`] when nothing was begun and [`Trouble::Stopped`] by order.
+pub fn run(plan: &Plan, config: &Config, stop: &Stop, watch: &dyn Watch) -> (Report, Result<(), Trouble>) {
+    let mut report = report(plan);
+    let ended = match &plan.against {
+        Some((_, target)) => Driver::new(stop)
+            .and_then(|driver| against::run(plan, target, &driver, stop, watch))
+            .map(|size| report.sizes.push(size)),
+        None => sizes(plan, config, stop, watch, &mut report),
+    };
+    (report, ended)
+}
+
+fn sizes(plan: &Plan, config: &Config, stop: &Stop, watch: &dyn Watch, report: &mut Report) -> Result<(), Trouble> {
+    let scratch = Scratch::take(&plan.data, plan.keep)?;
+    report.machine = Machine::here(scratch.path());
     watch.line(&report.machine.line());
+    let driver = Driver::new(stop)?;
     for certificates in &plan.counts {
         let one = Sizing { plan, config, stop, watch, driver: &driver, scratch: &scratch };
-        match one.run(*certificates) {
-            Ok(size) => report.sizes.push(size),
-            Err(trouble) => {
-                report.grow();
-                let kept = (!report.sizes.is_empty() && trouble != Trouble::Stopped).then_some(report);
-                return Err((trouble, kept));
-            }
-        }
+        report.sizes.push(one.run(*certificates)?);
         report.grow();
         report.sizes.last().into_iter().flat_map(terminal::growth).for_each(|line| watch.line(&line));
     }
-    Ok(report)
+    Ok(())
 }
 
-fn report(plan: &Plan, folder: &Path, against: Option<String>) -> Report {
+fn report(plan: &Plan) -> Report {
     Report {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         date: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        machine: Machine::here(folder),
-        against,
+        machine: Machine::here(Path::new(".")),
+        against: plan.against.as_ref().map(|(url, _)| url.clone()),
         settings: plan.settings.clone(),
         seed: plan.seed,
         clients: plan.clients,

@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn a_large_data_set_is_sampled_over_its_whole_length() {
         let mut collector = Collector::new(Corpus::new(1, 1_000_000), 1_000_000);
-        for number in 1..=1_000_000u64 {
+        for number in 1..=1_000_000_u64 {
             if number.is_multiple_of(5) || number < 10 {
                 let facts = collector.corpus.certificate(number).facts();
                 collector.note(number, 1, &facts);

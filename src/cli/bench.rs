@@ -92,30 +92,26 @@ impl Bench {
         let stop = Stop::default();
         listen_for_signals(&stop)?;
         let bar = Bar::new();
-        let run = bench::run(&plan, &config, &stop, &bar);
+        let (report, ended) = bench::run(&plan, &config, &stop, &bar);
         bar.finish();
-        let (report, trouble) = match run {
-            Ok(report) => (Some(report), None),
-            Err((trouble, report)) => (report, Some(trouble)),
-        };
-        if plan.keep && plan.against.is_none() && !matches!(trouble, Some(Trouble::Plan(_))) {
+        if plan.keep && plan.against.is_none() && !matches!(ended, Err(Trouble::Plan(_))) {
             drop(writeln!(io::stdout(), "\nkept: {}", plan.data.display()));
         }
-        let failures = report.as_ref().map(Report::failures).unwrap_or_default();
-        if let Some(report) = &report {
-            let beside = before.map(|before| bench::compare(&before, report));
+        if !report.sizes.is_empty() && ended != Err(Trouble::Stopped) {
+            let beside = before.map(|before| bench::compare(&before, &report));
             if let Some(beside) = &beside {
                 drop(writeln!(io::stdout(), "\n{beside}"));
             }
-            write(&out, report, beside.as_deref())
-                .map_err(|error| Failure::Failed(format!("{}: {error}", out.display())))?;
+            let written = write(&out, &report, beside.as_deref());
+            written.map_err(|error| Failure::Failed(format!("{}: {error}", out.display())))?;
         }
-        match trouble {
-            Some(Trouble::Plan(words)) => Err(Failure::Usage(words)),
-            Some(Trouble::Stopped) => Err(Failure::Failed(stopped)),
-            Some(Trouble::Failed(words)) => Err(Failure::Failed(words)),
-            None if failures.is_empty() => Ok(()),
-            None => Err(Failure::Failed(failures.join("\n       "))),
+        let failures = report.failures();
+        match ended {
+            Err(Trouble::Plan(words)) => Err(Failure::Usage(words)),
+            Err(Trouble::Stopped) => Err(Failure::Failed(stopped)),
+            Err(Trouble::Failed(words)) => Err(Failure::Failed(words)),
+            Ok(()) if failures.is_empty() => Ok(()),
+            Ok(()) => Err(Failure::Failed(failures.join("\n       "))),
         }
     }
 
