@@ -12,6 +12,7 @@ mod proxy;
 mod quality;
 mod query;
 mod request;
+mod request_id;
 mod respond;
 mod route;
 mod settings;
@@ -151,7 +152,7 @@ impl<R: Run> Server<R> {
             response.headers_mut().insert(ALLOW, header::value(&allow));
         }
         let (method, status, us) = (method_name(&parts.method), status.as_u16(), started.elapsed().as_micros());
-        tracing::info!(method, route = template, status, us, request = wanted.request_id, "answered");
+        tracing::info!(method, route = template, status, us, request = wanted.request_id.as_str(), "answered");
         response
     }
 

@@ -12,8 +12,8 @@ use crate::search::history::History;
 
 impl Service {
     pub(super) fn history_instance(&self, context: &Context, instance: &Instance) -> Result<Answer, Outcome> {
-        let missing = || Outcome::not_found("Composition", &instance.text);
-        let id = instance.id.ok_or_else(missing)?;
+        let missing = || Outcome::not_found("Composition", instance);
+        let id = instance.id().ok_or_else(missing)?;
         // Whether the certificate exists is told before what is wrong with the parameters. Contract 2.9.
         self.current(instance)?;
         let history = History::parse(&context.parameters, &self.search_settings(context))?;

@@ -15,6 +15,8 @@ mod search_type;
 mod service;
 mod update;
 
+use std::fmt;
+
 use crate::certificate::{Id, Version};
 pub use context::{Condition, Context, Language, Prefer, Return, Subset, Tag};
 pub use prepare::{Certificate, certificate_of_import, new_certificate};
@@ -39,9 +41,29 @@ pub enum Interaction {
 
 /// The id of a path: any well-formed FHIR id. Only the canonical decimal form can name a certificate (Contract 1.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Instance {
-    pub text: String,
-    pub id: Option<Id>,
+pub enum Instance {
+    Known(Id),
+    /// Of another form, so that no certificate has it.
+    Unknown(String),
+}
+
+impl Instance {
+    pub fn id(&self) -> Option<Id> {
+        match self {
+            Instance::Known(id) => Some(*id),
+            Instance::Unknown(_) => None,
+        }
+    }
+}
+
+/// As it was sent.
+impl fmt::Display for Instance {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Instance::Known(id) => id.fmt(formatter),
+            Instance::Unknown(text) => formatter.write_str(text),
+        }
+    }
 }
 
 /// What an interaction answers; `http` writes status, headers and body from it.

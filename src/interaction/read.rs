@@ -26,7 +26,7 @@ impl Service {
         instance: &Instance,
         version: Option<Version>,
     ) -> Result<Answer, Outcome> {
-        let found = match (instance.id, version) {
+        let found = match (instance.id(), version) {
             (Some(id), Some(version)) => self.engine.version(id, version).map_err(unreadable)?,
             _ => None,
         };
@@ -34,7 +34,7 @@ impl Service {
             // An id that was never assigned is told before a version that is not there.
             self.current(instance)?;
             let shown = version.map_or("of this number".into(), |version| version.to_string());
-            let missing = Issue::new(Hcert::VersionNotFound).with("id", instance.text.clone());
+            let missing = Issue::new(Hcert::VersionNotFound).with("id", instance.to_string());
             return Err(missing.with("version", shown).into());
         };
         if stored.state == State::Deleted {

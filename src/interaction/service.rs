@@ -61,7 +61,7 @@ impl Service {
         match interaction {
             Interaction::Capabilities => {
                 let names = &self.settings.names;
-                let body = match context.base_url == names.base_url {
+                let body = match *context.base_url == *names.base_url {
                     true => self.capabilities.clone(),
                     false => capabilities(&context.base_url, names, self.settings.count),
                 };
@@ -97,11 +97,11 @@ impl Service {
 
     /// The certificate a path names, which must have been assigned.
     pub(super) fn current(&self, instance: &Instance) -> Result<Stored, Outcome> {
-        let found = match instance.id {
+        let found = match instance.id() {
             Some(id) => self.engine.current(id).map_err(unreadable)?,
             None => None,
         };
-        found.ok_or_else(|| Outcome::not_found("Composition", &instance.text))
+        found.ok_or_else(|| Outcome::not_found("Composition", instance))
     }
 
     /// The stored version a write answers with.
