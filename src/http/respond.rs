@@ -19,13 +19,13 @@ use super::request_id::REQUEST_ID;
 use super::wanted::Wanted;
 use crate::certificate::Version;
 use crate::fhir::date_time;
-use crate::interaction::Answer;
+use crate::interaction::{Answer, Turn};
 use crate::limits::{GZIP_BYTES_MIN, RETRY_AFTER_S};
 use crate::outcome::{Outcome, entry};
 
 /// Writes what an interaction answered. Source: Contract 2.2, 2.4.
 pub fn answer(answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
-    let mut response = body(status(answer.status), answer.body, wanted);
+    let mut response = body(status(answer.status), answer.body, answer.turn, wanted);
     let headers = response.headers_mut();
     if let Some((version, modified)) = answer.version {
         headers.insert(ETAG, tag(version));
@@ -62,7 +62,7 @@ pub fn outcome(outcome: &Outcome, wanted: &Wanted, issue_system: &str) -> Respon
             tracing::debug!(%issue, code, request, cause, "refused");
         }
     }
-    let mut response = body(status, json, wanted);
+    let mut response = body(status, json, None, wanted);
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
     }
@@ -73,8 +73,20 @@ fn status(number: u16) -> StatusCode {
     StatusCode::from_u16(number).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
+/// A body that holds its turn until it is sent.
+struct Held {
+    bytes: Vec<u8>,
+    _turn: Turn,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// Status, body and the headers that every answer has.
-fn body(status: StatusCode, mut bytes: Vec<u8>, wanted: &Wanted) -> Response<Full<Bytes>> {
+fn body(status: StatusCode, mut bytes: Vec<u8>, turn: Option<Turn>, wanted: &Wanted) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -98,7 +110,10 @@ fn body(status: StatusCode, mut bytes: Vec<u8>, wanted: &Wanted) -> Response<Ful
             headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
         }
     } else {
-        *response.body_mut() = Full::from(bytes);
+        *response.body_mut() = match turn {
+            Some(turn) => Full::new(Bytes::from_owner(Held { bytes, _turn: turn })),
+            None => Full::from(bytes),
+        };
     }
     response
 }

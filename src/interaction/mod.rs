@@ -9,10 +9,12 @@ mod create;
 mod delete;
 mod history;
 mod operation;
+mod page;
 mod prepare;
 mod read;
 mod search_type;
 mod service;
+mod turns;
 mod update;
 
 use std::fmt;
@@ -21,6 +23,7 @@ use crate::certificate::{Id, Version};
 pub use context::{Condition, Context, Language, Prefer, Return, Subset, Tag};
 pub use prepare::{Certificate, certificate_of_import, new_certificate};
 pub use service::{Service, Settings};
+pub use turns::Turn;
 
 /// What a request asks for, with everything of its path read. After this nobody looks at paths again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +40,17 @@ pub enum Interaction {
     Search,
     Suspend(Instance),
     Cancel(Instance),
+}
+
+impl Interaction {
+    /// Whether it may change something. What only reads is given up when its client goes away.
+    pub fn may_change(&self) -> bool {
+        use Interaction::*;
+        match self {
+            Create | Update(_) | Delete(_) | Suspend(_) | Cancel(_) => true,
+            Capabilities | Read(_) | Vread(..) | HistoryInstance(_) | HistoryType | Search => false,
+        }
+    }
 }
 
 /// The id of a path: any well-formed FHIR id. Only the canonical decimal form can name a certificate (Contract 1.3).
@@ -79,4 +93,6 @@ pub struct Answer {
     pub location: Option<String>,
     /// Absolute address.
     pub content_location: Option<String>,
+    /// Held until the body is sent.
+    pub turn: Option<Turn>,
 }

@@ -51,6 +51,7 @@ pub fn changed(context: &Context, written: &Written, body: Vec<u8>) -> Answer {
         version: Some((written.version, written.stamp.milliseconds)),
         location: Some(address.clone()),
         content_location: Some(address),
+        ..Answer::default()
     }
 }
 
