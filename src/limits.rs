@@ -163,3 +163,24 @@ pub const CACHE_MB: usize = 256;
 
 /// Minutes that a sealed `_query` link of a search stays valid (default of `search.link_minutes`). A working session.
 pub const LINK_MINUTES: u32 = 60;
+
+/// Rows from which a search is a heavy one: about a millisecond of work. Heavy ones run in turns, on threads of their own, so that reads
+/// keep theirs.
+pub const HEAVY_ROWS: u64 = 20_000;
+
+/// Seconds a heavy search waits for its turn before it is answered with 503. A caller who waits longer has mostly gone.
+pub const HEAVY_WAIT_S: u64 = 5;
+
+/// Bytes from which an answer is a large one: a hundred times a page as most are. Large ones are made in turns.
+pub const LARGE_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+
+/// Large answers at once. A turn ends when the answer is sent, so that this bounds their memory too: with the next bound and the
+/// copies that compression makes, some 200 MB.
+pub const LARGE_ANSWERS: usize = 2;
+
+/// Seconds a large answer waits for its turn before it is 503: the one before it has to cross the network first.
+pub const LARGE_WAIT_S: u64 = 10;
+
+/// Bytes of a Bundle. A page of the default count fits, whatever its certificates hold; whoever asks for more of the largest ones is
+/// told to ask for fewer.
+pub const BUNDLE_BYTES_MAX: usize = 64 * 1024 * 1024;

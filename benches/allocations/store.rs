@@ -49,7 +49,7 @@ impl Store {
         let engine = Engine::open(options.clone()).expect("an empty folder can be opened");
         let door = Settings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
         let settings = interaction::Settings {
-            names: Names { base_url: door.base_url.clone(), ..Names::default() },
+            names: Names { base_url: door.base_url.to_string(), ..Names::default() },
             issue_system: config.namespaces.hcert_issue_system.clone(),
             count: Counts { default: config.search.count_default, max: config.search.count_max },
             link_seconds: i64::from(config.search.link_minutes) * 60,

@@ -1,8 +1,8 @@
 //! Questions about versions: of one certificate, or of all of them.
 
-use super::Stored;
 use crate::certificate::{Id, Seq};
 use crate::fhir::date_time::Span;
+use crate::search::Hit;
 
 /// FHIR `history`. Source: Contract 4.1.
 #[derive(Clone, Debug)]
@@ -20,12 +20,9 @@ pub struct HistoryQuery {
 }
 
 /// One page, newest first, with the exact total; both of the moment `at`.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryPage {
     pub total: u64,
-    pub entries: Vec<Entry>,
+    pub hits: Vec<Hit>,
     pub at: Seq,
 }
-
-/// A version in a history.
-pub type Entry = Stored;

@@ -8,8 +8,8 @@ mod embedded;
 mod history;
 mod write;
 
-pub use embedded::{CommitFloor, Embedded as Engine, Error, ImportBatch, Options, PlannedSearch, SearchError};
-pub use history::{Entry, HistoryPage, HistoryQuery};
+pub use embedded::{CommitFloor, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, SearchError};
+pub use history::{HistoryPage, HistoryQuery};
 pub use write::{Content, Import, Imported, Refused, Who, Write, Written};
 
 use crate::certificate::{Id, Stamp, State, Version};

@@ -1,6 +1,7 @@
 //! Bundles, written as bytes: stored resources are laid end to end and never read again on the way out.
 
 use std::fmt::Display;
+use std::io::Write;
 
 use super::date_time;
 use super::json;
@@ -29,12 +30,18 @@ pub enum Change {
     Delete,
 }
 
+/// The certificate an entry is about.
+#[derive(Clone, Copy, Debug)]
+pub struct About<'a> {
+    pub id: u64,
+    /// In front of `fullUrl`; nothing for one relative to the server. Contract 1.2.
+    pub base_url: Option<&'a str>,
+}
+
 /// One version in a history.
 #[derive(Clone, Copy, Debug)]
-pub struct VersionEntry<'a> {
+pub struct VersionEntry {
     pub change: Change,
-    /// `Composition/<id>`
-    pub reference: &'a str,
     /// Number of the version.
     pub version: u32,
     /// `meta.lastUpdated`, milliseconds since 1970 UTC.
@@ -42,7 +49,7 @@ pub struct VersionEntry<'a> {
 }
 
 impl Bundle {
-    /// Begins the answer of a search. `capacity` is a guess of its size in bytes, so that it grows once.
+    /// Begins the answer of a search. `capacity` is a guess of the bytes of its entries, so that it grows once.
     pub fn searchset(total: u64, links: &[Link], capacity: usize) -> Bundle {
         Bundle::begin("searchset", total, links, capacity)
     }
@@ -53,11 +60,12 @@ impl Bundle {
     }
 
     fn begin(kind: &'static str, total: u64, links: &[Link], capacity: usize) -> Bundle {
-        let mut bundle = Bundle { bytes: Vec::with_capacity(capacity + 512), empty: true };
+        let links_bytes: usize = links.iter().map(|link| link.url.len() + 64).sum();
+        let mut bundle = Bundle { bytes: Vec::with_capacity(128 + links_bytes + capacity), empty: true };
         bundle.raw(br#"{"resourceType":"Bundle","type":""#);
         bundle.raw(kind.as_bytes());
         bundle.raw(br#"","total":"#);
-        bundle.raw(total.to_string().as_bytes());
+        bundle.text(total);
         for (at, link) in links.iter().enumerate() {
             bundle.raw(if at == 0 { br#","link":[{"relation":""# } else { br#",{"relation":""# });
             bundle.raw(link.relation.as_bytes());
@@ -71,14 +79,17 @@ impl Bundle {
         bundle
     }
 
-    /// Adds a found certificate. `resource` is its JSON, in parts that are laid end to end.
-    pub fn matched(&mut self, full_url: &str, resource: &[&[u8]]) {
+    /// Adds a found certificate. `resource` appends its JSON.
+    ///
+    /// # Errors
+    /// Those of `resource`; the Bundle is of no use then.
+    pub fn matched<E>(&mut self, about: About, resource: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
         self.open_entry();
-        self.raw(br#""fullUrl":"#);
-        self.string(full_url);
+        self.full_url(about);
         self.raw(br#","resource":"#);
-        resource.iter().for_each(|part| self.raw(part));
+        resource(&mut self.bytes)?;
         self.raw(br#","search":{"mode":"match"}}"#);
+        Ok(())
     }
 
     /// Adds an OperationOutcome with warnings about the search itself. Contract 4.9.
@@ -89,28 +100,44 @@ impl Bundle {
         self.raw(br#","search":{"mode":"outcome"}}"#);
     }
 
-    /// Adds a version to a history. `resource` as in [`matched`](Self::matched); a deletion has none.
-    pub fn version(&mut self, full_url: &str, entry: VersionEntry, resource: Option<&[&[u8]]>) {
+    /// Adds a version to a history. `resource` as in [`matched`](Self::matched); it is not asked for a deletion, which has none.
+    ///
+    /// # Errors
+    /// Those of `resource`; the Bundle is of no use then.
+    pub fn version<E>(
+        &mut self,
+        about: About,
+        entry: VersionEntry,
+        resource: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.open_entry();
-        self.raw(br#""fullUrl":"#);
-        self.string(full_url);
-        if let Some(resource) = resource {
+        self.full_url(about);
+        if entry.change != Change::Delete {
             self.raw(br#","resource":"#);
-            resource.iter().for_each(|part| self.raw(part));
+            resource(&mut self.bytes)?;
         }
         let (method, status) = entry.change.method_and_status();
-        let url = if entry.change == Change::Create { "Composition" } else { entry.reference };
         self.raw(br#","request":{"method":""#);
         self.raw(method.as_bytes());
-        self.raw(br#"","url":"#);
-        self.string(url);
-        self.raw(br#"},"response":{"status":""#);
+        self.raw(br#"","url":"Composition"#);
+        if entry.change != Change::Create {
+            self.raw(b"/");
+            self.text(about.id);
+        }
+        self.raw(br#""},"response":{"status":""#);
         self.raw(status.as_bytes());
         self.raw(br#"","etag":"W/\""#);
         self.text(entry.version);
         self.raw(br#"\"","lastModified":""#);
-        self.text(date_time::instant(entry.last_updated));
+        let offset = date_time::offset_minutes(entry.last_updated);
+        date_time::write_instant(&mut self.bytes, entry.last_updated, offset);
         self.raw(br#""}}"#);
+        Ok(())
+    }
+
+    /// Bytes written by now.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
     }
 
     /// The whole Bundle. Without entries there is no `entry` at all, as FHIR knows no empty arrays.
@@ -128,9 +155,24 @@ impl Bundle {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Numbers and times: texts that need no escapes.
+    fn full_url(&mut self, about: About) {
+        self.raw(br#""fullUrl":"#);
+        match about.base_url {
+            Some(base_url) => {
+                self.string(base_url);
+                // The address goes on where the text of its base ends.
+                self.bytes.pop();
+                self.raw(b"/Composition/");
+            }
+            None => self.raw(br#""Composition/"#),
+        }
+        self.text(about.id);
+        self.raw(br#"""#);
+    }
+
+    /// Numbers: texts that need no escapes.
     fn text(&mut self, value: impl Display) {
-        self.raw(value.to_string().as_bytes());
+        write!(self.bytes, "{value}").expect("writing to memory does not fail");
     }
 
     fn string(&mut self, text: &str) {
@@ -152,6 +194,15 @@ impl Change {
 mod tests {
     use super::*;
 
+    const SEVEN: About = About { id: 7, base_url: None };
+
+    fn writes(text: &'static str) -> impl FnOnce(&mut Vec<u8>) -> Result<(), ()> {
+        move |out| {
+            out.extend_from_slice(text.as_bytes());
+            Ok(())
+        }
+    }
+
     fn text(bundle: Bundle) -> String {
         let bytes = bundle.finish();
         super::super::json::parse(&bytes).expect("a bundle is FHIR's JSON");
@@ -170,7 +221,7 @@ mod tests {
     #[test]
     fn stored_bytes_are_laid_in_untouched() {
         let mut bundle = Bundle::searchset(2, &[], 0);
-        bundle.matched("Composition/7", &[br#"{"id":"7","#, br#""x":1.10}"#]);
+        bundle.matched(SEVEN, writes(r#"{"id":"7","x":1.10}"#)).unwrap();
         bundle.outcome(br#"{"resourceType":"OperationOutcome"}"#);
         assert_eq!(
             text(bundle),
@@ -183,12 +234,24 @@ mod tests {
     }
 
     #[test]
+    fn a_full_url_stands_behind_the_address_of_the_server() {
+        let mut bundle = Bundle::searchset(1, &[], 0);
+        bundle.matched(About { base_url: Some("https://a\"b/fhir"), ..SEVEN }, writes("{\"id\":\"7\"}")).unwrap();
+        assert!(text(bundle).contains(r#"{"fullUrl":"https://a\"b/fhir/Composition/7","resource""#));
+    }
+
+    #[test]
+    fn what_stops_a_resource_stops_the_bundle() {
+        assert_eq!(Bundle::searchset(1, &[], 0).matched(SEVEN, |_| Err("damaged")), Err("damaged"));
+    }
+
+    #[test]
     fn a_history_names_request_and_response_and_a_deletion_has_no_resource() {
-        let entry = |change, version| VersionEntry { change, reference: "Composition/7", version, last_updated: 0 };
+        let entry = |change, version| VersionEntry { change, version, last_updated: 0 };
         let mut bundle = Bundle::history(3, &[], 0);
-        bundle.version("Composition/7", entry(Change::Delete, 3), None);
-        bundle.version("Composition/7", entry(Change::Update, 2), Some(&[b"{\"id\":\"7\"}"]));
-        bundle.version("Composition/7", entry(Change::Create, 1), Some(&[b"{\"id\":\"7\"}"]));
+        bundle.version(SEVEN, entry(Change::Delete, 3), |_| Err(())).unwrap();
+        bundle.version(SEVEN, entry(Change::Update, 2), writes(r#"{"id":"7"}"#)).unwrap();
+        bundle.version(SEVEN, entry(Change::Create, 1), writes(r#"{"id":"7"}"#)).unwrap();
         let instant = date_time::instant(0);
         assert_eq!(
             text(bundle),

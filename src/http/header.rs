@@ -29,6 +29,6 @@ pub fn wrong(name: &HeaderName, value: &str) -> Issue {
 }
 
 /// A value that is known to be made of visible characters.
-pub fn value(text: &str) -> HeaderValue {
-    HeaderValue::from_str(text).expect("addresses, tags, dates and ids are built of visible ASCII")
+pub fn value(text: impl AsRef<[u8]>) -> HeaderValue {
+    HeaderValue::from_bytes(text.as_ref()).expect("addresses, tags, dates and ids are built of visible ASCII")
 }

@@ -12,6 +12,7 @@ mod proxy;
 mod quality;
 mod query;
 mod request;
+mod request_id;
 mod respond;
 mod route;
 mod settings;
@@ -33,6 +34,7 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 
 use crate::interaction::{Answer, Context, Interaction, Service};
+use crate::limits::LARGE_ANSWER_BYTES;
 use crate::outcome::{Hcert, Issue, Outcome};
 pub use listener::{Listen, serve};
 use media::{Content, Media};
@@ -84,7 +86,8 @@ impl<R: Run> Server<R> {
 
     /// Answers one request. `peer` is who sent it, unknown on a Unix socket.
     ///
-    /// A request that may change something runs in a task of its own, so that a client that goes away does not stop it half-way.
+    /// A request that may change something runs in a task of its own, so that a client that goes away does not stop it half-way; one
+    /// that only reads is given up then.
     /// A panic is answered with 500.
     pub async fn answer<B>(self: Arc<Self>, request: Request<B>, peer: Option<IpAddr>) -> Response<Full<Bytes>>
     where
@@ -105,11 +108,12 @@ impl<R: Run> Server<R> {
     {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
-        if matches!(parts.method, Method::GET | Method::HEAD | Method::OPTIONS) {
-            return self.settle(started, parts, body, peer, formed).await;
+        let route = route::route(&self.settings.base_path, &parts.method, parts.uri.path());
+        if !matches!(&route, Route::To(interaction) if interaction.may_change()) {
+            return self.settle(started, route, parts, body, peer, formed).await;
         }
         let server = Arc::clone(&self);
-        let task = tokio::spawn(async move { server.settle(started, parts, body, peer, formed).await });
+        let task = tokio::spawn(async move { server.settle(started, route, parts, body, peer, formed).await });
         task.await.unwrap_or_else(|error| {
             let wanted = Wanted::new(&Method::GET, &hyper::HeaderMap::new());
             respond::outcome(&Outcome::internal(error), &wanted, &self.settings.issue_system)
@@ -119,6 +123,7 @@ impl<R: Run> Server<R> {
     async fn settle<B>(
         &self,
         started: Instant,
+        route: Route,
         parts: Parts,
         body: B,
         peer: Option<IpAddr>,
@@ -134,25 +139,32 @@ impl<R: Run> Server<R> {
         }
         wanted.media = query.media.clone().unwrap_or_default();
         wanted.pretty = query.pretty.clone().unwrap_or_default();
-        let path = parts.uri.path();
-        let route = route::route(&self.settings.base_path, &parts.method, path);
         let template = route::template(&route);
 
         let work = self.work(route, query, &parts, body, peer, &mut wanted);
         let result = guarded(work).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")));
         let mut response = match result {
+            Ok(answer) if answer.body.len() > LARGE_ANSWER_BYTES => self.respond_at_length(answer, &wanted).await,
             Ok(answer) => respond::answer(answer, &wanted),
             Err(outcome) => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
         };
         let status = response.status();
         let options = parts.method == Method::OPTIONS && status == StatusCode::NO_CONTENT;
         if options || status == StatusCode::METHOD_NOT_ALLOWED {
-            let allow = route::allow(&self.settings.base_path, path, Some(&parts.method));
+            let allow = route::allow(&self.settings.base_path, parts.uri.path(), Some(&parts.method));
             response.headers_mut().insert(ALLOW, header::value(&allow));
         }
         let (method, status, us) = (method_name(&parts.method), status.as_u16(), started.elapsed().as_micros());
-        tracing::info!(method, route = template, status, us, request = wanted.request_id, "answered");
+        tracing::info!(method, route = template, status, us, request = wanted.request_id.as_str(), "answered");
         response
+    }
+
+    /// Compressing or indenting a large answer takes so long that it would keep a worker from others.
+    async fn respond_at_length(&self, answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
+        let form = wanted.clone();
+        let responded = tokio::task::spawn_blocking(move || respond::answer(answer, &form)).await;
+        responded
+            .unwrap_or_else(|error| respond::outcome(&Outcome::internal(error), wanted, &self.settings.issue_system))
     }
 
     /// The way of a request, in the order of Contract 2.9.
@@ -161,7 +173,7 @@ impl<R: Run> Server<R> {
         route: Route,
         query: Query,
         parts: &Parts,
-        mut body: B,
+        body: B,
         peer: Option<IpAddr>,
         wanted: &mut Wanted,
     ) -> Result<Answer, Outcome>
@@ -176,7 +188,7 @@ impl<R: Run> Server<R> {
             Route::WrongMethod => Err(self.wrong_method(parts)),
             Route::Unknown => Err(Hcert::PathUnknown.into()),
         };
-        let (interaction, mut context) = match understood {
+        let (interaction, context) = match understood {
             Ok(understood) => understood,
             Err(refusal) => {
                 // A body that waits for "100 Continue" is never sent.
@@ -186,8 +198,29 @@ impl<R: Run> Server<R> {
                 return Err(refusal);
             }
         };
-        let content = request::content(&interaction, parts);
-        let Some(content) = content else { return self.run.run(interaction, context, Vec::new()).await };
+        match request::content(&interaction, parts) {
+            Some(content) => {
+                // On the heap, so that the way of a request without a body stays short.
+                Box::pin(self.work_with_body(interaction, context, content, parts, body, peer, wanted)).await
+            }
+            None => self.run.run(interaction, context, Vec::new()).await,
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "it is the second half of one way")]
+    async fn work_with_body<B>(
+        &self,
+        interaction: Interaction,
+        mut context: Context,
+        content: Content,
+        parts: &Parts,
+        mut body: B,
+        peer: Option<IpAddr>,
+        wanted: &mut Wanted,
+    ) -> Result<Answer, Outcome>
+    where
+        B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
+    {
         let length = request::length(&parts.headers)?;
         let patience = self.settings.body_timeout;
         let bytes_max = self.bytes_max(Some(content));

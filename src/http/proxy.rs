@@ -1,6 +1,7 @@
 //! `{base_url}` as a caller sees it. Only proxies that are named in the settings may say where a request was sent to.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use hyper::Version;
 use hyper::header::{HOST, HeaderName};
@@ -14,7 +15,7 @@ const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
 
-/// The base address for the links of one answer.
+/// The base address for the links of one answer; nothing where that of the settings holds.
 ///
 /// Of several values in a header the last counts: it is what the trusted proxy itself saw. Without a scheme from the proxy that of
 /// the setting holds.
@@ -23,9 +24,9 @@ const FORWARDED_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix
 /// A trusted proxy names a host, scheme or prefix that cannot stand in an address.
 ///
 /// Source: Contract 1.2.
-pub fn base_url(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Result<String, Issue> {
+pub fn base_url(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Result<Option<Arc<str>>, Issue> {
     if !peer.is_some_and(|peer| settings.trusted_proxies.iter().any(|proxy| proxy.contains(peer))) {
-        return Ok(settings.base_url.clone());
+        return Ok(None);
     }
     let named = match last(parts, &FORWARDED_HOST, is_host)? {
         Some(host) => Some(host),
@@ -34,13 +35,13 @@ pub fn base_url(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Res
             None => last(parts, &HOST, is_host)?,
         },
     };
-    let Some(host) = named else { return Ok(settings.base_url.clone()) };
+    let Some(host) = named else { return Ok(None) };
     let scheme = match last(parts, &FORWARDED_PROTO, |text| matches!(text, "http" | "https"))? {
         Some(scheme) => scheme,
         None => settings.base_url.split(':').next().unwrap_or("http").to_owned(),
     };
     let prefix = last(parts, &FORWARDED_PREFIX, is_prefix)?.unwrap_or_default();
-    Ok(format!("{scheme}://{host}{}{}", prefix.trim_end_matches('/'), settings.base_path))
+    Ok(Some(format!("{scheme}://{host}{}{}", prefix.trim_end_matches('/'), settings.base_path).into()))
 }
 
 /// HTTP/1.1 asks for exactly one Host, and a server that is not asked so must refuse (RFC 9112, 3.2): two of them are how requests
@@ -88,7 +89,9 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        base_url(&settings, &request.body(()).unwrap().into_parts().0, Some(peer.parse().unwrap()))
+        let parts = request.body(()).unwrap().into_parts().0;
+        let named = base_url(&settings, &parts, Some(peer.parse().unwrap()))?;
+        Ok(named.unwrap_or(settings.base_url).to_string())
     }
 
     #[test]

@@ -2,10 +2,9 @@
 
 use std::net::IpAddr;
 
-use hyper::HeaderMap;
-use hyper::Version;
 use hyper::header::{CONTENT_LENGTH, EXPECT, HeaderName, IF_MATCH, IF_NONE_MATCH, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Version};
 
 use super::media::Content;
 use super::query::Pair;
@@ -92,9 +91,11 @@ pub fn context(
     if !issues.is_empty() {
         return Err(issues.into());
     }
+    // Only a version keeps who made it.
+    let keeps = !matches!(parts.method, Method::GET | Method::HEAD);
+    let trace = keeps.then(|| wanted.request_id.as_str().to_owned());
     Ok(Context {
-        base_url,
-        request_id: wanted.request_id.clone(),
+        base_url: base_url.unwrap_or_else(|| settings.base_url.clone()),
         language: wanted.language,
         prefer,
         if_match,
@@ -104,7 +105,7 @@ pub fn context(
         subset,
         parameters,
         by_form,
-        who: Who { trace: Some(wanted.request_id.clone()), ..Who::default() },
+        who: Who { trace, ..Who::default() },
     })
 }
 

@@ -11,32 +11,33 @@ use hyper::header::{
     LOCATION, RETRY_AFTER, VARY,
 };
 use hyper::{Response, StatusCode};
-use jiff::Timestamp;
-use jiff::fmt::rfc2822;
 use uuid::Uuid;
 
 use super::header;
 use super::pretty::indent;
-use super::wanted::{REQUEST_ID, Wanted};
-use crate::interaction::Answer;
+use super::request_id::REQUEST_ID;
+use super::wanted::Wanted;
+use crate::certificate::Version;
+use crate::fhir::date_time;
+use crate::interaction::{Answer, Turn};
 use crate::limits::{GZIP_BYTES_MIN, RETRY_AFTER_S};
 use crate::outcome::{Outcome, entry};
 
 /// Writes what an interaction answered. Source: Contract 2.2, 2.4.
 pub fn answer(answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
-    let mut response = body(status(answer.status), answer.body, wanted);
+    let mut response = body(status(answer.status), answer.body, answer.turn, wanted);
     let headers = response.headers_mut();
     if let Some((version, modified)) = answer.version {
-        headers.insert(ETAG, header::value(&format!("W/\"{version}\"")));
-        if let Some(date) = date(modified) {
-            headers.insert(LAST_MODIFIED, header::value(&date));
+        headers.insert(ETAG, tag(version));
+        if let Some(date) = date_time::http_date(modified) {
+            headers.insert(LAST_MODIFIED, header::value(date));
         }
     }
     if let Some(location) = answer.location {
-        headers.insert(LOCATION, header::value(&location));
+        headers.insert(LOCATION, header::value(location));
     }
     if let Some(location) = answer.content_location {
-        headers.insert(CONTENT_LOCATION, header::value(&location));
+        headers.insert(CONTENT_LOCATION, header::value(location));
     }
     response
 }
@@ -61,7 +62,7 @@ pub fn outcome(outcome: &Outcome, wanted: &Wanted, issue_system: &str) -> Respon
             tracing::debug!(%issue, code, request, cause, "refused");
         }
     }
-    let mut response = body(status, json, wanted);
+    let mut response = body(status, json, None, wanted);
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
     }
@@ -72,14 +73,26 @@ fn status(number: u16) -> StatusCode {
     StatusCode::from_u16(number).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
+/// A body that holds its turn until it is sent.
+struct Held {
+    bytes: Vec<u8>,
+    _turn: Turn,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// Status, body and the headers that every answer has.
-fn body(status: StatusCode, mut bytes: Vec<u8>, wanted: &Wanted) -> Response<Full<Bytes>> {
+fn body(status: StatusCode, mut bytes: Vec<u8>, turn: Option<Turn>, wanted: &Wanted) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::default());
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(VARY, HeaderValue::from_static("Authorization, Accept, Prefer, Accept-Language"));
-    headers.insert(REQUEST_ID, header::value(&wanted.request_id));
+    headers.insert(REQUEST_ID, wanted.request_id.header());
     if !bytes.is_empty() {
         headers.insert(CONTENT_TYPE, wanted.media.content_type());
         if wanted.pretty {
@@ -97,7 +110,10 @@ fn body(status: StatusCode, mut bytes: Vec<u8>, wanted: &Wanted) -> Response<Ful
             headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
         }
     } else {
-        *response.body_mut() = Full::from(bytes);
+        *response.body_mut() = match turn {
+            Some(turn) => Full::new(Bytes::from_owner(Held { bytes, _turn: turn })),
+            None => Full::from(bytes),
+        };
     }
     response
 }
@@ -108,10 +124,19 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("writing to memory does not fail")
 }
 
-/// A moment as IMF-fixdate (RFC 9110, 5.6.7).
-fn date(milliseconds: i64) -> Option<String> {
-    let moment = Timestamp::from_millisecond(milliseconds).ok()?;
-    rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&moment).ok()
+/// `W/"3"`. It is written without the machinery of formatting, which takes longer than all the rest of a header.
+fn tag(version: Version) -> HeaderValue {
+    const LONGEST: usize = "W/\"4294967295\"".len();
+    let mut text = [b'"'; LONGEST];
+    let (mut at, mut number) = (LONGEST - 1, version.get());
+    while number > 0 {
+        at -= 1;
+        text[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    at -= 3;
+    text[at..at + 3].copy_from_slice(b"W/\"");
+    header::value(&text[at..])
 }
 
 #[cfg(test)]
@@ -123,7 +148,6 @@ mod tests {
     use hyper::{Method, body::Body};
 
     use super::*;
-    use crate::certificate::Version;
     use crate::outcome::{Hcert, Issue};
 
     fn wanted() -> Wanted {
@@ -156,6 +180,13 @@ mod tests {
         assert_eq!(text(&response, VARY), Some("Authorization, Accept, Prefer, Accept-Language"));
         assert_eq!(text(&response, REQUEST_ID), Some("r-1"));
         assert_eq!(bytes(response).await, b"{\"a\":1.10}");
+    }
+
+    #[test]
+    fn tags_of_all_lengths_are_weak_and_quoted() {
+        for number in [1, 9, 10, 4_294_967_295] {
+            assert_eq!(tag(Version::new(number).unwrap()), format!("W/\"{number}\""));
+        }
     }
 
     #[tokio::test]

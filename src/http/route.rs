@@ -103,7 +103,7 @@ pub fn template(route: &Route) -> &'static str {
 
 /// Any well-formed FHIR id is an instance; only the canonical decimal form can exist. Contract 1.3.
 fn instance(text: &str) -> Option<Instance> {
-    is_id(text).then(|| Instance { text: text.to_owned(), id: Id::parse(text) })
+    is_id(text).then(|| Id::parse(text).map_or_else(|| Instance::Unknown(text.to_owned()), Instance::Known))
 }
 
 /// A version of another form than the canonical one does not exist, but its path does.
@@ -146,7 +146,7 @@ mod tests {
     }
 
     fn seven() -> Instance {
-        Instance { text: "7".to_owned(), id: Id::new(7) }
+        Instance::Known(Id::new(7).unwrap())
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn only_the_canonical_form_names_a_certificate() {
         for text in ["007", "0", "abc", "a-b.c", "18446744073709551616"] {
-            let expected = Route::To(Read(Instance { text: text.to_owned(), id: None }));
+            let expected = Route::To(Read(Instance::Unknown(text.to_owned())));
             assert_eq!(to("GET", &format!("/fhir/Composition/{text}")), expected);
         }
         assert_eq!(to("GET", "/fhir/Composition/7/_history/01"), Route::To(Vread(seven(), None)));

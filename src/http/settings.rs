@@ -1,6 +1,7 @@
 //! What this room takes from the settings, ready for use.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{Config, ConfigError, Network};
@@ -10,7 +11,7 @@ use crate::config::{Config, ConfigError, Network};
 pub struct Settings {
     pub base_path: String,
     /// `{base_url}` of callers that come without a trusted proxy.
-    pub base_url: String,
+    pub base_url: Arc<str>,
     pub trusted_proxies: Vec<Network>,
     /// `{hcert_issue_system}`.
     pub issue_system: String,
@@ -42,7 +43,7 @@ impl Settings {
         };
         Ok(Settings {
             base_path: server.base_path.clone(),
-            base_url,
+            base_url: base_url.into(),
             trusted_proxies: server.trusted_proxies.clone(),
             issue_system: config.namespaces.hcert_issue_system.clone(),
             connections_max: server.connections_max,
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     fn base_url(config: &Config, address: &str) -> Result<String, ConfigError> {
-        Settings::new(config, address.parse().unwrap()).map(|settings| settings.base_url)
+        Settings::new(config, address.parse().unwrap()).map(|settings| settings.base_url.to_string())
     }
 
     #[test]

@@ -1,20 +1,17 @@
 //! How the caller wants the answer: read before anything can fail, so that refusals come in that form too.
 
 use hyper::Method;
-use hyper::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE, HeaderMap, HeaderName};
-use uuid::Uuid;
+use hyper::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE, HeaderMap};
 
 use super::media::Media;
 use super::quality::members;
-use crate::limits::REQUEST_ID_CHARACTERS_MAX;
+use super::request_id::RequestId;
 use crate::outcome::Language;
-
-pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The form of one answer.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    pub request_id: String,
+    pub request_id: RequestId,
     pub language: Language,
     pub media: Media,
     /// `_pretty=true`
@@ -28,7 +25,7 @@ impl Wanted {
     /// Reads what never fails; `media` and `pretty` come out of the query and are set by the caller.
     pub fn new(method: &Method, headers: &HeaderMap) -> Self {
         Wanted {
-            request_id: request_id(headers),
+            request_id: RequestId::of(headers),
             language: language(headers),
             media: Media::default(),
             pretty: false,
@@ -36,15 +33,6 @@ impl Wanted {
             head: method == Method::HEAD,
         }
     }
-}
-
-/// `X-Request-Id`, taken over if it is short and visible, else made. Contract 2.4.
-fn request_id(headers: &HeaderMap) -> String {
-    let visible = |text: &&str| {
-        (1..=REQUEST_ID_CHARACTERS_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
-    };
-    let given = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok()).filter(visible);
-    given.map_or_else(|| Uuid::new_v4().to_string(), str::to_owned)
 }
 
 /// Estonian if `Accept-Language` prefers it to English; of equals the first named. Contract 5.3.
@@ -75,27 +63,13 @@ fn gzip(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::HeaderValue;
+    use hyper::header::{HeaderName, HeaderValue};
 
     use super::*;
 
     fn wanted(name: HeaderName, value: &str) -> Wanted {
         let headers = HeaderMap::from_iter([(name, HeaderValue::from_bytes(value.as_bytes()).unwrap())]);
         Wanted::new(&Method::GET, &headers)
-    }
-
-    #[test]
-    fn a_usable_request_id_is_taken_over() {
-        let long = "x".repeat(128);
-        for id in ["1", "a/b:c=", "4c9e6f0e-1", &long] {
-            assert_eq!(wanted(REQUEST_ID, id).request_id, id);
-        }
-        let longer = "x".repeat(129);
-        for id in ["", "a b", "õ", &longer] {
-            let made = wanted(REQUEST_ID, id).request_id;
-            assert_ne!(made, id);
-            assert!(Uuid::parse_str(&made).is_ok());
-        }
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! What a request brings besides its path and body, read once by `http`.
 
+use std::sync::Arc;
+
 pub use crate::certificate::{Condition, Tag};
 pub use crate::engine::Who;
 pub use crate::fhir::subset::Subset;
 pub use crate::outcome::Language;
 
 /// Headers and query of one request, understood.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Context {
     /// `{base_url}` as this caller sees it, without a slash at the end.
-    pub base_url: String,
-    /// `X-Request-Id`, taken over or made.
-    pub request_id: String,
+    pub base_url: Arc<str>,
     pub language: Language,
     pub prefer: Prefer,
     /// `If-Match`. `None`: no condition.
@@ -28,7 +28,7 @@ pub struct Context {
     pub parameters: Vec<(String, String)>,
     /// The parameters came in the body of a POST to `_search`.
     pub by_form: bool,
-    /// Who acts, for the version's header.
+    /// Who acts, for the version's header: empty where none is made.
     pub who: Who,
 }
 

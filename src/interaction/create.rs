@@ -29,7 +29,7 @@ impl Service {
             body,
             version: Some((written.version, written.stamp.milliseconds)),
             location: Some(Self::version_address(context, &written)),
-            content_location: None,
+            ..Answer::default()
         })
     }
 }

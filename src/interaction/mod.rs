@@ -9,16 +9,21 @@ mod create;
 mod delete;
 mod history;
 mod operation;
+mod page;
 mod prepare;
 mod read;
 mod search_type;
 mod service;
+mod turns;
 mod update;
+
+use std::fmt;
 
 use crate::certificate::{Id, Version};
 pub use context::{Condition, Context, Language, Prefer, Return, Subset, Tag};
 pub use prepare::{Certificate, certificate_of_import, new_certificate};
 pub use service::{Service, Settings};
+pub use turns::Turn;
 
 /// What a request asks for, with everything of its path read. After this nobody looks at paths again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,11 +42,42 @@ pub enum Interaction {
     Cancel(Instance),
 }
 
+impl Interaction {
+    /// Whether it may change something. What only reads is given up when its client goes away.
+    pub fn may_change(&self) -> bool {
+        use Interaction::*;
+        match self {
+            Create | Update(_) | Delete(_) | Suspend(_) | Cancel(_) => true,
+            Capabilities | Read(_) | Vread(..) | HistoryInstance(_) | HistoryType | Search => false,
+        }
+    }
+}
+
 /// The id of a path: any well-formed FHIR id. Only the canonical decimal form can name a certificate (Contract 1.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Instance {
-    pub text: String,
-    pub id: Option<Id>,
+pub enum Instance {
+    Known(Id),
+    /// Of another form, so that no certificate has it.
+    Unknown(String),
+}
+
+impl Instance {
+    pub fn id(&self) -> Option<Id> {
+        match self {
+            Instance::Known(id) => Some(*id),
+            Instance::Unknown(_) => None,
+        }
+    }
+}
+
+/// As it was sent.
+impl fmt::Display for Instance {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Instance::Known(id) => id.fmt(formatter),
+            Instance::Unknown(text) => formatter.write_str(text),
+        }
+    }
 }
 
 /// What an interaction answers; `http` writes status, headers and body from it.
@@ -57,4 +93,6 @@ pub struct Answer {
     pub location: Option<String>,
     /// Absolute address.
     pub content_location: Option<String>,
+    /// Held until the body is sent.
+    pub turn: Option<Turn>,
 }

@@ -4,7 +4,7 @@ use super::context::{Context, Subset};
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance};
 use crate::certificate::{State, Version};
-use crate::engine::Stored;
+use crate::engine::{Error, Packed, Stored};
 use crate::fhir::json;
 use crate::fhir::subset;
 use crate::outcome::{Hcert, Issue, Outcome};
@@ -26,7 +26,7 @@ impl Service {
         instance: &Instance,
         version: Option<Version>,
     ) -> Result<Answer, Outcome> {
-        let found = match (instance.id, version) {
+        let found = match (instance.id(), version) {
             (Some(id), Some(version)) => self.engine.version(id, version).map_err(unreadable)?,
             _ => None,
         };
@@ -34,7 +34,7 @@ impl Service {
             // An id that was never assigned is told before a version that is not there.
             self.current(instance)?;
             let shown = version.map_or("of this number".into(), |version| version.to_string());
-            let missing = Issue::new(Hcert::VersionNotFound).with("id", instance.text.clone());
+            let missing = Issue::new(Hcert::VersionNotFound).with("id", instance.to_string());
             return Err(missing.with("version", shown).into());
         };
         if stored.state == State::Deleted {
@@ -65,8 +65,20 @@ fn not_modified(context: &Context, stored: &Stored) -> bool {
     }
 }
 
+/// Appends the part of a version that `_elements` or `_summary` asks for.
+pub fn write_reduced(version: &Packed, wanted: &Subset, out: &mut Vec<u8>) -> Result<(), Error> {
+    match wanted {
+        Subset::All => version.write(out),
+        _ => {
+            let resource = version.expand()?.resource;
+            out.extend_from_slice(&reduced(resource, wanted));
+            Ok(())
+        }
+    }
+}
+
 /// The part of a resource that `_elements` or `_summary` asks for.
-pub fn reduced(resource: Vec<u8>, wanted: &Subset) -> Vec<u8> {
+fn reduced(resource: Vec<u8>, wanted: &Subset) -> Vec<u8> {
     match wanted {
         Subset::All => resource,
         _ => {

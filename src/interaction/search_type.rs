@@ -4,36 +4,23 @@ use uuid::Uuid;
 
 use super::Answer;
 use super::context::Context;
-use super::read::reduced;
-use super::service::{Service, unreadable, unsearchable};
-use crate::engine::{SearchError, Stored};
-use crate::fhir::bundle::Bundle;
+use super::page::{self, Kind};
+use super::service::{Service, unsearchable};
 use crate::outcome::{Hcert, Issue, Outcome, Severity};
 use crate::search::query::{Found, Search};
 use crate::search::{Page, Query, query};
-
-/// Rows from which a search runs on a thread of its own, so that reads keep theirs: about a millisecond of work.
-const HEAVY_ROWS: u64 = 20_000;
 
 impl Service {
     pub(super) async fn search(&self, context: &Context) -> Result<Answer, Outcome> {
         let settings = self.search_settings(context);
         let search = Search::parse(&context.parameters, &settings)?;
         let found = self.patients(&search).await?;
-        let page = self.page(search.query(&found)).await?;
-        let stored = self.engine.versions(&page.hits).map_err(unreadable)?;
+        let page = self.found(search.query(&found)).await?;
         let links = search.links(&settings, &found, page.total)?;
-        let bytes = stored.iter().map(|stored| stored.resource.len() + 128).sum();
-        let mut bundle = Bundle::searchset(page.total, &links, bytes);
-        for stored in stored {
-            let url = self.full_url(context, &stored);
-            bundle.matched(&url, &[&reduced(stored.resource, &context.subset)]);
-        }
         let warnings = search.warnings();
-        if !warnings.is_empty() {
-            bundle.outcome(&self.warning(context, warnings));
-        }
-        Ok(Answer { status: 200, body: bundle.finish(), ..Answer::default() })
+        let warning = (!warnings.is_empty()).then(|| self.warning(context, warnings));
+        let shown = page::Page { kind: Kind::Search, total: page.total, links, hits: page.hits, warning };
+        self.bundle(context, shown).await
     }
 
     /// What reading a search or a history needs to know.
@@ -65,26 +52,116 @@ impl Service {
         Ok(found)
     }
 
-    async fn page(&self, query: Query) -> Result<Page, Outcome> {
+    async fn found(&self, query: Query) -> Result<Page, Outcome> {
         let planned = self.engine.plan(query).map_err(unsearchable)?;
-        if planned.rows() < HEAVY_ROWS {
-            return planned.run().map_err(unsearchable);
-        }
-        let searched = tokio::task::spawn_blocking(move || planned.run()).await;
-        let panicked = |error: tokio::task::JoinError| SearchError::Failed(error.to_string());
-        searched.map_err(panicked).and_then(|page| page).map_err(unsearchable)
+        let found = match planned.rows() < self.heavy_rows {
+            true => planned.run(),
+            false => self.heavy(move || planned.run()).await?,
+        };
+        found.map_err(unsearchable)
     }
 
-    /// `Bundle.entry.fullUrl`. Contract 1.2.
-    pub(super) fn full_url(&self, context: &Context, stored: &Stored) -> String {
-        match self.settings.full_url_absolute {
-            true => format!("{}/Composition/{}", context.base_url, stored.id),
-            false => format!("Composition/{}", stored.id),
-        }
+    /// Runs what takes long on a thread of its own when its turn comes, so that reads keep a worker.
+    ///
+    /// # Errors
+    /// 503 when its turn does not come in time.
+    pub(super) async fn heavy<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Outcome> {
+        let turn = self.heavy_turns.take().await?;
+        let worked = tokio::task::spawn_blocking(move || {
+            // The turn ends with the work, which goes on when its client has gone.
+            let _turn = turn;
+            work()
+        });
+        worked.await.map_err(Outcome::internal)
     }
 
     fn warning(&self, context: &Context, warnings: Vec<Issue>) -> Vec<u8> {
         let warnings: Vec<Issue> = warnings.into_iter().map(|issue| issue.severity(Severity::Warning)).collect();
         Outcome::from(warnings).to_json(context.language, &self.settings.issue_system, || Uuid::new_v4().to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::certificate::Names;
+    use crate::engine::{self, Engine, QuickRepair, system_clock};
+    use crate::interaction::turns::Turns;
+    use crate::interaction::{Interaction, Settings};
+    use crate::registry::Registry;
+    use crate::search::paging::Counts;
+
+    /// A service over an empty store, for which every search is a heavy one.
+    fn service(folder: &std::path::Path) -> Service {
+        let options = engine::Options {
+            folder: folder.join("data"),
+            cache_bytes: 1 << 20,
+            quick_repair: QuickRepair::Off,
+            names: engine::Names::default(),
+            unique_number: false,
+            clock: system_clock(),
+        };
+        let settings = Settings {
+            names: Names::default(),
+            issue_system: "s".to_owned(),
+            count: Counts::default(),
+            link_seconds: 60,
+            full_url_absolute: false,
+            external_reference_system: "e".to_owned(),
+        };
+        let engine = Arc::new(Engine::open(options).unwrap());
+        let mut service = Service::new(engine, Registry::default(), settings, system_clock());
+        service.heavy_rows = 0;
+        service.heavy_turns = Turns::new(1, Duration::from_millis(20));
+        service
+    }
+
+    async fn answer(service: &Service, interaction: Interaction) -> Result<u16, Hcert> {
+        let context = Context { base_url: "http://a".into(), ..Context::default() };
+        let answered = service.run(interaction, context, Vec::new()).await;
+        answered.map(|answer| answer.status).map_err(|outcome| outcome.leading())
+    }
+
+    #[tokio::test]
+    async fn heavy_searches_wait_for_their_turn_and_reads_do_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let service = service(folder.path());
+        while service.engine.indexed().is_none() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(answer(&service, Interaction::Search).await, Ok(200));
+        let before = service.heavy_turns.take().await.unwrap();
+        assert_eq!(answer(&service, Interaction::Search).await, Err(Hcert::Overloaded));
+        assert_eq!(answer(&service, Interaction::HistoryType).await, Ok(200));
+        assert_eq!(answer(&service, Interaction::Capabilities).await, Ok(200));
+        drop(before);
+        assert_eq!(answer(&service, Interaction::Search).await, Ok(200));
+    }
+
+    #[tokio::test]
+    async fn a_turn_is_kept_until_the_work_is_done_even_when_its_client_has_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let service = service(folder.path());
+        let (go_on, wait) = std::sync::mpsc::channel::<()>();
+        let (begun, begins) = tokio::sync::oneshot::channel();
+        {
+            let work = service.heavy(move || {
+                let _ = begun.send(());
+                let _ = wait.recv();
+            });
+            tokio::select! {
+                _ = work => unreachable!("it waits"),
+                begun = begins => begun.unwrap(),
+            }
+        }
+        assert_eq!(service.heavy(|| ()).await.unwrap_err().leading(), Hcert::Overloaded);
+        drop(go_on);
+        while service.heavy(|| ()).await.is_err() {}
     }
 }

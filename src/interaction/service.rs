@@ -1,13 +1,17 @@
 //! The service: engine, registry and settings, and the one match from interactions to what they do.
 
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use super::capabilities::capabilities;
 use super::context::Context;
+use super::turns::Turns;
 use super::{Answer, Instance, Interaction};
 use crate::certificate::transition::Trigger;
 use crate::certificate::{Id, Names};
 use crate::engine::{Clock, Engine, Error, Refused, SearchError, Stored, Write, Written};
+use crate::limits::{HEAVY_ROWS, HEAVY_WAIT_S, LARGE_ANSWERS, LARGE_WAIT_S};
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::registry::Registry;
 use crate::search::paging::Counts;
@@ -36,6 +40,11 @@ pub struct Service {
     pub(super) settings: Settings,
     pub(super) clock: Clock,
     pub(super) seal: SealKey,
+    /// For searches that look at many rows.
+    pub(super) heavy_turns: Turns,
+    /// Rows from which a search is one of them.
+    pub(super) heavy_rows: u64,
+    pub(super) large_answers: Turns,
     /// The CapabilityStatement for callers who come without a proxy.
     capabilities: Vec<u8>,
 }
@@ -44,7 +53,19 @@ impl Service {
     pub fn new(engine: Arc<Engine>, registry: Registry, settings: Settings, clock: Clock) -> Service {
         let seal = SealKey::new(&engine.seal_key());
         let capabilities = capabilities(&settings.names.base_url, &settings.names, settings.count);
-        Service { engine, registry, settings, clock, seal, capabilities }
+        // Half of the processors, so that the other half is free for what is answered at once.
+        let heavy_at_once = thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(2));
+        Service {
+            engine,
+            registry,
+            settings,
+            clock,
+            seal,
+            heavy_turns: Turns::new(heavy_at_once, Duration::from_secs(HEAVY_WAIT_S)),
+            heavy_rows: HEAVY_ROWS,
+            large_answers: Turns::new(LARGE_ANSWERS, Duration::from_secs(LARGE_WAIT_S)),
+            capabilities,
+        }
     }
 
     /// The engine, for commands that work on all certificates.
@@ -56,27 +77,30 @@ impl Service {
         &self.settings
     }
 
-    /// Runs one interaction. `body` is the request's body, empty when it had none.
+    /// Runs one interaction. All that can wait lie on the heap, so that the way of a read, which is moved along with theirs, is short.
+    /// `body` is the request's body, empty when it had none.
     pub async fn run(&self, interaction: Interaction, context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
         match interaction {
             Interaction::Capabilities => {
                 let names = &self.settings.names;
-                let body = match context.base_url == names.base_url {
+                let body = match *context.base_url == *names.base_url {
                     true => self.capabilities.clone(),
                     false => capabilities(&context.base_url, names, self.settings.count),
                 };
                 Ok(Answer { status: 200, body, ..Answer::default() })
             }
-            Interaction::Create => self.create(&context, &body).await,
+            Interaction::Create => Box::pin(self.create(&context, &body)).await,
             Interaction::Read(instance) => self.read(&context, &instance),
             Interaction::Vread(instance, version) => self.vread(&context, &instance, version),
-            Interaction::Update(instance) => self.update(&context, &instance, &body).await,
-            Interaction::Delete(instance) => self.delete(context, &instance).await,
-            Interaction::HistoryInstance(instance) => self.history_instance(&context, &instance),
-            Interaction::HistoryType => self.history_type(&context).await,
-            Interaction::Search => self.search(&context).await,
-            Interaction::Suspend(instance) => self.operate(&context, &instance, Trigger::Suspend, &body).await,
-            Interaction::Cancel(instance) => self.operate(&context, &instance, Trigger::Cancel, &body).await,
+            Interaction::Update(instance) => Box::pin(self.update(&context, &instance, &body)).await,
+            Interaction::Delete(instance) => Box::pin(self.delete(context, &instance)).await,
+            Interaction::HistoryInstance(instance) => Box::pin(self.history_instance(&context, &instance)).await,
+            Interaction::HistoryType => Box::pin(self.history_type(&context)).await,
+            Interaction::Search => Box::pin(self.search(&context)).await,
+            Interaction::Suspend(instance) => {
+                Box::pin(self.operate(&context, &instance, Trigger::Suspend, &body)).await
+            }
+            Interaction::Cancel(instance) => Box::pin(self.operate(&context, &instance, Trigger::Cancel, &body)).await,
         }
     }
 
@@ -97,11 +121,11 @@ impl Service {
 
     /// The certificate a path names, which must have been assigned.
     pub(super) fn current(&self, instance: &Instance) -> Result<Stored, Outcome> {
-        let found = match instance.id {
+        let found = match instance.id() {
             Some(id) => self.engine.current(id).map_err(unreadable)?,
             None => None,
         };
-        found.ok_or_else(|| Outcome::not_found("Composition", &instance.text))
+        found.ok_or_else(|| Outcome::not_found("Composition", instance))
     }
 
     /// The stored version a write answers with.

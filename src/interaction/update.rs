@@ -15,11 +15,11 @@ use crate::outcome::{Hcert, Issue, Outcome, Severity};
 impl Service {
     pub(super) async fn update(&self, context: &Context, instance: &Instance, body: &[u8]) -> Result<Answer, Outcome> {
         loop {
-            let stored = match instance.id {
+            let stored = match instance.id() {
                 Some(id) => self.engine.current(id).map_err(unreadable)?,
                 None => None,
             };
-            let never_assigned = || Issue::new(Hcert::IdNotAssigned).with("id", instance.text.clone());
+            let never_assigned = || Issue::new(Hcert::IdNotAssigned).with("id", instance.to_string());
             let stored = stored.ok_or_else(|| Outcome::from(never_assigned()))?;
             if stored.state == State::Deleted {
                 return Err(deleted(stored.id));
@@ -51,6 +51,7 @@ pub fn changed(context: &Context, written: &Written, body: Vec<u8>) -> Answer {
         version: Some((written.version, written.stamp.milliseconds)),
         location: Some(address.clone()),
         content_location: Some(address),
+        ..Answer::default()
     }
 }
 

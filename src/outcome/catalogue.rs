@@ -49,6 +49,7 @@ codes! {
     SearchParameterRepeated = "HCERT-122",
     SearchTooLong = "HCERT-123",
     SearchLinkExpired = "HCERT-124",
+    PageTooLarge = "HCERT-162",
     HttpMalformed = "HCERT-125",
     PathUnknown = "HCERT-126",
     NotFound = "HCERT-127",

@@ -10,8 +10,13 @@ use crate::fhir::bundle::Link;
 /// `address` is the path asked, absolute (`{base_url}/Composition`); `query` what [`encode`] gave, without `_page`.
 pub fn pages(address: &str, query: &str, page: u64, count: u32, total: u64) -> Vec<Link> {
     let separator = if query.is_empty() { "" } else { "&" };
-    let link = |relation, page| Link { relation, url: format!("{address}?{query}{separator}_page={page}") };
-    let mut links = vec![link("self", page)];
+    let link = |relation, page: u64| {
+        let mut url = String::with_capacity(address.len() + query.len() + "?&_page=".len() + DIGITS_MAX);
+        write!(url, "{address}?{query}{separator}_page={page}").expect("writing to memory does not fail");
+        Link { relation, url }
+    };
+    let mut links = Vec::with_capacity(RELATIONS);
+    links.push(link("self", page));
     if count == 0 {
         return links;
     }
@@ -28,12 +33,18 @@ pub fn pages(address: &str, query: &str, page: u64, count: u32, total: u64) -> V
     links
 }
 
+/// Links of one page at most.
+const RELATIONS: usize = 5;
+
+/// Digits of the largest number of a page.
+const DIGITS_MAX: usize = 20;
+
 /// Names and values as a query string. All that could be read as anything else is percent-encoded; `/ : , $` may stand as they
 /// are in a query and keep it readable.
 ///
 /// Source: RFC 3986, section 3.4; specification 4.6 (the `|` of a token must be encoded).
 pub fn encode<'a>(parameters: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
-    let mut query = String::new();
+    let mut query = String::with_capacity(128);
     for (name, value) in parameters {
         if !query.is_empty() {
             query.push('&');

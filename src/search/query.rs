@@ -1,5 +1,6 @@
 //! A search from the outside: all parameters of a request, read once, with every problem told together.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::condition::{self, Condition, PatientIdentifier};
@@ -146,23 +147,23 @@ impl Search {
     ///
     /// Source: Contract 4.2, 4.8, 4.9.
     pub fn links(&self, settings: &Settings, found: &Found, total: u64) -> Result<Vec<Link>, Outcome> {
-        let mut shown: Vec<(&str, String)> = Vec::with_capacity(self.sent.len());
+        let mut shown: Vec<(&str, Cow<str>)> = Vec::with_capacity(self.sent.len());
         let mut hidden: Vec<(&str, &str)> = Vec::new();
         for sent in &self.sent {
             match sent.shown {
-                Shown::AsSent => shown.push((&sent.name, sent.value.clone())),
+                Shown::AsSent => shown.push((&sent.name, Cow::Borrowed(sent.value.as_str()))),
                 Shown::Sealed => hidden.push((&sent.name, &sent.value)),
                 Shown::Patients(at) => match self.subjects(at, found) {
-                    Some(subjects) => shown.push(("subject", subjects)),
+                    Some(subjects) => shown.push(("subject", Cow::Owned(subjects))),
                     None => hidden.push((&sent.name, &sent.value)),
                 },
             }
         }
         if !hidden.is_empty() {
-            shown.push(("_query", settings.seal.seal(&hidden, settings.now, settings.link_seconds)?));
+            shown.push(("_query", Cow::Owned(settings.seal.seal(&hidden, settings.now, settings.link_seconds)?)));
         }
-        let query = link::encode(shown.iter().map(|(name, value)| (*name, value.as_str())));
-        let address = format!("{}/Composition", settings.base_url);
+        let query = link::encode(shown.iter().map(|(name, value)| (*name, &**value)));
+        let address = [settings.base_url, "/Composition"].concat();
         Ok(link::pages(&address, &query, self.paging.page(), self.paging.count(self.count), total))
     }
 

@@ -16,6 +16,7 @@ mod form;
 mod history;
 mod life_cycle;
 mod operation;
+mod page;
 mod read;
 mod search_type;
 mod time;

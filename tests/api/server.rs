@@ -89,7 +89,7 @@ impl Server {
         let engine = Arc::new(Engine::open(options).expect("an empty folder can be opened"));
         let door = http::Settings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
         let settings = interaction::Settings {
-            names: Names { base_url: door.base_url.clone(), ..Names::default() },
+            names: Names { base_url: door.base_url.to_string(), ..Names::default() },
             issue_system: config.namespaces.hcert_issue_system.clone(),
             count: Counts { default: limits::COUNT_DEFAULT, max: config.search.count_max },
             link_seconds: i64::from(config.search.link_minutes) * 60,

@@ -4,8 +4,9 @@ use super::Embedded;
 use super::store::record::Record;
 use super::store::{Change, Error, Reader};
 use crate::certificate::{Id, Seq, Version};
-use crate::engine::{Entry, HistoryPage, HistoryQuery};
+use crate::engine::{HistoryPage, HistoryQuery};
 use crate::fhir::date_time::Span;
+use crate::search::Hit;
 
 /// Changes looked at in one read, so that no read transaction grows old.
 const CHUNK_ROWS: usize = 4_096;
@@ -28,8 +29,7 @@ impl Embedded {
             let first = total.saturating_sub(skip(query));
             let numbers = (0..first.min(u64::from(query.count))).map(|back| first - back);
             let versions = numbers.filter_map(|number| Version::new(u32::try_from(number).ok()?));
-            let entries = versions.map(|version| self.entry(&reader, id, version)).collect::<Result<_, _>>()?;
-            return Ok(Some(HistoryPage { total, entries, at }));
+            return Ok(Some(HistoryPage { total, hits: versions.map(|version| Hit { id, version }).collect(), at }));
         }
         let mut fitting = Vec::new();
         let mut next = None;
@@ -54,22 +54,20 @@ impl Embedded {
         let total = fitting.len() as u64;
         let page =
             fitting.into_iter().skip(usize::try_from(skip(query)).unwrap_or(usize::MAX)).take(query.count as usize);
-        let entries = page.map(|version| self.entry(&reader, id, version)).collect::<Result<_, _>>()?;
-        Ok(Some(HistoryPage { total, entries, at }))
+        Ok(Some(HistoryPage { total, hits: page.map(|version| Hit { id, version }).collect(), at }))
     }
 
     fn history_of_all(&self, query: &HistoryQuery) -> Result<HistoryPage, Error> {
         let reader = self.shared.store.reader()?;
         let Some(last) = reader.last_change()? else {
-            return Ok(HistoryPage { total: 0, entries: Vec::new(), at: Seq(0) });
+            return Ok(HistoryPage { total: 0, hits: Vec::new(), at: Seq(0) });
         };
         if query.at.is_some() {
             return self.history_at(query, last);
         }
         let (total, changes) =
             if reader.is_unordered()? { by_time(&reader, query, last)? } else { by_seq(&reader, query, last)? };
-        let entries = changes.into_iter().map(|change| self.entry(&reader, change.id, change.version));
-        Ok(HistoryPage { total, entries: entries.collect::<Result<_, _>>()?, at: last.seq })
+        Ok(HistoryPage { total, hits: changes.iter().map(hit).collect(), at: last.seq })
     }
 
     /// What was current at a moment: every change up to then is asked whether it was replaced before.
@@ -96,15 +94,12 @@ impl Embedded {
                 }
             }
         }
-        let reader = self.shared.store.reader()?;
-        let entries = shown.into_iter().map(|change| self.entry(&reader, change.id, change.version));
-        Ok(HistoryPage { total, entries: entries.collect::<Result<_, _>>()?, at: last.seq })
+        Ok(HistoryPage { total, hits: shown.iter().map(hit).collect(), at: last.seq })
     }
+}
 
-    fn entry(&self, reader: &Reader, id: Id, version: Version) -> Result<Entry, Error> {
-        let found = reader.version(id, version, |bytes| self.shared.stored(id, version, bytes))?;
-        found.ok_or_else(|| Error::Damaged(format!("version {version} of Composition/{id} is missing")))?
-    }
+fn hit(change: &Change) -> Hit {
+    Hit { id: change.id, version: change.version }
 }
 
 /// All changes from the newest back, in short steps: by their numbers, or by their times where those do not rise with them.

@@ -6,6 +6,7 @@ mod history;
 mod index;
 mod indexer;
 mod overlay;
+mod packed;
 mod predicate;
 mod store;
 #[cfg(test)]
@@ -23,12 +24,13 @@ use tokio::sync::oneshot;
 
 use super::write::{Import, Imported, Refused, Write, Written};
 use super::{Clock, Names, QuickRepair, Stored};
-use crate::certificate::{Id, Seq, State, Version, head};
+use crate::certificate::{Id, Seq, State, Version};
 use crate::limits::{OVERLAY_ROWS_MAX, WRITE_QUEUE_MAX};
 use crate::search::row::Row;
 use crate::search::{Hit, Page, Query, row_bytes};
 use classes::Classes;
 use counters::Counters;
+pub use packed::Packed;
 use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error};
 use store::{Store, body};
@@ -144,18 +146,6 @@ impl Shared {
         };
         Draft { state, dictionary: number, raw_bytes, row_bytes, fields: Vec::new(), frame }
     }
-
-    fn stored(&self, id: Id, version: Version, bytes: &[u8]) -> Result<Stored, Error> {
-        let record = Record::read(bytes)?;
-        let mut resource = Vec::new();
-        if record.state != State::Deleted {
-            resource.reserve(head::HEAD_BYTES_MAX + record.raw_bytes + record.row_bytes);
-            head::write(&mut resource, id, version, record.stamp);
-            self.expand(&record, &mut resource)?;
-            resource.truncate(resource.len() - record.row_bytes);
-        }
-        Ok(Stored { id, version, state: record.state, stamp: record.stamp, resource })
-    }
 }
 
 impl Embedded {
@@ -215,14 +205,27 @@ impl Embedded {
         reader.version(id, version, |bytes| self.shared.stored(id, version, bytes))?.transpose()
     }
 
-    /// The versions a page names, in its order, all of them from one moment.
-    pub fn versions(&self, hits: &[Hit]) -> Result<Vec<Stored>, Error> {
+    /// The versions a page names, in its order. None when they have more than `room` bytes together: not all of them were found then.
+    pub fn versions(&self, hits: &[Hit], mut room: usize) -> Result<Option<Vec<Packed>>, Error> {
         let reader = self.shared.store.reader()?;
-        let read = |hit: &Hit| -> Result<Stored, Error> {
-            let found = reader.version(hit.id, hit.version, |bytes| self.shared.stored(hit.id, hit.version, bytes))?;
-            found.ok_or_else(|| Error::Damaged(format!("Composition/{} has no version {}", hit.id, hit.version)))?
-        };
-        hits.iter().map(read).collect()
+        let mut versions = Vec::with_capacity(hits.len());
+        for hit in hits {
+            let version = self.shared.packed(&reader, hit.id, hit.version)?;
+            let Some(left) = room.checked_sub(version.bytes_max()) else { return Ok(None) };
+            room = left;
+            versions.push(version);
+        }
+        Ok(Some(versions))
+    }
+
+    /// One version a page names. A version never changes, so a page may be read piece by piece.
+    pub fn packed(&self, hit: Hit) -> Result<Packed, Error> {
+        self.shared.packed(&*self.shared.store.reader()?, hit.id, hit.version)
+    }
+
+    /// Whether an id was ever assigned.
+    pub fn is_assigned(&self, id: Id) -> Result<bool, Error> {
+        Ok(self.shared.store.reader()?.newest(id, |_, _| ())?.is_some())
     }
 
     /// Runs a search over everything acknowledged before the call.

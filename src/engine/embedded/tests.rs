@@ -139,8 +139,9 @@ fn a_deleted_draft_leaves_the_search_and_keeps_its_history() {
     assert_eq!(fixture.find(Filter::All(vec![])).0, 0);
     let query = HistoryQuery { id: Some(draft.id), since: None, at: None, page: 1, count: 10 };
     let history = fixture.engine.history(&query).unwrap().unwrap();
-    assert_eq!(history.entries.iter().map(|entry| entry.state).collect::<Vec<_>>(), [State::Deleted, State::Draft]);
-    assert!(history.entries[0].resource.is_empty() && !history.entries[1].resource.is_empty());
+    let [tombstone, before] = [0, 1].map(|at| fixture.engine.packed(history.hits[at]).unwrap().expand().unwrap());
+    assert_eq!((tombstone.state, before.state), (State::Deleted, State::Draft));
+    assert!(tombstone.resource.is_empty() && !before.resource.is_empty());
 }
 
 #[test]
@@ -227,7 +228,7 @@ fn versions_out_of_the_order_of_their_times_come_in_the_order_of_their_times() {
     let page = |since| {
         let query = HistoryQuery { id: None, since, at: None, page: 1, count: 10 };
         let page = fixture.engine.history(&query).unwrap().unwrap();
-        (page.total, page.entries.iter().map(|entry| entry.id.get()).collect::<Vec<_>>())
+        (page.total, page.hits.iter().map(|hit| hit.id.get()).collect::<Vec<_>>())
     };
     assert_eq!(page(None), (4, vec![9, 1, 8, 7]));
     assert_eq!(page(Some(old + 5)), (3, vec![9, 1, 8]));

@@ -26,7 +26,7 @@ pub use change::Change;
 pub use floor::CommitFloor;
 pub use opening::{Opened, Position};
 use opening::{first_look, open_database, position, stored_classes};
-pub use reader::Reader;
+pub use reader::{Lying, Reader};
 
 /// What really happens in the store.
 #[derive(Debug)]

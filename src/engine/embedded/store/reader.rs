@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use std::sync::OnceLock;
 
-use redb::{ReadOnlyTable, ReadableTable};
+use redb::{AccessGuard, ReadOnlyTable, ReadableTable};
 
 use super::change::{CHANGE_BYTES, Change};
 use super::{CHANGE, Error, META, TIME, VERSION, io};
@@ -34,6 +34,11 @@ impl Reader {
     pub fn version<T>(&self, id: Id, version: Version, read: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, Error> {
         let found = self.versions.get((id.get(), version.get())).map_err(io)?;
         Ok(found.map(|bytes| read(bytes.value())))
+    }
+
+    /// One version, to be read later.
+    pub fn lying(&self, id: Id, version: Version) -> Result<Option<Lying>, Error> {
+        Ok(self.versions.get((id.get(), version.get())).map_err(io)?.map(Lying))
     }
 
     /// The newest version of a certificate.
@@ -114,6 +119,15 @@ impl Reader {
             count += 1;
         }
         Ok(count)
+    }
+}
+
+/// A version where it lies in the store.
+pub struct Lying(AccessGuard<'static, &'static [u8]>);
+
+impl Lying {
+    pub fn bytes(&self) -> &[u8] {
+        self.0.value()
     }
 }
 

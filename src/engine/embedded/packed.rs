@@ -1,0 +1,80 @@
+//! Versions of a page where they lie in the store: found, and not expanded before there is a place to expand them to.
+
+use super::store::body::{self, Dictionary};
+use super::store::record::Record;
+use super::store::{Error, Lying, Reader};
+use super::{Shared, Stored};
+use crate::certificate::{Id, Stamp, State, Version, head};
+
+/// A version whose resource is still compressed. It holds memory of the store's cache, so it is kept no longer than an answer takes.
+pub struct Packed {
+    pub id: Id,
+    pub version: Version,
+    /// State after this version; `Deleted` is the tombstone, which has no resource.
+    pub state: State,
+    pub stamp: Stamp,
+    dictionary: Option<Dictionary>,
+    lying: Lying,
+    bytes_max: usize,
+}
+
+impl Packed {
+    /// Bytes that [`write`](Self::write) needs room for, if not to the byte; 0 for a tombstone.
+    pub fn bytes_max(&self) -> usize {
+        self.bytes_max
+    }
+
+    /// Appends the resource, byte for byte as it is always served; nothing for a tombstone.
+    ///
+    /// # Errors
+    /// `Damaged`.
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let Some(dictionary) = self.dictionary else { return Ok(()) };
+        write(&Record::read(self.lying.bytes())?, self.id, self.version, dictionary, out)
+    }
+
+    /// The version with its resource.
+    pub fn expand(&self) -> Result<Stored, Error> {
+        let mut resource = Vec::new();
+        self.write(&mut resource)?;
+        Ok(Stored { id: self.id, version: self.version, state: self.state, stamp: self.stamp, resource })
+    }
+}
+
+impl Shared {
+    /// A version of a page, which must be there.
+    pub(super) fn packed(&self, reader: &Reader, id: Id, version: Version) -> Result<Packed, Error> {
+        let missing = || Error::Damaged(format!("version {version} of Composition/{id} is missing"));
+        let lying = reader.lying(id, version)?.ok_or_else(missing)?;
+        let record = Record::read(lying.bytes())?;
+        let (state, stamp) = (record.state, record.stamp);
+        let (dictionary, bytes_max) = match state {
+            State::Deleted => (None, 0),
+            _ => (Some(self.store.dictionary(record.dictionary)?), bytes_max(&record)),
+        };
+        Ok(Packed { id, version, state, stamp, dictionary, lying, bytes_max })
+    }
+
+    /// A version with its resource.
+    pub(super) fn stored(&self, id: Id, version: Version, bytes: &[u8]) -> Result<Stored, Error> {
+        let record = Record::read(bytes)?;
+        let mut resource = Vec::new();
+        if record.state != State::Deleted {
+            write(&record, id, version, self.store.dictionary(record.dictionary)?, &mut resource)?;
+        }
+        Ok(Stored { id, version, state: record.state, stamp: record.stamp, resource })
+    }
+}
+
+/// The index row lies behind the body in one frame and is cut off afterwards.
+fn bytes_max(record: &Record) -> usize {
+    head::HEAD_BYTES_MAX + record.raw_bytes + record.row_bytes
+}
+
+fn write(record: &Record, id: Id, version: Version, dictionary: Dictionary, out: &mut Vec<u8>) -> Result<(), Error> {
+    out.reserve(bytes_max(record));
+    head::write(out, id, version, record.stamp);
+    body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, out)?;
+    out.truncate(out.len() - record.row_bytes);
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! A page of versions becomes a Bundle: that of a search or of a history. What it may take of memory is bounded.
+
+use std::sync::Arc;
+
+use super::Answer;
+use super::context::{Context, Subset};
+use super::read::write_reduced;
+use super::service::{Service, unreadable};
+use crate::certificate::{State, Version};
+use crate::engine::{Error, Packed};
+use crate::fhir::bundle::{About, Bundle, Change, Link, VersionEntry};
+use crate::limits::{BUNDLE_BYTES_MAX, LARGE_ANSWER_BYTES};
+use crate::outcome::{Hcert, Issue, Outcome};
+use crate::search::Hit;
+
+/// What a page shows.
+pub struct Page {
+    pub kind: Kind,
+    pub total: u64,
+    pub links: Vec<Link>,
+    pub hits: Vec<Hit>,
+    /// An OperationOutcome behind the hits. Contract 4.9.
+    pub warning: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Search,
+    History,
+}
+
+/// Bytes of an entry beside its resource and the base address.
+const ENTRY_BYTES: usize = 256;
+
+impl Service {
+    /// Answers a page. A large one waits for its turn, is made on a thread of its own, and keeps its turn until it is sent.
+    ///
+    /// # Errors
+    /// 503 when its turn does not come in time, 400 when the Bundle would grow beyond [`BUNDLE_BYTES_MAX`].
+    pub(super) async fn bundle(&self, context: &Context, page: Page) -> Result<Answer, Outcome> {
+        let form = Form {
+            base_url: self.settings.full_url_absolute.then(|| context.base_url.clone()),
+            subset: context.subset.clone(),
+        };
+        if let Some(versions) = self.engine.versions(&page.hits, LARGE_ANSWER_BYTES).map_err(unreadable)? {
+            let bytes = versions.iter().map(|version| form.bytes(version)).sum();
+            let mut bundle = page.begin(bytes);
+            for version in &versions {
+                form.add(&mut bundle, page.kind, version).map_err(unreadable)?;
+            }
+            return Ok(Answer { status: 200, body: page.finish(bundle), ..Answer::default() });
+        }
+        let turn = self.large_answers.take().await?;
+        let engine = self.engine.clone();
+        let made = tokio::task::spawn_blocking(move || {
+            // What was found while it waited was let go, since that too is memory.
+            let mut bytes = 0;
+            for hit in &page.hits {
+                bytes += form.bytes(&engine.packed(*hit).map_err(unreadable)?);
+                within(bytes)?;
+            }
+            let mut bundle = page.begin(bytes);
+            for hit in &page.hits {
+                form.add(&mut bundle, page.kind, &engine.packed(*hit).map_err(unreadable)?).map_err(unreadable)?;
+                within(bundle.bytes())?;
+            }
+            Ok(Answer { status: 200, body: page.finish(bundle), turn: Some(turn), ..Answer::default() })
+        });
+        made.await.map_err(Outcome::internal)?
+    }
+}
+
+/// How entries are written.
+struct Form {
+    base_url: Option<Arc<str>>,
+    subset: Subset,
+}
+
+impl Form {
+    /// Bytes that an entry takes, if not to the byte.
+    fn bytes(&self, version: &Packed) -> usize {
+        let resource = if self.subset == Subset::All { version.bytes_max() } else { 0 };
+        ENTRY_BYTES + self.base_url.as_ref().map_or(0, |base_url| base_url.len()) + resource
+    }
+
+    fn add(&self, bundle: &mut Bundle, kind: Kind, version: &Packed) -> Result<(), Error> {
+        let about = About { id: version.id.get(), base_url: self.base_url.as_deref() };
+        let resource = |out: &mut Vec<u8>| write_reduced(version, &self.subset, out);
+        if kind == Kind::Search {
+            return bundle.matched(about, resource);
+        }
+        let change = match (version.state, version.version) {
+            (State::Deleted, _) => Change::Delete,
+            (_, Version::FIRST) => Change::Create,
+            _ => Change::Update,
+        };
+        let last_updated = version.stamp.milliseconds;
+        bundle.version(about, VersionEntry { change, version: version.version.get(), last_updated }, resource)
+    }
+}
+
+impl Page {
+    fn begin(&self, bytes: usize) -> Bundle {
+        match self.kind {
+            Kind::Search => Bundle::searchset(self.total, &self.links, bytes),
+            Kind::History => Bundle::history(self.total, &self.links, bytes),
+        }
+    }
+
+    fn finish(&self, mut bundle: Bundle) -> Vec<u8> {
+        if let Some(warning) = &self.warning {
+            bundle.outcome(warning);
+        }
+        bundle.finish()
+    }
+}
+
+fn within(bytes: usize) -> Result<(), Outcome> {
+    match bytes {
+        ..=BUNDLE_BYTES_MAX => Ok(()),
+        _ => Err(Issue::new(Hcert::PageTooLarge).with("max", BUNDLE_BYTES_MAX.to_string()).at("http._count").into()),
+    }
+}

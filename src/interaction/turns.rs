@@ -1,0 +1,85 @@
+//! Turns: work that only few requests may do at once. The others wait in the order they came, and not for ever.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use crate::outcome::{Hcert, Outcome};
+
+/// A number of turns. A request whose client goes away stops waiting.
+pub struct Turns {
+    free: Arc<Semaphore>,
+    patience: Duration,
+}
+
+/// A turn, given back when it is dropped. Whoever hands the work to another thread hands the turn over with it.
+#[derive(Debug)]
+pub struct Turn {
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Turns {
+    pub fn new(at_once: usize, patience: Duration) -> Turns {
+        Turns { free: Arc::new(Semaphore::new(at_once)), patience }
+    }
+
+    /// Waits for a turn.
+    ///
+    /// # Errors
+    /// 503 when it does not come in time.
+    pub async fn take(&self) -> Result<Turn, Outcome> {
+        let taken = timeout(self.patience, Arc::clone(&self.free).acquire_owned()).await;
+        let permit = taken.ok().and_then(Result::ok);
+        permit.map(|permit| Turn { _permit: permit }).ok_or_else(|| Hcert::Overloaded.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::Poll;
+
+    use super::*;
+
+    /// Whether a waiting request has its turn by now.
+    async fn has_come<T>(
+        waiting: &mut (impl Future<Output = Result<T, Outcome>> + Unpin),
+    ) -> Option<Result<T, Outcome>> {
+        std::future::poll_fn(|context| {
+            Poll::Ready(match std::pin::Pin::new(&mut *waiting).poll(context) {
+                Poll::Ready(taken) => Some(taken),
+                Poll::Pending => None,
+            })
+        })
+        .await
+    }
+
+    #[tokio::test]
+    async fn turns_come_in_order_and_pass_over_those_who_left() {
+        let turns = Turns::new(1, Duration::from_secs(60));
+        let first = turns.take().await.unwrap();
+        let mut second = Box::pin(turns.take());
+        assert!(has_come(&mut second).await.is_none());
+        let mut third = pin!(turns.take());
+        assert!(has_come(&mut third).await.is_none());
+        // Its client has gone.
+        drop(second);
+        drop(first);
+        let third = has_come(&mut third).await.expect("it is its turn").unwrap();
+        let mut fourth = pin!(turns.take());
+        assert!(has_come(&mut fourth).await.is_none());
+        drop(third);
+        assert!(has_come(&mut fourth).await.expect("it is its turn").is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_turn_that_does_not_come_in_time_is_503_and_leaves_the_others_in_peace() {
+        let turns = Turns::new(1, Duration::from_millis(1));
+        let held = turns.take().await.unwrap();
+        assert_eq!(turns.take().await.unwrap_err().leading(), Hcert::Overloaded);
+        drop(held);
+        assert!(turns.take().await.is_ok());
+    }
+}
