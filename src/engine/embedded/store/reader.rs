@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use std::sync::OnceLock;
 
-use redb::{AccessGuard, ReadOnlyTable, ReadableTable};
+use redb::{OwnedAccessGuard, ReadOnlyTable, ReadableTable};
 
 use super::change::{CHANGE_BYTES, Change};
 use super::{CHANGE, Error, META, TIME, VERSION, io};
@@ -38,7 +38,8 @@ impl Reader {
 
     /// One version, to be read later.
     pub fn lying(&self, id: Id, version: Version) -> Result<Option<Lying>, Error> {
-        Ok(self.versions.get((id.get(), version.get())).map_err(io)?.map(Lying))
+        // A guard of `get` would outlive the transaction, and its page be written anew under it.
+        Ok(self.versions.get_owned((id.get(), version.get())).map_err(io)?.map(Lying))
     }
 
     /// The newest version of a certificate.
@@ -122,8 +123,8 @@ impl Reader {
     }
 }
 
-/// A version where it lies in the store.
-pub struct Lying(AccessGuard<'static, &'static [u8]>);
+/// A version where it lies in the store. It keeps its moment's pages from being used again.
+pub struct Lying(OwnedAccessGuard<&'static [u8]>);
 
 impl Lying {
     pub fn bytes(&self) -> &[u8] {
