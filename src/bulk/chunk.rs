@@ -40,7 +40,8 @@ impl<'r> Chunks<'r> {
 
     /// The next lines; none at the end.
     pub fn next(&mut self) -> io::Result<Option<Chunk>> {
-        let mut chunk = Chunk::default();
+        // A buffer that grows would be copied again and again; what is not filled takes no memory.
+        let mut chunk = Chunk { bytes: Vec::with_capacity(IMPORT_BATCH_BYTES), lines: Vec::new() };
         while chunk.lines.len() < IMPORT_BATCH_LINES
             && chunk.bytes.len() < IMPORT_BATCH_BYTES
             && self.line(&mut chunk)?
