@@ -57,7 +57,7 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// Makes the array where there is none yet: some 60 ms for a million documents.
+    /// Makes the array where there is none yet, which reads the columns of all documents and sorts them.
     pub fn new(columns: &Columns, order: &OrderBy) -> Result<Sequence, Error> {
         let (sort, descending) = stored(order.sort);
         let array = columns.arrays.slot(sort.clone());
