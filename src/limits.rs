@@ -159,7 +159,7 @@ pub const GZIP_BYTES_MIN: usize = 1_024;
 pub const RETRY_AFTER_S: u32 = 2;
 
 /// Megabytes of redb's page cache (default of `storage.cache_mb`): a million certificates are read out of it.
-pub const CACHE_MB: usize = 256;
+pub const CACHE_MB: usize = 192;
 
 /// Minutes that a sealed `_query` link of a search stays valid (default of `search.link_minutes`). A working session.
 pub const LINK_MINUTES: u32 = 60;
