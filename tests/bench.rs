@@ -5,6 +5,7 @@ mod process;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -193,6 +194,7 @@ fn ctrl_c_at_any_moment_leaves_nothing_behind() {
     for after in [5, 150, 400, 1_000, 2_500] {
         let place = Place::new();
         let mut command = place.command(&["--count", "2k", "--seconds", "60"]);
+        hear_interrupts(&mut command);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         thread::sleep(Duration::from_millis(after));
         interrupt(child.id());
@@ -306,6 +308,18 @@ fn answer(stream: &mut BufReader<&std::net::TcpStream>) -> Option<()> {
     };
     let text = format!("HTTP/1.1 {status}\r\n{location}Content-Length: 2\r\n\r\n{{}}");
     stream.get_mut().write_all(text.as_bytes()).ok()
+}
+
+/// A shell that runs the tests in its background has them ignore SIGINT, and their children with them: one that came before the bench
+/// listens would be lost.
+fn hear_interrupts(command: &mut Command) {
+    // SAFETY: between fork and exec only async-signal-safe functions may be called, which `signal` is.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        });
+    }
 }
 
 /// SIGINT to the bench alone: on a terminal its processes get none either, since they have groups of their own.
