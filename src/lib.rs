@@ -2,7 +2,7 @@
 //! hyper serves them. The map, one paragraph per room, from the door inwards; an arrow leads from a room to those below it, never back.
 //!
 //! - [`cli`]: the commands. Each opens what it needs, does its work, and says what happened.
-//! - [`bench`]: what `hcert bench` measures, and the floors beside it.
+//! - [`bench`](mod@bench): what `hcert bench` measures, and the floors beside it.
 //! - [`http`]: the door, and the only room that knows hyper. A request becomes an `Interaction` and a `Context`; an `Answer` or an
 //!   `Outcome` becomes status, headers and body.
 //! - [`socket`]: the way of commands to a running server, through the data folder. [`bulk`]: all versions as NDJSON, out and in.

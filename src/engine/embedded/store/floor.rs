@@ -23,7 +23,7 @@ impl CommitFloor {
     /// Opens the store of a folder, which is best a copy: commits add certificates to it that no index knows.
     ///
     /// # Errors
-    /// As [`Store::open`].
+    /// The folder is in use, newer than this release, damaged, or not to be written.
     pub fn open(folder: &Path, cache_bytes: usize, quick_repair: QuickRepair) -> Result<CommitFloor, Error> {
         let options = Options { cache_bytes, quick_repair, names: Names::default() };
         let (store, opened) = Store::open(folder, options)?;
