@@ -81,7 +81,10 @@ impl View {
                 segments.iter().map(|segment| index::rows(&predicate, segment, &few)).sum::<Result<_, _>>()?;
             if walked < driven || take == 0 {
                 let tests = segments.iter().map(|segment| Test::new(&predicate, segment)).collect::<Result<_, _>>()?;
-                return Ok(Planned { predicate, total, way: Way::Merged(tests), rows: walked });
+                // An order that nobody asked for yet is made from all documents first.
+                let unmade = segments.iter().filter(|segment| take > 0 && !segment.columns.arrays.has(&query.sort));
+                let rows = walked.saturating_add(unmade.map(|segment| u64::from(segment.max_doc())).sum());
+                return Ok(Planned { predicate, total, way: Way::Merged(tests), rows });
             }
         }
         let plans: Vec<Plan> =

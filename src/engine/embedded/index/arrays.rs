@@ -36,6 +36,14 @@ impl Arrays {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(sort, _)| sort.clone()).collect()
     }
 
+    /// Whether a search finds the array of its order made.
+    pub fn has(&self, sort: &[Sort]) -> bool {
+        let ascending = sort.first().map(|first| Sort { key: first.key, descending: false });
+        let sort = if sort.len() == 1 { ascending.as_slice() } else { sort };
+        let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.iter().any(|(known, array)| known == sort && array.get().is_some())
+    }
+
     fn slot(&self, sort: Vec<Sort>) -> Slot {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = slots.iter().position(|(known, _)| *known == sort).map(|at| slots.remove(at));
