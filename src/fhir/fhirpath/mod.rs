@@ -1,0 +1,63 @@
+//! FHIRPath, as far as the invariants of R5 and of our profiles speak it. An expression is read once, at the start; what is not
+//! known here is refused then, so that no rule passes because nobody could ask it.
+//!
+//! Source: FHIRPath 2.0; FHIR R5 `fhirpath.html`.
+
+mod evaluate;
+mod node;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+pub use evaluate::EvaluationError;
+pub use node::{Kind, Node};
+
+/// An expression that was read.
+#[derive(Debug)]
+pub struct Expression {
+    root: parse::Term,
+}
+
+/// Why an expression cannot be used: what was found, and where it stands (byte from 0).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpressionError {
+    pub problem: String,
+    pub at: usize,
+}
+
+impl fmt::Display for ExpressionError {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{} at byte {}", self.problem, self.at)
+    }
+}
+
+/// Where an expression is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// `%context` and the first `$this`.
+    pub focus: Node<'a>,
+    /// `%resource`: the resource that holds the focus.
+    pub resource: Node<'a>,
+    /// `%rootResource`: that resource, or the one it is contained in.
+    pub root: Node<'a>,
+}
+
+impl Expression {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// Wrong syntax, and every operator, function, variable or value set that the evaluation does not know.
+    pub fn parse(text: &str) -> Result<Expression, ExpressionError> {
+        parse::parse(text).map(|root| Expression { root })
+    }
+
+    /// Whether an invariant holds: its expression is true, or one value that is no boolean. Nothing at all is not true.
+    ///
+    /// # Errors
+    /// The values are not what the expression asks of them, such as several where one is needed.
+    pub fn holds(&self, context: Context) -> Result<bool, EvaluationError> {
+        evaluate::Evaluation { context }.truth(&self.root, context.focus.into()).map(|truth| truth == Some(true))
+    }
+}
