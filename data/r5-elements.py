@@ -23,37 +23,13 @@ A type is a line at the margin, its elements follow, indented by one space, thos
   `@string` a value that JSON shows without sibling (`id`, `Extension.url`), `#Path` the content of another backbone element.
 """
 
-import json
-import pathlib
 import sys
-import tarfile
 
-BASE = "http://hl7.org/fhir/StructureDefinition/"
+sys.dont_write_bytecode = True
+
+from r5 import BASE, definitions, short
+
 FHIR_TYPE = BASE + "structuredefinition-fhir-type"
-
-
-def definitions(package):
-    """All StructureDefinitions of resources and types, constraints and logical models left out, by name."""
-    path = pathlib.Path(package)
-    if path.is_dir():
-        texts = [file.read_bytes() for file in path.rglob("StructureDefinition-*.json")]
-    else:
-        with tarfile.open(path) as archive:
-            texts = [
-                archive.extractfile(member).read()
-                for member in archive
-                if member.name.split("/")[-1].startswith("StructureDefinition-")
-            ]
-    found = {}
-    for text in texts:
-        definition = json.loads(text)
-        if definition["kind"] != "logical" and definition.get("derivation") == "specialization":
-            found[definition["type"]] = definition
-    return dict(sorted(found.items()))
-
-
-def short(url):
-    return url.removeprefix(BASE)
 
 
 def type_text(element, kind):

@@ -1,0 +1,114 @@
+"""Lays our verdicts beside those from outside, and fails on a difference that nobody has explained.
+
+    compare.py CASES VERDICTS...
+
+A case is a line {"name", "kind", "accepted", "issues": [{"code", "type", "expression"}], "body"}. How it is compared:
+
+- `right`: a right certificate. A refusal from outside is a difference, and so is one of ours.
+- `structural`: base R5 decides it, so both must say the same.
+- any other kind (`profile`, `narrative` ...): rules that the outside does not know in full. Only what we accept and the outside
+  refuses is a difference.
+
+What the outside could not evaluate (`unknown`) counts as a difference in a right certificate, and nowhere else.
+
+explained.json lists the differences that are known: [{"name", "kind", "ours", "outside", "reason"}]. All but `reason` are regular
+expressions and may be left out; `ours` looks at our issues (`HCERT-107 structure Composition.foo`, or `accepts`), `outside` at the
+outside's refusal (`models extra_forbidden foo ...`, or `accepts`). An explanation that fits nothing fails the run as well.
+"""
+
+import collections
+import json
+import pathlib
+import re
+import sys
+
+EXPLAINED = pathlib.Path(__file__).with_name("explained.json")
+
+
+def lines(path):
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def text(refusal):
+    return " ".join(part for part in (refusal["by"], refusal["key"], refusal["path"], refusal["text"]) if part)
+
+
+def differences(case, refusals):
+    """What the outside says otherwise about a case, a text each: a refusal, or `accepts`."""
+    refused = [refusal for refusal in refusals if refusal["by"] != "unknown"]
+    if case["kind"] == "right":
+        refused = refusals
+    if case["accepted"]:
+        return [text(refusal) for refusal in refused]
+    if not refused and case["kind"] in ("right", "structural"):
+        return ["accepts"]
+    return []
+
+
+def ours(case):
+    if case["accepted"]:
+        return ["accepts"]
+    return [" ".join((issue["code"], issue["type"], issue.get("expression") or "")) for issue in case["issues"]]
+
+
+def explains(entry, case, outside):
+    def fits(key, texts):
+        return key not in entry or any(re.search(entry[key], one) for one in texts)
+
+    return (
+        fits("name", [case["name"]])
+        and fits("kind", [case["kind"]])
+        and fits("ours", ours(case))
+        and fits("outside", [outside])
+    )
+
+
+def main():
+    cases = lines(sys.argv[1])
+    refusals = collections.defaultdict(list)
+    for path in sys.argv[2:]:
+        verdicts = lines(path)
+        assert [verdict["name"] for verdict in verdicts] == [case["name"] for case in cases], path
+        for at, verdict in enumerate(verdicts):
+            refusals[at] += verdict["refusals"]
+    explained = json.loads(EXPLAINED.read_text(encoding="utf-8"))
+
+    table = collections.defaultdict(collections.Counter)
+    used, unexplained, unknown = collections.Counter(), [], collections.Counter()
+    for at, case in enumerate(cases):
+        refused = any(refusal["by"] != "unknown" for refusal in refusals[at])
+        row = table[case["kind"]]
+        row["cases"] += 1
+        row[("both accept", "only outside refuses", "only we refuse", "both refuse")[refused + 2 * (not case["accepted"])]] += 1
+        for refusal in refusals[at]:
+            if refusal["by"] == "unknown":
+                unknown[refusal["key"], refusal["text"]] += 1
+        found = differences(case, refusals[at])
+        open_ones = []
+        for outside in found:
+            fitting = [number for number, entry in enumerate(explained) if explains(entry, case, outside)]
+            used.update(fitting)
+            if not fitting:
+                open_ones.append(outside)
+        row["explained"] += bool(found) and not open_ones
+        row["unexplained"] += bool(open_ones)
+        unexplained += [(case, outside) for outside in open_ones]
+
+    columns = ("cases", "both accept", "both refuse", "only we refuse", "only outside refuses", "explained", "unexplained")
+    print(f"{'kind':<12}", *(f"{column:>{len(column) + 2}}" for column in columns))
+    for kind, row in sorted(table.items()):
+        print(f"{kind:<12}", *(f"{row[column]:>{len(column) + 2}}" for column in columns))
+    for (key, why), times in sorted(unknown.items()):
+        print(f"not evaluated {times} times: {key}: {why}")
+    for case, outside in unexplained:
+        print(f"unexplained: {case['kind']} {case['name']}\n  we:      {'; '.join(ours(case))}\n  outside: {outside}")
+    idle = [entry for number, entry in enumerate(explained) if not used[number]]
+    for entry in idle:
+        print(f"an explanation fits nothing: {json.dumps(entry, ensure_ascii=False)}")
+    if unexplained or idle:
+        sys.exit(1)
+    print(f"{len(cases)} cases, every difference explained")
+
+
+main()
