@@ -11,6 +11,8 @@
 //!   see one moment.
 //! - [`registry`]: the way to the patient registry, and personal codes.
 //! - [`search`]: the query language, pure: the table of parameters, what a query asks, what a row says, how pages are linked.
+//! - [`terminology`]: code systems and value sets at hand, and whether a code is one of theirs.
+//! - [`definitions`]: profiles, code lists and operations that ship with the binary, as FHIR resources.
 //! - [`certificate`]: the domain, pure: ids, states, the nine transitions, sections with reasons, head and tail of the stored bytes.
 //! - [`fhir`]: R5's own words: JSON, the element table, the walk over it, times, narratives, subsets, Bundles.
 //! - [`outcome`]: what went wrong, and the catalogue of our codes.
@@ -22,6 +24,7 @@ pub mod certificate;
 pub mod cli;
 pub mod config;
 pub mod corpus;
+pub mod definitions;
 pub mod engine;
 pub mod fhir;
 pub mod http;
@@ -31,3 +34,4 @@ pub mod outcome;
 pub mod registry;
 pub mod search;
 pub mod socket;
+pub mod terminology;

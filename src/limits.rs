@@ -184,3 +184,18 @@ pub const LARGE_WAIT_S: u64 = 10;
 /// Bytes of a Bundle. A page of the default count fits, whatever its certificates hold; whoever asks for more of the largest ones is
 /// told to ask for fewer.
 pub const BUNDLE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Bytes of a file of code lists. A list of ten thousand codes with two displays each has some 3 MB.
+pub const TERMINOLOGY_FILE_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// Codes in all lists together. Estonia's largest list here, that of occupations, has some 10 000; each takes half a kilobyte of memory.
+pub const TERMINOLOGY_CONCEPTS_MAX: usize = 100_000;
+
+/// Code systems and value sets. The service knows some twenty; each load looks at all of them.
+pub const TERMINOLOGY_LISTS_MAX: usize = 1_000;
+
+/// Value sets that import each other in a row. R5 has no deeper ones than three; a circle is found by this bound too.
+pub const TERMINOLOGY_IMPORTS_MAX: usize = 8;
+
+/// Codes that a message lists. More than twenty nobody reads.
+pub const ALLOWED_CODES_MAX: usize = 20;

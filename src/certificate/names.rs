@@ -15,6 +15,8 @@ pub struct Names {
     pub profile_base: String,
     /// `{hcert_ns}`
     pub hcert_ns: String,
+    /// `{hcert_issue_system}`
+    pub hcert_issue_system: String,
 }
 
 impl Names {
@@ -49,6 +51,7 @@ impl Default for Names {
             code_system_base: "https://fhir.ee".into(),
             profile_base: "https://fhir.ee/hcert".into(),
             hcert_ns: "https://fhir.ee/hcert".into(),
+            hcert_issue_system: "https://hcert.tehik.ee/issue".into(),
         }
     }
 }

@@ -56,5 +56,6 @@ pub fn names(config: &Config, base_url: &str) -> Names {
         code_system_base: config.namespaces.code_system_base.clone(),
         profile_base: config.namespaces.profile_base.clone(),
         hcert_ns: config.namespaces.hcert_ns.clone(),
+        hcert_issue_system: config.namespaces.hcert_issue_system.clone(),
     }
 }

@@ -1,0 +1,125 @@
+//! What this service defines: its profiles, code systems, value sets and operations. They are FHIR resources in `data/`, compiled in;
+//! their addresses hold the placeholders of the specification, which are filled when one is read.
+
+use std::borrow::Cow;
+
+use crate::certificate::Names;
+use crate::fhir::json::{self, Json};
+
+/// One resource of `data/`.
+#[derive(Debug)]
+pub struct Definition {
+    pub resource_type: &'static str,
+    /// Its id, and the name of its file.
+    pub id: &'static str,
+    text: &'static str,
+}
+
+macro_rules! definitions {
+    ($($resource_type:literal in $folder:literal: $($id:literal)*;)*) => {
+        /// Every definition, in the order in which a search answers them.
+        pub const DEFINITIONS: &[Definition] = &[$($(Definition {
+            resource_type: $resource_type,
+            id: $id,
+            text: include_str!(concat!("../data/", $folder, "/", $id, ".json")),
+        },)*)*];
+    };
+}
+
+definitions! {
+    "StructureDefinition" in "profiles":
+        "ee-health-certificate"
+        "ee-health-certificate-driver"
+        "ee-health-certificate-occupational"
+        "ee-health-certificate-occupational-employer"
+        "ee-health-certificate-contained-observation"
+        "ee-health-certificate-decision"
+        "ee-health-certificate-medical-restriction"
+        "ee-health-certificate-work-additional-condition"
+        "ee-health-certificate-work-related-risk-factor"
+        "ee-health-certificate-occupational-employment";
+    "CodeSystem" in "code-systems":
+        "ametite-klassifikaator"
+        "hcert-issue"
+        "labivaatuse-tyyp"
+        "mootorsoidukijuhi-medits-piirang"
+        "snomed-ct-fragment"
+        "tervisetoendi-piirangud"
+        "tervisetoendi-sektsioon"
+        "toolaadi-ja-tookeskkonnaga-seotud-ohutegurid"
+        "tootamiseks-vajalikud-lisatingimused";
+    "ValueSet" in "value-sets":
+        "ametite-klassifikaator"
+        "labivaatuse-tyyp"
+        "mootorsoidukijuhi-labivaatuse-tyyp"
+        "mootorsoidukijuhi-medits-piirang"
+        "mootorsoidukijuhi-tervisetoendi-otsus"
+        "tervisetoendi-staatus-fhir"
+        "toolaadi-ja-tookeskkonnaga-seotud-ohutegurid"
+        "tootamiseks-vajalikud-lisatingimused"
+        "tootervishoiu-tervisetoendi-otsus"
+        "tootervishoiu-tt-piirangud";
+    "OperationDefinition" in "operations":
+        "ee-health-certificate-suspend"
+        "ee-health-certificate-cancel";
+}
+
+impl Definition {
+    /// The resource with its placeholders filled.
+    pub fn read(&self, names: &Names) -> Json<'static> {
+        let mut resource = json::parse(self.text.as_bytes()).expect("a test reads every definition");
+        fill(&mut resource, names);
+        resource
+    }
+}
+
+/// Definitions of one resource type.
+pub fn of_type(resource_type: &str) -> impl Iterator<Item = &'static Definition> {
+    DEFINITIONS.iter().filter(move |definition| definition.resource_type == resource_type)
+}
+
+fn fill(value: &mut Json<'static>, names: &Names) {
+    match value {
+        Json::String(text) if text.contains('{') => *text = Cow::Owned(filled(text, names)),
+        Json::Array(items) => items.iter_mut().for_each(|item| fill(item, names)),
+        Json::Object(object) => object.0.iter_mut().for_each(|(_, value)| fill(value, names)),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+    }
+}
+
+fn filled(text: &str, names: &Names) -> String {
+    [
+        ("{profile_base}", &names.profile_base),
+        ("{code_system_base}", &names.code_system_base),
+        ("{hcert_ns}", &names.hcert_ns),
+        ("{hcert_issue_system}", &names.hcert_issue_system),
+    ]
+    .iter()
+    .fold(text.to_owned(), |text, (place, name)| text.replace(place, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fhir::shape;
+
+    #[test]
+    fn every_definition_is_a_resource_of_r5_under_its_own_id_with_nothing_left_to_fill() {
+        for definition in DEFINITIONS {
+            let mut resource = definition.read(&Names::default());
+            assert_eq!(shape::check(&mut resource, definition.resource_type), Ok(false), "{}", definition.id);
+            assert_eq!(resource.text("id"), Some(definition.id));
+            let text = String::from_utf8(resource.to_vec()).unwrap();
+            for place in ["_base}", "_ns}", "_system}"] {
+                assert!(!text.contains(place), "{} holds {place}", definition.id);
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_are_those_of_the_settings() {
+        let names = Names { hcert_issue_system: "https://example.ee/issue".into(), ..Names::default() };
+        let issues = DEFINITIONS.iter().find(|definition| definition.id == "hcert-issue").unwrap();
+        assert_eq!(issues.read(&names).text("url"), Some("https://example.ee/issue"));
+    }
+}

@@ -1,0 +1,155 @@
+//! Code systems and value sets at hand, and whether a code is one of theirs. Contract 8.3.
+//!
+//! They ship with the binary as [`definitions`](crate::definitions); an operator may load others, or fuller ones, which then stand in
+//! the place of those that have the same address. A [`Terminology`] is one moment of them and never changes.
+
+mod about;
+mod code_system;
+mod concept;
+mod expansion;
+mod file;
+mod membership;
+mod value_set;
+
+use std::collections::{HashMap, HashSet};
+
+use crate::certificate::Names;
+use crate::definitions;
+use crate::fhir::json::Json;
+use crate::limits::{TERMINOLOGY_CONCEPTS_MAX, TERMINOLOGY_LISTS_MAX};
+pub use about::{About, Origin};
+pub use code_system::CodeSystem;
+pub use concept::Concept;
+pub use expansion::Coded;
+pub use file::read as read_file;
+pub use membership::{Certainty, Membership};
+pub use value_set::ValueSet;
+
+/// A list that an operator loaded.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// A CodeSystem or ValueSet.
+    pub resource: Json<'static>,
+    /// When, milliseconds since 1970 UTC.
+    pub at: i64,
+}
+
+/// All code systems and value sets of one moment.
+#[derive(Debug)]
+pub struct Terminology {
+    code_systems: HashMap<String, CodeSystem>,
+    value_sets: HashMap<String, ValueSet>,
+}
+
+impl Terminology {
+    /// The lists that ship, those of `loaded` in their places. In `strict` mode a loaded list refuses what it does not hold; without
+    /// it only a list does that shipped as complete.
+    ///
+    /// # Errors
+    /// Every reason why the loaded lists cannot be used together, in words for the operator.
+    pub fn new(names: &Names, strict: bool, loaded: &[Loaded]) -> Result<Terminology, Vec<String>> {
+        let mut terminology = Terminology { code_systems: HashMap::new(), value_sets: HashMap::new() };
+        for resource_type in ["CodeSystem", "ValueSet"] {
+            for definition in definitions::of_type(resource_type) {
+                let problems = terminology.add(definition.read(names), Origin::Shipped, strict);
+                problems.expect("a test reads every list that ships");
+            }
+        }
+        let mut problems = Vec::new();
+        for Loaded { resource, at } in loaded {
+            problems.extend(terminology.add(resource.clone(), Origin::Loaded { at: *at }, strict).err().unwrap_or_default());
+        }
+        if problems.is_empty() {
+            problems = terminology.problems_together();
+        }
+        if problems.is_empty() { Ok(terminology) } else { Err(problems) }
+    }
+
+    /// A list takes the place of one with its address.
+    fn add(&mut self, resource: Json<'static>, origin: Origin, strict: bool) -> Result<(), Vec<String>> {
+        let is_code_system = resource.text("resourceType") == Some("CodeSystem");
+        let url = resource.text("url").unwrap_or_default();
+        let before = self.about(is_code_system, url);
+        let place = about::Place {
+            origin,
+            strict,
+            id: match before {
+                Some(about) => about.id.clone(),
+                None => self.free_id(is_code_system, &resource),
+            },
+            shipped_complete: before.is_some_and(|about| about.origin == Origin::Shipped && about.is_complete),
+        };
+        if is_code_system {
+            let read = CodeSystem::read(resource, place)?;
+            self.code_systems.insert(read.about.url.clone(), read);
+        } else {
+            let read = ValueSet::read(resource, place)?;
+            self.value_sets.insert(read.about.url.clone(), read);
+        }
+        Ok(())
+    }
+
+    fn about(&self, is_code_system: bool, url: &str) -> Option<&About> {
+        match is_code_system {
+            true => self.code_systems.get(url).map(|list| &list.about),
+            false => self.value_sets.get(url).map(|list| &list.about),
+        }
+    }
+
+    /// The id a list is served under: its own when it ships, else the end of its address.
+    fn free_id(&self, is_code_system: bool, resource: &Json) -> String {
+        let taken: HashSet<&str> = match is_code_system {
+            true => self.code_systems.values().map(|list| list.about.id.as_str()).collect(),
+            false => self.value_sets.values().map(|list| list.about.id.as_str()).collect(),
+        };
+        let url = resource.text("url").unwrap_or_default();
+        let wanted = about::id_of(url);
+        let numbered = (2..).map(|number| format!("{wanted}-{number}"));
+        let mut ids = std::iter::once(wanted.clone()).chain(numbered);
+        ids.find(|id| !taken.contains(id.as_str())).expect("numbers do not run out")
+    }
+
+    /// What only all lists together show: imports that lead nowhere, and too much of everything.
+    fn problems_together(&mut self) -> Vec<String> {
+        let mut problems = value_set::resolve(&mut self.value_sets);
+        let lists = self.code_systems.len() + self.value_sets.len();
+        if lists > TERMINOLOGY_LISTS_MAX {
+            problems.push(format!("there would be {lists} lists; {TERMINOLOGY_LISTS_MAX} are allowed"));
+        }
+        let concepts = self.code_systems.values().map(CodeSystem::concepts_count).sum::<usize>()
+            + self.value_sets.values().map(ValueSet::concepts_count).sum::<usize>();
+        if concepts > TERMINOLOGY_CONCEPTS_MAX {
+            problems.push(format!("the lists would hold {concepts} codes; {TERMINOLOGY_CONCEPTS_MAX} are allowed"));
+        }
+        problems
+    }
+
+    /// A code system by its address; a `|version` behind it is passed over.
+    pub fn code_system(&self, url: &str) -> Option<&CodeSystem> {
+        self.code_systems.get(without_version(url))
+    }
+
+    /// A value set by its address; a `|version` behind it is passed over.
+    pub fn value_set(&self, url: &str) -> Option<&ValueSet> {
+        self.value_sets.get(without_version(url))
+    }
+
+    /// All lists of one resource type (`CodeSystem`, `ValueSet`), by address.
+    pub fn lists(&self, resource_type: &str) -> Vec<&About> {
+        let mut lists: Vec<&About> = match resource_type {
+            "CodeSystem" => self.code_systems.values().map(|list| &list.about).collect(),
+            "ValueSet" => self.value_sets.values().map(|list| &list.about).collect(),
+            _ => Vec::new(),
+        };
+        lists.sort_by(|one, other| one.url.cmp(&other.url));
+        lists
+    }
+}
+
+/// Canonical addresses may end with `|version`.
+fn without_version(url: &str) -> &str {
+    url.split_once('|').map_or(url, |(url, _)| url)
+}
+
+#[cfg(test)]
+mod tests;
