@@ -26,6 +26,10 @@ pub const REASON_CHARACTERS_MAX: usize = 10_000;
 /// Characters of any FHIR string. R5 `datatypes.html#string`: 1024 * 1024.
 pub const STRING_CHARACTERS_MAX: usize = 1024 * 1024;
 
+/// Values that one step of an invariant looks at, and pairs of them it compares. The largest certificates have some thousands; an
+/// invariant that would look at more is answered as not met.
+pub const FHIRPATH_STEPS_MAX: usize = 100_000;
+
 /// Attributes of one XHTML element; the XML reader compares each with each. HTML knows about 20 for an element.
 pub const XHTML_ATTRIBUTES_MAX: usize = 64;
 

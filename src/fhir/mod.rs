@@ -1,10 +1,14 @@
 //! FHIR R5 words; depends on nothing of ours but the outcome it reports with.
 
 pub mod bundle;
+pub mod codes;
 pub mod date_time;
 pub mod element;
+pub mod fhirpath;
+pub mod invariant;
 pub mod json;
 pub mod narrative;
+pub mod path;
 pub mod primitive;
 mod scan;
 pub mod shape;

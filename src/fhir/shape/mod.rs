@@ -3,7 +3,6 @@
 //!
 //! Cardinalities from below and value sets are not looked at here: they depend on the profile.
 
-mod path;
 
 use std::borrow::Cow;
 
@@ -12,7 +11,7 @@ use crate::fhir::json::{Json, Object};
 use crate::fhir::primitive::{Primitive, Wrong};
 use crate::limits::{BODY_ISSUES_MAX, STRING_CHARACTERS_MAX};
 use crate::outcome::{Hcert, Issue};
-use path::Path;
+use crate::fhir::path::Path;
 
 /// Checks a body that should be a resource of type `expected`, and normalises its times in place. True when that changed any, or may
 /// have.
