@@ -4,11 +4,13 @@
 
 mod catalogue;
 mod operation_outcome;
+mod problems;
 mod words;
 
 use std::borrow::Cow;
 
 pub use catalogue::{Entry, Hcert, IssueType, Language, entry};
+pub use problems::Problems;
 
 /// One or more problems of one request, told together.
 #[derive(Debug)]
@@ -79,6 +81,11 @@ impl Issue {
     pub fn severity(mut self, severity: Severity) -> Self {
         self.severity = severity;
         self
+    }
+
+    /// Whether it refuses something.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
     }
 
     pub fn severity_code(&self) -> &'static str {
