@@ -69,7 +69,7 @@ function profiles() {
 }
 const ours = profiles();
 
-/** The error constraints that a profile and its ancestors add, as pairs of FHIRPath to their element and constraint. */
+/** The error constraints that a profile and its ancestors add to the resource as a whole. */
 const profileConstraints = once((address) => {
   const profile = ours.get(address);
   if (!profile) return [];
@@ -254,7 +254,14 @@ for (const line of readFileSync(cases, "utf8").split("\n").filter(Boolean)) {
   }
   if (refusals.length === 0) {
     if (root === null || typeof root !== "object" || Array.isArray(root)) refuse("definitions", "json", "", "not an object");
-    else walk(root, refuse);
+    else {
+      try {
+        walk(root, refuse);
+      } catch (error) {
+        // A body so odd that the evaluator gives up on it says nothing about us.
+        refuse("unknown", "walk", "", String(error.message ?? error).split("\n")[0]);
+      }
+    }
   }
   process.stdout.write(`${JSON.stringify({ name, refusals })}\n`);
 }
