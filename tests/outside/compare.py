@@ -9,6 +9,9 @@ A case is a line {"name", "kind", "accepted", "issues": [{"code", "type", "expre
 - any other kind (`profile`, `narrative` ...): rules that the outside does not know in full. Only what we accept and the outside
   refuses is a difference.
 
+Of what both refuse, `same place` counts the cases where an issue of ours and a refusal from outside are about the same element, or
+one inside the other. It is told, not judged: the outside may see another fault of the same body, or see it from further off.
+
 What the outside could not evaluate (`unknown`) counts as a difference in a right certificate, and nowhere else.
 
 explained.json lists the differences that are known: [{"name", "kind", "ours", "outside", "reason"}]. All but `reason` are regular
@@ -52,6 +55,22 @@ def ours(case):
     return [" ".join((issue["code"], issue["type"], issue.get("expression") or "")) for issue in case["issues"]]
 
 
+def place(path):
+    """The elements on the way, without resource types, indexes and the type of a choice: `contained.component.value`."""
+    names = [name for name in re.sub(r"\[[^]]*\]", "", path or "").split(".") if not name.isdigit()]
+    names = [re.sub(r"^value[A-Z]\w*$", "value", name) for name in names if name and not name[0].isupper()]
+    return [name for name in names if name != "root"]
+
+
+def same_place(case, refusals):
+    def meet(one, other):
+        shorter = min(len(one), len(other))
+        return one[:shorter] == other[:shorter] and (shorter > 0 or one == other)
+
+    ours = [place(issue.get("expression")) for issue in case["issues"]]
+    return any(meet(one, place(refusal["path"])) for one in ours for refusal in refusals)
+
+
 def explains(entry, case, outside):
     def fits(key, texts):
         return key not in entry or any(re.search(entry[key], one) for one in texts)
@@ -81,6 +100,7 @@ def main():
         row = table[case["kind"]]
         row["cases"] += 1
         row[("both accept", "only outside refuses", "only we refuse", "both refuse")[refused + 2 * (not case["accepted"])]] += 1
+        row["same place"] += refused and not case["accepted"] and same_place(case, refusals[at])
         for refusal in refusals[at]:
             if refusal["by"] == "unknown":
                 unknown[refusal["key"], refusal["text"]] += 1
@@ -95,10 +115,11 @@ def main():
         row["unexplained"] += bool(open_ones)
         unexplained += [(case, outside) for outside in open_ones]
 
-    columns = ("cases", "both accept", "both refuse", "only we refuse", "only outside refuses", "explained", "unexplained")
-    print(f"{'kind':<12}", *(f"{column:>{len(column) + 2}}" for column in columns))
+    columns = ("cases", "both accept", "both refuse", "same place", "only we refuse", "only outside refuses")
+    columns += ("explained", "unexplained")
+    print(f"{'kind':<12}", *(f"{column:>{len(column) + 1}}" for column in columns))
     for kind, row in sorted(table.items()):
-        print(f"{kind:<12}", *(f"{row[column]:>{len(column) + 2}}" for column in columns))
+        print(f"{kind:<12}", *(f"{row[column]:>{len(column) + 1}}" for column in columns))
     for (key, why), times in sorted(unknown.items()):
         print(f"not evaluated {times} times: {key}: {why}")
     for case, outside in unexplained:

@@ -1,4 +1,5 @@
-// Says which cases the R5 definitions refuse: the error invariants they state, and the codes they require.
+// Says which cases the R5 definitions refuse: the error invariants they state, the codes they require and
+// the formats of their primitive types.
 //
 //     node definitions.mjs SCRATCH CASES > VERDICTS
 //
@@ -25,6 +26,8 @@ function once(make) {
   };
 }
 
+const REGEX = "http://hl7.org/fhir/StructureDefinition/regex";
+
 /** A definition by kind and address, such as `ValueSet http://...`; null for one that the package has not. */
 const published = once((name) => {
   const [kind, address] = name.split(" ");
@@ -43,7 +46,9 @@ const type = once((name) => {
     const parent = path.slice(0, path.lastIndexOf("."));
     if (path.includes(".")) children.set(parent, [...(children.get(parent) ?? []), path]);
   }
-  return { root: name, elements, children, kind: definition.kind, abstract: definition.abstract };
+  const kinds = elements.get(`${name}.value`)?.type?.[0].extension ?? [];
+  const format = definition.kind === "primitive-type" && kinds.find((extension) => extension.url === REGEX)?.valueString;
+  return { root: name, elements, children, kind: definition.kind, abstract: definition.abstract, format };
 });
 
 /** The profiles of ours, placeholders replaced by their defaults, by address. */
@@ -64,7 +69,7 @@ function profiles() {
 }
 const ours = profiles();
 
-/** The error constraints that a profile and its ancestors add, as pairs of FHIRPath to their element and constraint. */
+/** The error constraints that a profile and its ancestors add to the resource as a whole. */
 const profileConstraints = once((address) => {
   const profile = ours.get(address);
   if (!profile) return [];
@@ -78,6 +83,9 @@ const profileConstraints = once((address) => {
   return [...own, ...profileConstraints(profile.baseDefinition)];
 });
 
+/** What JSON had for an element; the evaluator wraps numbers to compute with them exactly. */
+const plain = (node) => (node.data?.toJSON ? node.data.toJSON() : node.data);
+const shown = (value) => String(JSON.stringify(value)).slice(0, 60);
 const errors = (element) => (element.constraint ?? []).filter((constraint) => constraint.severity === "error");
 
 /** What `resolve()` finds: a resource contained in the same root. Others are outside the body, and say nothing. */
@@ -134,6 +142,17 @@ function bound(element, value) {
   return codings.length === 0 || codings.some((coding) => allowed.has(`${coding.system} ${coding.code}`));
 }
 
+const JSON_KINDS = { boolean: "boolean", decimal: "number", integer: "number", positiveInt: "number", unsignedInt: "number" };
+
+/** Whether a primitive stands in JSON as its type does, and is written as the definition of the type demands. */
+function formatted(primitive, value) {
+  if (value === null || value === undefined) return true;
+  if (typeof value !== (JSON_KINDS[primitive.root] ?? "string")) return false;
+  // The pattern that R5 gives for a decimal is broken (a bracket too many in its exponent); JSON's own numbers are enough.
+  if (!primitive.format || primitive.root === "decimal") return true;
+  return new RegExp(`^(?:${primitive.format})$`, "u").test(String(value));
+}
+
 /** Walks one resource and its contained ones; `refuse` is told of everything wrong. */
 function walk(root, refuse) {
   function holds(node, place, by, constraint, resource) {
@@ -175,8 +194,7 @@ function walk(root, refuse) {
     if (element.contentReference) {
       path = element.contentReference.split("#")[1];
     } else if (!["BackboneElement", "Element"].includes(element.type[0].code)) {
-      const value = node.convertData?.() ?? node.data;
-      const nested = element.type.some((one) => ["Resource", "DomainResource"].includes(one.code)) && value?.resourceType;
+      const nested = element.type.some((one) => ["Resource", "DomainResource"].includes(one.code)) && node.data?.resourceType;
       kind = nested || (element.type.length === 1 ? element.type[0].code : node.getTypeInfo().name);
       inside = type(kind);
       path = kind;
@@ -193,8 +211,10 @@ function walk(root, refuse) {
       seen.add(constraint.key);
       holds(node, place, "invariant", constraint, resource);
     }
-    if (!bound(element, node.data)) refuse("code", element.path, place, JSON.stringify(node.data));
+    const value = plain(node);
+    if (!bound(element, value)) refuse("code", element.path, place, shown(value));
     if (!inside) return;
+    if (inside.kind === "primitive-type" && !formatted(inside, value)) refuse("format", kind, place, shown(value));
     if (resource.node === node) claimed(node, place, resource);
     children(inside, path, node, place, resource);
   }
@@ -234,7 +254,14 @@ for (const line of readFileSync(cases, "utf8").split("\n").filter(Boolean)) {
   }
   if (refusals.length === 0) {
     if (root === null || typeof root !== "object" || Array.isArray(root)) refuse("definitions", "json", "", "not an object");
-    else walk(root, refuse);
+    else {
+      try {
+        walk(root, refuse);
+      } catch (error) {
+        // A body so odd that the evaluator gives up on it says nothing about us.
+        refuse("unknown", "walk", "", String(error.message ?? error).split("\n")[0]);
+      }
+    }
   }
   process.stdout.write(`${JSON.stringify({ name, refusals })}\n`);
 }
