@@ -11,6 +11,7 @@
 //!   see one moment.
 //! - [`registry`]: the way to the patient registry, and personal codes.
 //! - [`search`]: the query language, pure: the table of parameters, what a query asks, what a row says, how pages are linked.
+//! - [`profile`]: the validator, pure: profiles read into rules, one walk that asks R5 and them.
 //! - [`terminology`]: code systems and value sets at hand, and whether a code is one of theirs.
 //! - [`definitions`]: profiles, code lists and operations that ship with the binary, as FHIR resources.
 //! - [`certificate`]: the domain, pure: ids, states, the nine transitions, sections with reasons, head and tail of the stored bytes.
@@ -31,6 +32,7 @@ pub mod http;
 pub mod interaction;
 pub mod limits;
 pub mod outcome;
+pub mod profile;
 pub mod registry;
 pub mod search;
 pub mod socket;

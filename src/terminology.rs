@@ -57,7 +57,9 @@ impl Terminology {
         }
         let mut problems = Vec::new();
         for Loaded { resource, at } in loaded {
-            problems.extend(terminology.add(resource.clone(), Origin::Loaded { at: *at }, strict).err().unwrap_or_default());
+            problems.extend(
+                terminology.add(resource.clone(), Origin::Loaded { at: *at }, strict).err().unwrap_or_default(),
+            );
         }
         if problems.is_empty() {
             problems = terminology.problems_together();

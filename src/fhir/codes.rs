@@ -56,6 +56,11 @@ impl Codes {
         self.systems.iter().any(|(known, codes)| of_system(known) && codes.binary_search(&code).is_ok())
     }
 
+    /// The system that gives an element of type `code` its meaning.
+    pub fn system_of(&self, code: &str) -> Option<&'static str> {
+        self.systems.iter().find(|(_, codes)| codes.binary_search(&code).is_ok()).map(|(system, _)| *system)
+    }
+
     /// All codes, in order within each system.
     pub fn codes(&self) -> impl Iterator<Item = &'static str> {
         self.systems.iter().flat_map(|(_, codes)| codes.iter().copied())

@@ -99,6 +99,20 @@ impl<'a> Json<'a> {
         self.get(name)?.as_str()
     }
 
+    /// Whether it is the same value: the order of members does not count.
+    pub fn equals(&self, other: &Json) -> bool {
+        match (self, other) {
+            (Json::Object(left), Json::Object(right)) => {
+                let same = |(name, value): (&str, &Json)| right.get(name).is_some_and(|other| value.equals(other));
+                left.0.len() == right.0.len() && left.iter().all(same)
+            }
+            (Json::Array(left), Json::Array(right)) => {
+                left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left.equals(right))
+            }
+            (left, right) => left == right,
+        }
+    }
+
     /// What kind of value this is, in the words of JSON.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Path {
     steps: Vec<Step>,
 }
 
+#[derive(Debug)]
 struct Step {
     name: &'static str,
     index: Option<usize>,
@@ -34,6 +35,11 @@ impl Path {
 
     pub fn leave(&mut self) {
         self.steps.pop();
+    }
+
+    /// The element where the walk stands: `entry`.
+    pub fn name(&self) -> &'static str {
+        self.steps.last().map_or("", |step| step.name)
     }
 
     /// `Composition.section[2].entry[0]`

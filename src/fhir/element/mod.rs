@@ -3,12 +3,14 @@
 //! They stand in `data/r5-elements.txt` (`data/r5-elements.py` explains its form). A start reads none of it: the first question
 //! finds the types in the text, and a type is read when it is first asked for.
 
+mod checks;
 mod keys;
 mod table;
 
 use std::sync::OnceLock;
 
 use crate::fhir::primitive::Primitive;
+pub use checks::{Checks, ElementChecks};
 use keys::Keys;
 
 /// `max` of an element that may repeat without end (`*`).
@@ -27,6 +29,7 @@ pub struct TypeDefinition {
     pub elements: Vec<Element>,
     /// Every JSON name.
     keys: Keys,
+    checks: OnceLock<Checks>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +87,8 @@ pub enum Content {
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     pub element: &'static Element,
+    /// Its place among the elements of the type.
+    pub at: usize,
     pub kind: &'static ElementType,
     /// The name begins with `_`: id and extensions of a primitive value.
     pub is_sibling: bool,
@@ -113,7 +118,14 @@ impl TypeDefinition {
         if is_sibling && !kind.has_sibling() {
             return None;
         }
-        Some(Found { element, kind, is_sibling })
+        Some(Found { element, at: key.element, kind, is_sibling })
+    }
+}
+
+impl TypeDefinition {
+    /// What R5 asks of every value of this type, beyond the form of its elements.
+    pub fn checks(&'static self) -> &'static Checks {
+        self.checks.get_or_init(|| Checks::of(self))
     }
 }
 

@@ -99,7 +99,7 @@ fn define(head: TypeHead, lines: &[&'static str], depth: usize, definitions: &mu
     }
     let keys = keys(&elements);
     let TypeHead { name, kind, is_abstract, base } = head;
-    definitions.push(TypeDefinition { name, kind, is_abstract, base, elements, keys });
+    definitions.push(TypeDefinition { name, kind, is_abstract, base, elements, keys, checks: OnceLock::new() });
 }
 
 fn indent(line: &str) -> usize {

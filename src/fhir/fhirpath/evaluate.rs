@@ -186,6 +186,11 @@ impl<'a> Evaluation<'a> {
                 }
                 Items(out)
             }
+            Call::Children => {
+                let mut out = Vec::new();
+                items.iter().filter_map(Item::node).for_each(|node| node.children(&mut out));
+                Items(out.into_iter().map(Item::Node).collect())
+            }
             Call::Descendants => {
                 let mut open: Vec<Node> = items.iter().filter_map(Item::node).collect();
                 let mut out = Vec::new();
@@ -388,7 +393,7 @@ impl<'a> Item<'a> {
         match (self.text(), other.text()) {
             (Some(left), Some(right)) => left == right,
             (None, None) => match (self.node(), other.node()) {
-                (Some(left), Some(right)) => same(left.value, right.value),
+                (Some(Node { value: Some(left), .. }), Some(Node { value: Some(right), .. })) => left.equals(right),
                 _ => false,
             },
             _ => false,
@@ -399,19 +404,6 @@ impl<'a> Item<'a> {
 impl<'a> Items<'a> {
     fn has(&self, wanted: &Item) -> bool {
         self.0.iter().any(|item| item.equals(wanted))
-    }
-}
-
-/// Two values of JSON are the same whatever the order of their members.
-fn same(left: Option<&Json>, right: Option<&Json>) -> bool {
-    match (left, right) {
-        (Some(Json::Object(left)), Some(Json::Object(right))) => {
-            left.0.len() == right.0.len() && left.iter().all(|(name, value)| same(Some(value), right.get(name)))
-        }
-        (Some(Json::Array(left)), Some(Json::Array(right))) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(Some(left), Some(right)))
-        }
-        (left, right) => left == right,
     }
 }
 

@@ -30,6 +30,11 @@ impl<'a> Node<'a> {
         Node { value: Some(value), sibling: None, kind: definition.map_or(Kind::Unknown, Kind::Complex) }
     }
 
+    /// A value whose definition is known.
+    pub fn complex(value: &'a Json<'a>, definition: &'static TypeDefinition) -> Node<'a> {
+        Node { value: Some(value), sibling: None, kind: Kind::Complex(definition) }
+    }
+
     /// A value that is no resource, of a type that its element allows.
     pub fn element(value: &'a Json<'a>, sibling: Option<&'a Json<'a>>, of: &'static ElementType) -> Node<'a> {
         match of.content {
@@ -59,7 +64,9 @@ impl<'a> Node<'a> {
     pub fn is(&self, name: &str) -> bool {
         match self.kind {
             Kind::Primitive(primitive) => {
-                primitive.name() == name || base_of(primitive) == Some(name) || primitive.name().eq_ignore_ascii_case(name)
+                primitive.name() == name
+                    || base_of(primitive) == Some(name)
+                    || primitive.name().eq_ignore_ascii_case(name)
             }
             Kind::Complex(definition) => {
                 let mut open = Some(definition);
@@ -100,7 +107,8 @@ impl<'a> Node<'a> {
             if found.is_sibling {
                 // With its value, where there is one.
                 if object.get(&key[1..]).is_none() {
-                    items(value).for_each(|item| out.push(Node { value: None, ..Node::element(item, Some(item), found.kind) }));
+                    items(value)
+                        .for_each(|item| out.push(Node { value: None, ..Node::element(item, Some(item), found.kind) }));
                 }
                 continue;
             }
@@ -108,7 +116,8 @@ impl<'a> Node<'a> {
                 Content::Primitive(_) => object.iter().find(|(name, _)| name.strip_prefix('_') == Some(key)),
                 _ => None,
             };
-            let beside: &[Json] = sibling.map_or(&[], |(_, sibling)| sibling.as_array().unwrap_or(std::slice::from_ref(sibling)));
+            let beside: &[Json] =
+                sibling.map_or(&[], |(_, sibling)| sibling.as_array().unwrap_or(std::slice::from_ref(sibling)));
             for (at, item) in items(value).enumerate() {
                 let sibling = beside.get(at).filter(|sibling| !matches!(sibling, Json::Null));
                 let node = Node::element(item, sibling, found.kind);

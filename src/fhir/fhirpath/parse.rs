@@ -18,11 +18,28 @@ pub enum Term {
     /// `$this`
     This,
     Variable(Variable),
-    Member { on: Option<Box<Term>>, name: String },
-    Call { on: Option<Box<Term>>, call: Call },
-    Index { on: Box<Term>, at: Box<Term> },
-    TypeTest { on: Box<Term>, name: String, keeps: bool },
-    Binary { operator: Operator, left: Box<Term>, right: Box<Term> },
+    Member {
+        on: Option<Box<Term>>,
+        name: String,
+    },
+    Call {
+        on: Option<Box<Term>>,
+        call: Call,
+    },
+    Index {
+        on: Box<Term>,
+        at: Box<Term>,
+    },
+    TypeTest {
+        on: Box<Term>,
+        name: String,
+        keeps: bool,
+    },
+    Binary {
+        operator: Operator,
+        left: Box<Term>,
+        right: Box<Term>,
+    },
     Negative(Box<Term>),
 }
 
@@ -40,6 +57,7 @@ pub enum Call {
     All(Box<Term>),
     AllFalse,
     AllTrue,
+    Children,
     Combine(Box<Term>),
     /// Of a text; the operator `contains` is another thing.
     Contains(Box<Term>),
@@ -355,7 +373,9 @@ impl<I: Iterator<Item = (Token, usize)>> Parser<I> {
     }
 
     fn next(&mut self) -> Result<(Token, usize), ExpressionError> {
-        self.tokens.next().ok_or_else(|| ExpressionError { problem: "the expression ends too early".into(), at: self.end })
+        self.tokens
+            .next()
+            .ok_or_else(|| ExpressionError { problem: "the expression ends too early".into(), at: self.end })
     }
 
     fn takes(&mut self, sign: &str) -> bool {
@@ -386,6 +406,7 @@ fn call(name: &str, arguments: Vec<Term>) -> Result<Option<Call>, String> {
         ("all", (Some(test), None, None)) => Call::All(test),
         ("allFalse", (None, ..)) => Call::AllFalse,
         ("allTrue", (None, ..)) => Call::AllTrue,
+        ("children", (None, ..)) => Call::Children,
         ("combine", (Some(other), None, None)) => Call::Combine(other),
         ("contains", (Some(part), None, None)) => Call::Contains(part),
         ("count", (None, ..)) => Call::Count,

@@ -3,15 +3,14 @@
 //!
 //! Cardinalities from below and value sets are not looked at here: they depend on the profile.
 
-
 use std::borrow::Cow;
 
 use crate::fhir::element::{self, Content, Element, ElementType, Found, TypeDefinition};
 use crate::fhir::json::{Json, Object};
+use crate::fhir::path::Path;
 use crate::fhir::primitive::{Primitive, Wrong};
 use crate::limits::{BODY_ISSUES_MAX, STRING_CHARACTERS_MAX};
 use crate::outcome::{Hcert, Issue};
-use crate::fhir::path::Path;
 
 /// Checks a body that should be a resource of type `expected`, and normalises its times in place. True when that changed any, or may
 /// have.

@@ -1,0 +1,88 @@
+//! The validator: whether a certificate follows FHIR R5 and its use-case profile. Every problem is told, each with its element.
+//!
+//! Profiles are StructureDefinitions; they are read into rules at the start, and one walk over a body asks R5's own rules and
+//! theirs. Form (names, kinds and formats of values) is checked before, by [`fhir::shape`](crate::fhir::shape).
+//!
+//! Source: Contract 8; FHIR R5 `profiling.html`, `validation.html`.
+
+mod coded;
+mod invariant;
+mod read;
+mod reference;
+mod rules;
+mod slice;
+#[cfg(test)]
+mod tests;
+mod value;
+mod walk;
+
+use crate::certificate::Names;
+use crate::definitions;
+use crate::fhir::json::Json;
+use crate::outcome::Problems;
+use crate::terminology::Terminology;
+pub use read::ProfileError;
+pub use rules::Profile;
+
+/// All profiles, ready to be asked.
+#[derive(Debug)]
+pub struct Validator {
+    profiles: Vec<Profile>,
+    rule_names: Vec<String>,
+}
+
+/// What a validation found.
+#[derive(Debug, Default)]
+pub struct Findings {
+    pub problems: Problems,
+    /// Numbers of the profile rules that were broken, for [`Validator::rules`]; one may stand several times.
+    pub broken: Vec<u16>,
+}
+
+impl Validator {
+    /// The validator of this service's own profiles.
+    ///
+    /// # Errors
+    /// A profile uses something that cannot be checked.
+    pub fn new(names: &Names) -> Result<Validator, ProfileError> {
+        let definitions: Vec<Json> =
+            definitions::of_type("StructureDefinition").map(|definition| definition.read(names)).collect();
+        Validator::of(&definitions)
+    }
+
+    /// The validator of any profiles.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of(definitions: &[Json<'static>]) -> Result<Validator, ProfileError> {
+        let read::Profiles { profiles, rule_names } = read::read(definitions)?;
+        Ok(Validator { profiles, rule_names })
+    }
+
+    /// A profile by its address; a `|version` behind it is passed over.
+    pub fn profile(&self, url: &str) -> Option<&Profile> {
+        let url = url.split_once('|').map_or(url, |(url, _)| url);
+        self.profiles.iter().find(|profile| profile.url == url)
+    }
+
+    /// All profiles.
+    pub fn profiles(&self) -> &[Profile] {
+        &self.profiles
+    }
+
+    /// What every rule of every profile is, by number: `ee-health-certificate#Composition.section min`.
+    pub fn rules(&self) -> &[String] {
+        &self.rule_names
+    }
+
+    /// Checks a resource against R5 and, if one is given, a profile. It may have any form: what is not of R5's form is passed over
+    /// here.
+    pub fn check<'a>(
+        &'a self,
+        resource: &'a Json<'a>,
+        profile: Option<&'a Profile>,
+        terminology: &'a Terminology,
+    ) -> Findings {
+        walk::Walk::new(self, terminology, resource).run(profile)
+    }
+}

@@ -1,0 +1,125 @@
+//! The rules of a profile, as a tree of elements: what each asks beyond R5 itself.
+
+use std::sync::Arc;
+
+use crate::fhir::fhirpath::Expression;
+use crate::fhir::json::Json;
+
+/// A profile, its own rules laid over those of the profiles it is built on.
+#[derive(Debug)]
+pub struct Profile {
+    /// Canonical address without version.
+    pub url: String,
+    /// `ee-health-certificate-driver`
+    pub id: String,
+    /// Name for people.
+    pub title: String,
+    /// The resource type it is about.
+    pub resource_type: String,
+    /// No resource needs to name it; others are built on it.
+    pub is_abstract: bool,
+    pub rules: Rules,
+}
+
+/// What a profile asks of one element.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    pub min: Option<Rule<u32>>,
+    pub max: Option<Rule<u32>>,
+    /// Types a value may have.
+    pub types: Option<Rule<Vec<String>>>,
+    /// What a reference may lead to.
+    pub targets: Option<Rule<Vec<Target>>>,
+    pub value: Option<Rule<Arc<Value>>>,
+    /// Canonical address of the value set of a required binding.
+    pub value_set: Option<Rule<String>>,
+    pub invariants: Vec<Rule<Arc<Constraint>>>,
+    /// By FHIRPath's name.
+    pub children: Vec<(String, Rules)>,
+    pub slicing: Option<Slicing>,
+}
+
+/// One thing that a profile asks.
+#[derive(Clone, Debug)]
+pub struct Rule<T> {
+    pub asks: T,
+    /// Its number among all rules, for [`Validator::rules`](super::Validator::rules).
+    pub number: u16,
+    /// Id of the profile that states it.
+    pub profile: Arc<str>,
+}
+
+/// What a reference may lead to.
+#[derive(Clone, Debug)]
+pub enum Target {
+    Type(String),
+    /// A profile of ours, by its address; and the type it is about.
+    Profile(String, String),
+}
+
+/// A value that a profile fixes.
+#[derive(Debug)]
+pub struct Value {
+    pub json: Json<'static>,
+    /// Nothing else may stand beside it.
+    pub is_exact: bool,
+}
+
+/// An invariant of a profile.
+#[derive(Debug)]
+pub struct Constraint {
+    pub key: String,
+    pub english: String,
+    pub estonian: Option<String>,
+    pub is_error: bool,
+    pub expression: Expression,
+}
+
+/// How a list is told apart into slices.
+#[derive(Clone, Debug)]
+pub struct Slicing {
+    pub by: Vec<Discriminator>,
+    /// Every item must belong to a slice.
+    pub closed: Option<Rule<()>>,
+    pub slices: Vec<Slice>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Discriminator {
+    /// The type of the item itself.
+    Type,
+    /// The profile that the item claims in `meta.profile`, or whose fixed code it has. Contract 8.2.
+    Profile,
+    /// The value of a child that the slice fixes.
+    Value(String),
+}
+
+#[derive(Clone, Debug)]
+pub struct Slice {
+    pub name: String,
+    /// A few words on what it is.
+    pub short: String,
+    /// Types of its items.
+    pub types: Vec<String>,
+    /// Addresses of profiles that its items follow.
+    pub profiles: Vec<String>,
+    /// `min` and `max` count the items of the slice.
+    pub rules: Rules,
+}
+
+impl Rules {
+    pub fn child(&self, name: &str) -> Option<&Rules> {
+        self.children.iter().find(|(known, _)| known == name).map(|(_, rules)| rules)
+    }
+
+    pub fn child_mut(&mut self, name: &str) -> &mut Rules {
+        let at = match self.children.iter().position(|(known, _)| known == name) {
+            Some(at) => at,
+            None => {
+                self.children.push((name.to_owned(), Rules::default()));
+                self.children.len() - 1
+            }
+        };
+        &mut self.children[at].1
+    }
+}

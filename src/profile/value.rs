@@ -1,0 +1,86 @@
+//! Values that a profile fixes: whole (`fixed`) or in part (`pattern`).
+
+use super::rules::{Rules, Value};
+use crate::fhir::json::Json;
+
+impl Value {
+    /// Whether a value is as fixed. With a pattern more may stand beside it, at any depth.
+    pub fn fits(&self, found: &Json) -> bool {
+        if self.is_exact { self.json.equals(found) } else { holds(found, &self.json, &|_| true) }
+    }
+
+    /// Whether it is the value meant, whatever its display says: a wrong display is a mistake in the right slice.
+    pub fn identifies(&self, found: &Json) -> bool {
+        holds(found, &self.json, &|name| name != "display")
+    }
+
+    /// The value in the words of messages: `system|code 'display'` for what has codes, else its JSON.
+    pub fn words(&self) -> String {
+        words(&self.json)
+    }
+}
+
+/// The value in the words of messages.
+pub fn words(value: &Json) -> String {
+    let coding = |coding: &Json| {
+        let code = format!("{}|{}", coding.text("system").unwrap_or_default(), coding.text("code").unwrap_or_default());
+        match coding.text("display") {
+            Some(display) => format!("{code} '{display}'"),
+            None => code,
+        }
+    };
+    match value {
+        Json::String(text) => format!("'{text}'"),
+        _ if !value.items("coding").is_empty() => {
+            value.items("coding").iter().map(coding).collect::<Vec<_>>().join(", ")
+        }
+        _ if value.text("code").is_some() => coding(value),
+        _ => String::from_utf8(value.to_vec()).unwrap_or_default(),
+    }
+}
+
+/// Whether a value has all that a pattern has, members that are not `wanted` left out.
+fn holds(found: &Json, pattern: &Json, wanted: &impl Fn(&str) -> bool) -> bool {
+    match (found, pattern) {
+        (Json::Object(_), Json::Object(pattern)) => pattern
+            .iter()
+            .filter(|(name, _)| wanted(name))
+            .all(|(name, pattern)| found.get(name).is_some_and(|found| holds(found, pattern, wanted))),
+        (Json::Array(found), Json::Array(pattern)) => {
+            pattern.iter().all(|pattern| found.iter().any(|found| holds(found, pattern, wanted)))
+        }
+        (found, pattern) => found.equals(pattern),
+    }
+}
+
+impl Rules {
+    /// What a value must be to be the one these rules are about: their own fixed value, or one fixed inside it (`coding`). Nothing when
+    /// they fix none.
+    pub fn identifies(&self, found: &Json) -> Option<bool> {
+        if let Some(value) = &self.value {
+            return Some(value.asks.identifies(found));
+        }
+        let mut known = None;
+        for (name, rules) in &self.children {
+            let inside = found.get(name);
+            let items = inside.map_or(&[][..], |inside| inside.as_array().unwrap_or(std::slice::from_ref(inside)));
+            let fits = items.iter().filter_map(|item| rules.identifies(item)).fold(None, |fits, this| match fits {
+                Some(true) => Some(true),
+                _ => Some(this),
+            });
+            // A child that is fixed but missing speaks against it.
+            let fits = fits.or_else(|| rules.fixes().then_some(false));
+            known = match (known, fits) {
+                (known, None) => known,
+                (None, fits) => fits,
+                (Some(known), Some(fits)) => Some(known && fits),
+            };
+        }
+        known
+    }
+
+    /// Whether these rules fix a value here or below.
+    fn fixes(&self) -> bool {
+        self.value.is_some() || self.children.iter().any(|(_, rules)| rules.fixes())
+    }
+}

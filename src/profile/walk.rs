@@ -1,0 +1,460 @@
+//! One walk over a resource: at each element R5's own rules, then those of every profile that is about it.
+
+use std::collections::{HashMap, HashSet};
+
+use super::rules::{Profile, Rules};
+use super::slice::claimed;
+use super::{Findings, Validator};
+use crate::fhir::element::{self, Content, Element, ElementChecks, Found, MANY, TypeDefinition};
+use crate::fhir::fhirpath::Node;
+use crate::fhir::json::{Json, Object};
+use crate::fhir::narrative;
+use crate::fhir::path::Path;
+use crate::fhir::primitive::Primitive;
+use crate::outcome::{Hcert, Issue, Problems};
+use crate::terminology::Terminology;
+
+/// A walk over one resource and what it contains.
+pub struct Walk<'a> {
+    pub validator: &'a Validator,
+    pub terminology: &'a Terminology,
+    /// The whole resource.
+    pub root: &'a Json<'a>,
+    /// The resource that holds the element where the walk stands: the whole one, or one it contains.
+    pub resource: &'a Json<'a>,
+    pub in_contained: bool,
+    /// Contained resources by id; of two with one id the first.
+    pub contained: HashMap<&'a str, &'a Json<'a>>,
+    /// What something inside refers to: ids of contained resources, and nothing for the whole.
+    referred: HashSet<&'a str>,
+    pub path: Path,
+    pub problems: Problems,
+    /// Rules that were broken.
+    pub broken: Vec<u16>,
+}
+
+/// An element as it stands in an object: its value and what stands beside it.
+#[derive(Clone, Copy)]
+struct Member<'a> {
+    found: Found,
+    value: Option<&'a Json<'a>>,
+    sibling: Option<&'a Json<'a>>,
+}
+
+impl<'a> Walk<'a> {
+    pub fn new(validator: &'a Validator, terminology: &'a Terminology, root: &'a Json<'a>) -> Walk<'a> {
+        let mut contained = HashMap::new();
+        for resource in root.items("contained") {
+            if let Some(id) = resource.text("id") {
+                contained.entry(id).or_insert(resource);
+            }
+        }
+        Walk {
+            validator,
+            terminology,
+            root,
+            resource: root,
+            in_contained: false,
+            contained,
+            referred: HashSet::new(),
+            path: Path::default(),
+            problems: Problems::default(),
+            broken: Vec::new(),
+        }
+    }
+
+    pub fn run(mut self, profile: Option<&'a Profile>) -> Findings {
+        let definition = self.root.text("resourceType").and_then(element::of_resource);
+        if let Some(definition) = definition {
+            self.path.open(definition.name);
+            match profile {
+                Some(profile) if profile.resource_type != definition.name => {
+                    self.profile_of_other(profile, definition.name)
+                }
+                Some(profile) => self.object(self.root, definition, &[&profile.rules]),
+                None => self.object(self.root, definition, &[]),
+            }
+            self.all_contained();
+        }
+        Findings { problems: self.problems, broken: self.broken }
+    }
+
+    /// The members of a resource, a datatype or a backbone element.
+    fn object(&mut self, value: &'a Json<'a>, definition: &'static TypeDefinition, rules: &[&'a Rules]) {
+        let Json::Object(object) = value else { return };
+        let members = members(object, definition);
+        let checks = definition.checks();
+        for member in &members {
+            self.path.enter(member.found.element.name);
+            self.member(member, &checks.elements[member.found.at], rules);
+            self.path.leave();
+        }
+        for at in &checks.required {
+            if members.iter().all(|member| member.found.at != *at) {
+                self.missing(definition.elements[*at].name);
+            }
+        }
+        for rules in rules {
+            for (name, child) in &rules.children {
+                if members.iter().all(|member| member.found.element.name != name) {
+                    if let Some(element) = definition.elements.iter().find(|element| element.name == name) {
+                        self.path.enter(element.name);
+                        self.count(child, 0);
+                        self.slices(&[child], &[]);
+                        self.path.leave();
+                    }
+                }
+            }
+        }
+        self.invariants(checks.invariants.iter().copied(), || Node::complex(value, definition));
+        for rules in rules {
+            self.constraints(rules, || Node::complex(value, definition));
+        }
+    }
+
+    fn missing(&mut self, name: &'static str) {
+        self.path.enter(name);
+        let path = &self.path;
+        self.problems.add(|| {
+            let expression = path.expression();
+            Issue::new(Hcert::ElementMissing).with("element", expression.clone()).at(expression)
+        });
+        self.path.leave();
+    }
+
+    fn member(&mut self, member: &Member<'a>, checks: &ElementChecks, rules: &[&'a Rules]) {
+        let found = member.found;
+        let rules: Vec<&'a Rules> = rules.iter().filter_map(|rules| rules.child(found.element.name)).collect();
+        let items = member.value.map_or(&[][..], |value| as_items(value, found.element));
+        let siblings = member.sibling.map_or(&[][..], |sibling| as_items(sibling, found.element));
+        let count = items.len().max(siblings.len());
+        for rules in &rules {
+            self.count(rules, count);
+        }
+        if rules.iter().any(|rules| rules.slicing.is_some()) {
+            self.slices(&rules, items);
+        }
+        for at in 0..count {
+            if found.element.repeats() {
+                self.path.at(at);
+            }
+            let value = items.get(at).filter(|value| !matches!(value, Json::Null));
+            let sibling = siblings.get(at).filter(|sibling| !matches!(sibling, Json::Null));
+            let Some(either) = value.or(sibling) else { continue };
+            let mut all = rules.clone();
+            for rules in &rules {
+                let Some(slicing) = &rules.slicing else { continue };
+                let mut any = false;
+                for (_, slice) in slicing.slices_of(self.validator, either, type_name(either, found)) {
+                    any = true;
+                    all.push(&slice.rules);
+                    let profiles = slice.profiles.iter().filter_map(|url| self.validator.profile(url));
+                    all.extend(profiles.map(|profile| &profile.rules));
+                }
+                if let Some(closed) = slicing.closed.as_ref().filter(|_| !any) {
+                    self.broken.push(closed.number);
+                    let known = slicing.slices.iter().map(|slice| slice.name.as_str()).collect::<Vec<_>>().join(", ");
+                    let path = &self.path;
+                    self.problems.add(|| {
+                        let issue = Issue::new(Hcert::SliceUnknown).with("profile", closed.profile.to_string());
+                        issue.with("element", path.name()).with("known", known).at(path.expression())
+                    });
+                }
+            }
+            self.item(value, sibling, found, checks, &all);
+        }
+    }
+
+    /// How often an element stands.
+    fn count(&mut self, rules: &'a Rules, count: usize) {
+        if let Some(min) = rules.min.as_ref().filter(|min| count < min.asks as usize) {
+            self.broken.push(min.number);
+            let path = &self.path;
+            self.problems.add(|| {
+                let issue = Issue::new(Hcert::ElementTooFew).with("min", min.asks.to_string());
+                let issue = issue.with("profile", min.profile.to_string()).with("element", path.name());
+                issue.with("count", count.to_string()).at(path.expression())
+            });
+        }
+        if let Some(max) = rules.max.as_ref().filter(|max| max.asks != MANY && count > max.asks as usize) {
+            self.broken.push(max.number);
+            let path = &self.path;
+            self.problems.add(|| {
+                let issue = match max.asks {
+                    0 => Issue::new(Hcert::ElementNotAllowed),
+                    max => {
+                        Issue::new(Hcert::ElementTooMany).with("max", max.to_string()).with("count", count.to_string())
+                    }
+                };
+                issue.with("profile", max.profile.to_string()).with("element", path.name()).at(path.expression())
+            });
+        }
+    }
+
+    /// How often each slice stands in a list.
+    fn slices(&mut self, rules: &[&'a Rules], items: &'a [Json<'a>]) {
+        for slicing in rules.iter().filter_map(|rules| rules.slicing.as_ref()) {
+            let mut counts = vec![0usize; slicing.slices.len()];
+            for item in items {
+                let type_name = item.text("resourceType").unwrap_or_default();
+                slicing.slices_of(self.validator, item, type_name).for_each(|(at, _)| counts[at] += 1);
+            }
+            for (slice, count) in slicing.slices.iter().zip(counts) {
+                let issue = |code: Hcert, profile: &str, path: &Path| {
+                    let issue = Issue::new(code).with("profile", profile.to_owned()).with("slice", slice.name.clone());
+                    let issue = issue.with("short", slice.short.clone()).with("element", path.name());
+                    issue.with("count", count.to_string()).at(path.expression())
+                };
+                let path = &self.path;
+                if let Some(min) = slice.rules.min.as_ref().filter(|min| count < min.asks as usize) {
+                    self.broken.push(min.number);
+                    let known = slice.known_by(slicing, self.validator);
+                    self.problems.add(|| {
+                        let issue = issue(Hcert::SliceTooFew, &min.profile, path);
+                        issue.with("min", min.asks.to_string()).with("known", known)
+                    });
+                }
+                if let Some(max) = slice.rules.max.as_ref().filter(|max| max.asks != MANY && count > max.asks as usize)
+                {
+                    self.broken.push(max.number);
+                    self.problems
+                        .add(|| issue(Hcert::SliceTooMany, &max.profile, path).with("max", max.asks.to_string()));
+                }
+            }
+        }
+    }
+
+    /// One value of an element.
+    fn item(
+        &mut self,
+        value: Option<&'a Json<'a>>,
+        sibling: Option<&'a Json<'a>>,
+        found: Found,
+        checks: &ElementChecks,
+        rules: &[&'a Rules],
+    ) {
+        if let Some(value) = value {
+            let type_name = type_name(value, found);
+            self.fixed(value, type_name, rules);
+            if let Some((codes, value_set)) = checks.codes.zip(found.element.value_set) {
+                self.r5_codes(value, type_name, codes, value_set);
+            }
+            for rule in rules.iter().filter_map(|rules| rules.value_set.as_ref()) {
+                self.value_set(value, type_name, checks.codes, &rule.asks, rule.number);
+            }
+            match found.kind.content {
+                Content::Resource => self.inner_resource(value, rules),
+                Content::Primitive(primitive) => self.primitive(value, primitive),
+                Content::Complex => {
+                    self.datatype(value, found, rules);
+                    if let (Json::Object(object), Some(definition)) = (value, found.kind.definition()) {
+                        self.object(value, definition, rules);
+                        self.only_id(object);
+                    }
+                }
+            }
+        }
+        if let Some(either @ Json::Object(object)) = sibling {
+            if let Some(definition) = element::of("Element") {
+                self.object(either, definition, &[]);
+            }
+            if value.is_none() {
+                self.only_id(object);
+            }
+        }
+        let node = || match value.or(sibling) {
+            Some(either) => Node { value, ..Node::element(either, sibling, found.kind) },
+            None => Node::resource(self.root),
+        };
+        if !checks.invariants.is_empty() {
+            let node = node();
+            self.invariants(checks.invariants.iter().copied(), || node);
+        }
+    }
+
+    /// Types and fixed values of a profile.
+    fn fixed(&mut self, value: &'a Json<'a>, type_name: &str, rules: &[&'a Rules]) {
+        for rules in rules {
+            let path = &self.path;
+            if let Some(types) = rules.types.as_ref().filter(|types| types.asks.iter().all(|known| known != type_name))
+            {
+                self.broken.push(types.number);
+                self.problems.add(|| {
+                    let issue = Issue::new(Hcert::TypeNotAllowed).with("profile", types.profile.to_string());
+                    let issue = issue.with("element", path.name()).with("expected", types.asks.join(", "));
+                    issue.with("found", type_name.to_owned()).at(path.expression())
+                });
+            }
+            if let Some(rule) = rules.value.as_ref().filter(|rule| !rule.asks.fits(value)) {
+                self.broken.push(rule.number);
+                self.problems.add(|| {
+                    let issue = Issue::new(Hcert::ValueNotAsFixed).with("profile", rule.profile.to_string());
+                    let issue = issue.with("element", path.name()).with("expected", rule.asks.words());
+                    issue.with("found", super::value::words(value)).at(path.expression())
+                });
+            }
+        }
+    }
+
+    fn primitive(&mut self, value: &'a Json<'a>, primitive: Primitive) {
+        let Some(text) = value.as_str() else { return };
+        match primitive {
+            Primitive::Xhtml => {
+                for problem in narrative::problems(text) {
+                    let path = &self.path;
+                    self.problems.add(|| {
+                        Issue::new(Hcert::NarrativeWrong).with("problem", problem.to_string()).at(path.expression())
+                    });
+                }
+            }
+            Primitive::Canonical | Primitive::Uri | Primitive::Url => self.refers(text),
+            _ => {}
+        }
+    }
+
+    /// What R5 says of single datatypes.
+    fn datatype(&mut self, value: &'a Json<'a>, found: Found, rules: &[&'a Rules]) {
+        let name = found.element.name;
+        let targets: Vec<_> = rules
+            .iter()
+            .filter_map(|rules| rules.targets.as_ref())
+            .map(|rule| (rule.asks.as_slice(), rule.number))
+            .collect();
+        match found.kind.name {
+            "Reference" => {
+                value.text("reference").into_iter().for_each(|text| self.refers(text));
+                self.reference(value, found.kind, name, &targets);
+            }
+            "CodeableReference" => {
+                if let Some(reference) = value.get("reference") {
+                    self.path.enter("reference");
+                    self.reference(reference, found.kind, name, &targets);
+                    self.path.leave();
+                }
+            }
+            _ => {}
+        }
+        if found.kind.profile == Some("SimpleQuantity") && value.get("comparator").is_some() {
+            self.tell_invariant("sqt-1", Path::expression);
+        }
+    }
+
+    fn refers(&mut self, text: &'a str) {
+        if let Some(id) = text.strip_prefix('#') {
+            self.referred.insert(id);
+        }
+    }
+
+    /// A resource inside this one, with the rules of the profiles it says it follows.
+    fn inner_resource(&mut self, value: &'a Json<'a>, rules: &[&'a Rules]) {
+        let definition = value.text("resourceType").and_then(element::of_resource);
+        let Some(definition) = definition else { return };
+        let mut all = rules.to_vec();
+        for profile in claimed(self.validator, value) {
+            if profile.resource_type != definition.name {
+                self.profile_of_other(profile, definition.name);
+            } else if !all.iter().any(|known| std::ptr::eq(*known, &raw const profile.rules)) {
+                all.push(&profile.rules);
+            }
+        }
+        let outer = std::mem::replace(&mut self.resource, value);
+        let was_contained = std::mem::replace(&mut self.in_contained, true);
+        self.object(value, definition, &all);
+        (self.resource, self.in_contained) = (outer, was_contained);
+    }
+
+    fn profile_of_other(&mut self, profile: &Profile, found: &'static str) {
+        let path = &self.path;
+        self.problems.add(|| {
+            let issue = Issue::new(Hcert::ProfileOfOtherType).with("profile", profile.url.clone());
+            issue.with("expected", profile.resource_type.clone()).with("found", found).at(path.expression())
+        });
+    }
+
+    /// ele-1: an element with nothing but an id says nothing.
+    fn only_id(&mut self, object: &Object) {
+        if object.iter().all(|(name, _)| name == "id" || name == "_id") {
+            self.tell_invariant("ele-1", Path::expression);
+        }
+    }
+
+    /// Contained resources have an id each, and each is referred to (dom-3).
+    fn all_contained(&mut self) {
+        let mut seen = HashSet::new();
+        for (at, resource) in self.root.items("contained").iter().enumerate() {
+            let known = resource.text("resourceType").and_then(element::of_resource).is_some();
+            if !known {
+                continue;
+            }
+            self.path.enter("contained");
+            self.path.at(at);
+            let path = &self.path;
+            match resource.text("id") {
+                None => {
+                    self.problems.add(|| Issue::new(Hcert::ContainedIdMissing).at(format!("{}.id", path.expression())))
+                }
+                Some(id) if !seen.insert(id) => self.problems.add(|| {
+                    let issue = Issue::new(Hcert::ContainedIdRepeated).with("id", id.to_owned());
+                    issue.at(format!("{}.id", path.expression()))
+                }),
+                Some(id) if !self.referred.contains(id) && !refers_to_whole(resource) => {
+                    self.tell_invariant("dom-3", Path::expression);
+                }
+                Some(_) => {}
+            }
+            self.path.leave();
+        }
+    }
+}
+
+/// Whether something in a contained resource refers to the one that contains it, as dom-3 allows instead of a reference to it.
+fn refers_to_whole(value: &Json) -> bool {
+    match value {
+        Json::Array(items) => items.iter().any(refers_to_whole),
+        Json::Object(object) => object
+            .iter()
+            .any(|(name, value)| name == "reference" && value.as_str() == Some("#") || refers_to_whole(value)),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => false,
+    }
+}
+
+/// The elements that stand in an object, a value with what stands beside it. What R5 does not know is passed over.
+fn members<'a>(object: &'a Object<'a>, definition: &'static TypeDefinition) -> Vec<Member<'a>> {
+    let mut members: Vec<Member> = Vec::with_capacity(object.0.len());
+    let mut has_siblings = false;
+    for (name, value) in object.iter() {
+        let Some(found) = definition.find(name) else { continue };
+        // Of several types of a choice, which is a problem of form, each is looked at.
+        let same = |member: &&mut Member| member.found.at == found.at && std::ptr::eq(member.found.kind, found.kind);
+        if found.is_sibling {
+            has_siblings = true;
+            match members.iter_mut().find(same) {
+                Some(member) => member.sibling = Some(value),
+                None => members.push(Member { found, value: None, sibling: Some(value) }),
+            }
+        } else {
+            match members.iter_mut().find(same).filter(|_| has_siblings) {
+                Some(member) => (member.value, member.found) = (Some(value), found),
+                None => members.push(Member { found, value: Some(value), sibling: None }),
+            }
+        }
+    }
+    members
+}
+
+/// The items of a list, or the one value. A list where R5 has none is a problem of form; its items are passed over.
+fn as_items<'a>(value: &'a Json<'a>, element: &Element) -> &'a [Json<'a>] {
+    match value {
+        Json::Array(items) if element.repeats() => items,
+        Json::Array(_) => &[],
+        value => std::slice::from_ref(value),
+    }
+}
+
+/// The type of a value: of a resource its own, else that of the element.
+fn type_name<'a>(value: &'a Json, found: Found) -> &'a str {
+    match found.kind.content {
+        Content::Resource => value.text("resourceType").unwrap_or_default(),
+        _ => found.kind.name,
+    }
+}
