@@ -18,17 +18,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("registry", &["certificate", "fhir", "limits", "outcome"]),
     (
         "interaction",
-        &[
-            "certificate",
-            "definitions",
-            "engine",
-            "fhir",
-            "limits",
-            "outcome",
-            "registry",
-            "search",
-            "terminology",
-        ],
+        &["certificate", "definitions", "engine", "fhir", "limits", "outcome", "registry", "search", "terminology"],
     ),
     ("http", &["certificate", "config", "fhir", "interaction", "limits", "outcome"]),
     ("bulk", &["certificate", "engine", "fhir", "interaction", "limits", "outcome"]),

@@ -71,7 +71,8 @@ impl Store {
         let engine = Arc::new(Engine::open(options).expect("a store can be opened without its index"));
         let mut certificates: Vec<_> = newest.into_iter().map(|(id, (version, facts))| (id, version, facts)).collect();
         certificates.sort_unstable_by_key(|(id, ..)| *id);
-        let lists = Lists::open(engine.clone(), settings.names.clone(), false).expect("the lists that ship can be used");
+        let lists =
+            Lists::open(engine.clone(), settings.names.clone(), false).expect("the lists that ship can be used");
         let service = Service::new(engine.clone(), Registry::default(), Arc::new(lists), settings, clock);
         let store = Store { engine, server: Server::new(service, door), certificates };
         store.settle();

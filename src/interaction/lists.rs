@@ -63,9 +63,10 @@ impl Lists {
         }
         let new = terminology::read_file(file)?;
         let keys: Vec<ListKey> = new.iter().map(key).collect();
-        let changes = keys.iter().zip(&new).map(|(key, resource)| {
-            ListChange::Put(StoredList { key: key.clone(), at, text: resource.to_vec() })
-        });
+        let changes = keys
+            .iter()
+            .zip(&new)
+            .map(|(key, resource)| ListChange::Put(StoredList { key: key.clone(), at, text: resource.to_vec() }));
         let changes = changes.collect();
         self.change(changes, &keys, |loaded| {
             loaded.retain(|list| !keys.contains(&key(&list.resource)));
@@ -115,9 +116,8 @@ impl Lists {
         }
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = terminology.clone();
         let lists = ["CodeSystem", "ValueSet"].into_iter().flat_map(|resource_type| terminology.lists(resource_type));
-        let changed = lists.filter(|about| {
-            keys.iter().any(|key| key.resource_type == about.resource_type && key.url == about.url)
-        });
+        let changed = lists
+            .filter(|about| keys.iter().any(|key| key.resource_type == about.resource_type && key.url == about.url));
         Ok(changed.map(|about| line(&terminology, about)).collect())
     }
 }

@@ -45,7 +45,12 @@ pub(super) struct Place {
 }
 
 impl About {
-    pub(super) fn new(resource_type: &'static str, mut resource: Json<'static>, place: Place, is_complete: bool) -> About {
+    pub(super) fn new(
+        resource_type: &'static str,
+        mut resource: Json<'static>,
+        place: Place,
+        is_complete: bool,
+    ) -> About {
         let Place { origin, strict, id, shipped_complete } = place;
         let text = |name: &str| resource.text(name).map(str::to_owned);
         let url = text("url").unwrap_or_default();

@@ -23,7 +23,14 @@ impl Concept {
         let text = |name: &str| concept.text(name).map(str::to_owned);
         let code = text("code")?;
         let (designations, properties) = (concept.items("designation").to_vec(), concept.items("property").to_vec());
-        Some(Concept { code, display: text("display"), definition: text("definition"), designations, properties, parent })
+        Some(Concept {
+            code,
+            display: text("display"),
+            definition: text("definition"),
+            designations,
+            properties,
+            parent,
+        })
     }
 
     /// Its name in a language, as far as the list has one.
@@ -79,7 +86,8 @@ impl Concepts {
     }
 
     pub fn find(&self, code: &str) -> Option<&Concept> {
-        let place = if self.ignores_case { self.places.get(code.to_lowercase().as_str()) } else { self.places.get(code) };
+        let place =
+            if self.ignores_case { self.places.get(code.to_lowercase().as_str()) } else { self.places.get(code) };
         place.map(|at| &self.all[*at])
     }
 }

@@ -50,7 +50,8 @@ fn take(mut resource: Json<'static>, place: &str, lists: &mut Vec<Json<'static>>
         Some("Bundle") => "Bundle",
         other => {
             let found = other.unwrap_or("nothing that says its resourceType").to_owned();
-            return problems.push(at(place, &format!("expected a CodeSystem, a ValueSet or a Bundle of them, found {found}")));
+            return problems
+                .push(at(place, &format!("expected a CodeSystem, a ValueSet or a Bundle of them, found {found}")));
         }
     };
     if let Err(issues) = shape::check(&mut resource, expected) {

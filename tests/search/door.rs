@@ -52,7 +52,8 @@ impl Door {
             full_url_absolute: false,
             external_reference_system: config.registry.external_reference_system.clone(),
         };
-        let lists = Lists::open(engine.clone(), settings.names.clone(), false).expect("the lists that ship can be used");
+        let lists =
+            Lists::open(engine.clone(), settings.names.clone(), false).expect("the lists that ship can be used");
         let service = Service::new(engine.clone(), Registry::default(), Arc::new(lists), settings, clock);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         Door { server: http::Server::new(service, http::Settings::new(&config, address).unwrap()), runtime }
