@@ -211,7 +211,7 @@ fn a_list_that_cannot_be_used_is_refused_with_its_name_and_the_reason() {
         (include(r#"{"valueSet":["urn:x"]}"#), "circle"),
         (include(r#"{"valueSet":["urn:x"],"concept":[{"code":"a"}]}"#), "without their system"),
         (include(r#"{"system":"urn:y","concept":[{"code":"a"},{"code":"a"}]}"#), "stands twice"),
-        (value_set("urn:x", false, "{}"), "no compose.include"),
+        (value_set("urn:x", false, r#"{"inactive":true}"#), "no compose.include"),
     ] {
         let told = refusal(list.clone());
         assert!(told.contains(reason), "{list}\n{told}");
