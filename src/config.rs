@@ -23,6 +23,7 @@ pub struct Config {
     pub storage: Storage,
     pub search: Search,
     pub certificate: Certificate,
+    pub validation: Validation,
     pub registry: Registry,
     pub namespaces: Namespaces,
     pub log: Log,
@@ -93,6 +94,14 @@ pub struct Search {
 #[serde(default, deny_unknown_fields)]
 pub struct Certificate {
     pub unique_number: bool,
+}
+
+/// `[validation]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Validation {
+    /// Contract 8.3.
+    pub strict: bool,
 }
 
 /// `[registry]`

@@ -75,9 +75,10 @@ impl Terminology {
         let place = about::Place {
             origin,
             strict,
-            id: match before {
-                Some(about) => about.id.clone(),
-                None => self.free_id(is_code_system, &resource),
+            id: match (before, resource.text("id")) {
+                (Some(about), _) => about.id.clone(),
+                (None, Some(id)) if origin == Origin::Shipped => id.to_owned(),
+                (None, _) => self.free_id(is_code_system, url),
             },
             shipped_complete: before.is_some_and(|about| about.origin == Origin::Shipped && about.is_complete),
         };
@@ -98,13 +99,12 @@ impl Terminology {
         }
     }
 
-    /// The id a list is served under: its own when it ships, else the end of its address.
-    fn free_id(&self, is_code_system: bool, resource: &Json) -> String {
+    /// The end of an address, with a number where another list has that id.
+    fn free_id(&self, is_code_system: bool, url: &str) -> String {
         let taken: HashSet<&str> = match is_code_system {
             true => self.code_systems.values().map(|list| list.about.id.as_str()).collect(),
             false => self.value_sets.values().map(|list| list.about.id.as_str()).collect(),
         };
-        let url = resource.text("url").unwrap_or_default();
         let wanted = about::id_of(url);
         let numbered = (2..).map(|number| format!("{wanted}-{number}"));
         let mut ids = std::iter::once(wanted.clone()).chain(numbered);

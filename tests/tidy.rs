@@ -23,7 +23,7 @@ const MAP: &[(&str, &[&str])] = &[
     ),
     ("http", &["certificate", "config", "fhir", "interaction", "limits", "outcome"]),
     ("bulk", &["certificate", "engine", "fhir", "interaction", "limits", "outcome"]),
-    ("socket", &["bulk", "certificate", "engine"]),
+    ("socket", &["bulk", "certificate", "engine", "interaction", "limits"]),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
     ("bench", &["certificate", "config", "corpus", "engine", "http", "interaction", "limits", "outcome", "registry"]),
     (
@@ -43,6 +43,7 @@ const MAP: &[(&str, &[&str])] = &[
             "registry",
             "search",
             "socket",
+            "terminology",
         ],
     ),
     ("main", &["cli", "config"]),

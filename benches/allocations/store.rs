@@ -13,7 +13,7 @@ use hcert::config::Config;
 use hcert::corpus::{Corpus, Facts};
 use hcert::engine::{self, Clock, Engine, QuickRepair};
 use hcert::http::{Server, Settings};
-use hcert::interaction::{self, Service};
+use hcert::interaction::{self, Lists, Service};
 use hcert::registry::Registry;
 use hcert::search::paging::Counts;
 
@@ -71,7 +71,9 @@ impl Store {
         let engine = Arc::new(Engine::open(options).expect("a store can be opened without its index"));
         let mut certificates: Vec<_> = newest.into_iter().map(|(id, (version, facts))| (id, version, facts)).collect();
         certificates.sort_unstable_by_key(|(id, ..)| *id);
-        let service = Service::new(engine.clone(), Registry::default(), settings, clock);
+        let lists =
+            Lists::open(engine.clone(), settings.names.clone(), false).expect("the lists that ship can be used");
+        let service = Service::new(engine.clone(), Registry::default(), Arc::new(lists), settings, clock);
         let store = Store { engine, server: Server::new(service, door), certificates };
         store.settle();
         store

@@ -9,6 +9,7 @@ mod open;
 mod open_files;
 mod progress;
 mod serve;
+mod terminology;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -34,6 +35,7 @@ enum Command {
     Generate(generate::Generate),
     Import(import::Import),
     Export(export::Export),
+    Terminology(terminology::Terminology),
     Bench(bench::Bench),
     #[command(hide = true)]
     BenchFloor(bench::BenchFloor),
@@ -50,6 +52,7 @@ impl Cli {
             Command::Generate(generate) => generate.run(),
             Command::Import(import) => import.run(),
             Command::Export(export) => export.run(),
+            Command::Terminology(terminology) => terminology.run(),
             Command::Bench(bench) => bench.run(),
             Command::BenchFloor(floor) => floor.run(),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::certificate::Names;
 use crate::config::{Config, FullUrl, QuickRepair};
 use crate::engine::{self, Clock, Engine};
-use crate::interaction::{Service, Settings};
+use crate::interaction::{Lists, Service, Settings};
 use crate::registry::Registry;
 use crate::search::paging::Counts;
 
@@ -37,7 +37,11 @@ pub fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
 }
 
 /// The service over an open engine; `base_url` is the address it is reached at.
-pub fn service(config: &Config, engine: Arc<Engine>, base_url: &str, clock: Clock) -> Service {
+///
+/// # Errors
+/// The code lists in the store cannot be used.
+pub fn service(config: &Config, engine: Arc<Engine>, base_url: &str, clock: Clock) -> Result<Service, String> {
+    let lists = lists(config, engine.clone())?;
     let settings = Settings {
         names: names(config, base_url),
         issue_system: config.namespaces.hcert_issue_system.clone(),
@@ -46,7 +50,16 @@ pub fn service(config: &Config, engine: Arc<Engine>, base_url: &str, clock: Cloc
         full_url_absolute: config.server.full_url == FullUrl::Absolute,
         external_reference_system: config.registry.external_reference_system.clone(),
     };
-    Service::new(engine, Registry::default(), settings, clock)
+    Ok(Service::new(engine, Registry::default(), lists, settings, clock))
+}
+
+/// The code lists of an open engine.
+///
+/// # Errors
+/// Those in the store cannot be used.
+pub fn lists(config: &Config, engine: Arc<Engine>) -> Result<Arc<Lists>, String> {
+    let names = names(config, &config.base_url());
+    Lists::open(engine, names, config.validation.strict).map(Arc::new)
 }
 
 /// The namespaces a certificate is written in.

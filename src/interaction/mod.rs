@@ -8,6 +8,7 @@ pub mod context;
 mod create;
 mod delete;
 mod history;
+mod lists;
 mod operation;
 mod page;
 mod prepare;
@@ -21,6 +22,7 @@ use std::fmt;
 
 use crate::certificate::{Id, Version};
 pub use context::{Condition, Context, Language, Prefer, Return, Subset, Tag};
+pub use lists::{ListLine, Lists};
 pub use prepare::{Certificate, certificate_of_import, new_certificate};
 pub use service::{Service, Settings};
 pub use turns::Turn;

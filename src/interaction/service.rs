@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::capabilities::capabilities;
 use super::context::Context;
 use super::turns::Turns;
-use super::{Answer, Instance, Interaction};
+use super::{Answer, Instance, Interaction, Lists};
 use crate::certificate::transition::Trigger;
 use crate::certificate::{Id, Names};
 use crate::engine::{Clock, Engine, Error, Refused, SearchError, Stored, Write, Written};
@@ -16,6 +16,7 @@ use crate::outcome::{Hcert, Issue, Outcome};
 use crate::registry::Registry;
 use crate::search::paging::Counts;
 use crate::search::seal::SealKey;
+use crate::terminology::Terminology;
 
 /// What the interactions are told by the configuration.
 #[derive(Clone, Debug)]
@@ -37,6 +38,7 @@ pub struct Settings {
 pub struct Service {
     pub(super) engine: Arc<Engine>,
     pub(super) registry: Registry,
+    lists: Arc<Lists>,
     pub(super) settings: Settings,
     pub(super) clock: Clock,
     pub(super) seal: SealKey,
@@ -50,7 +52,13 @@ pub struct Service {
 }
 
 impl Service {
-    pub fn new(engine: Arc<Engine>, registry: Registry, settings: Settings, clock: Clock) -> Service {
+    pub fn new(
+        engine: Arc<Engine>,
+        registry: Registry,
+        lists: Arc<Lists>,
+        settings: Settings,
+        clock: Clock,
+    ) -> Service {
         let seal = SealKey::new(&engine.seal_key());
         let capabilities = capabilities(&settings.names.base_url, &settings.names, settings.count);
         // Half of the processors, so that the other half is free for what is answered at once.
@@ -58,6 +66,7 @@ impl Service {
         Service {
             engine,
             registry,
+            lists,
             settings,
             clock,
             seal,
@@ -71,6 +80,16 @@ impl Service {
     /// The engine, for commands that work on all certificates.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// The code lists, for commands that change them.
+    pub fn lists(&self) -> &Arc<Lists> {
+        &self.lists
+    }
+
+    /// The code lists of this moment.
+    pub fn terminology(&self) -> Arc<Terminology> {
+        self.lists.current()
     }
 
     pub fn settings(&self) -> &Settings {

@@ -21,6 +21,12 @@ pub enum Request {
     Import { stop_at_bad: bool },
     /// Lines come back: all versions after a change, then the server closes.
     Export { after: u64 },
+    /// Code lists follow until the client closes its side; `Result<Vec<ListLine>, Vec<String>>` comes back.
+    TerminologyLoad,
+    /// `Vec<ListLine>` comes back.
+    TerminologyList,
+    /// `Result<(), Vec<String>>` comes back.
+    TerminologyRemove { url: String },
     /// The number of a version's change comes back, or `null`.
     SeqOf { id: u64, version: u32 },
 }

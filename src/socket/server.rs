@@ -1,7 +1,7 @@
 //! The server's side of the socket: one thread listens, each conversation has its own.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -9,10 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
+use serde::Serialize;
+
 use super::Request;
 use crate::bulk::{self, Event, ImportOptions};
 use crate::certificate::{Id, Names, Seq, Version};
-use crate::engine::Engine;
+use crate::engine::{Engine, system_clock};
+use crate::interaction::Lists;
+use crate::limits::TERMINOLOGY_FILE_BYTES_MAX;
 
 /// Answers commands until it is dropped.
 pub struct Server {
@@ -23,7 +27,7 @@ pub struct Server {
 
 impl Server {
     /// Listens in the data folder. The folder is ours already, so a socket that lies there is a left-over.
-    pub fn start(folder: &Path, engine: Arc<Engine>, names: Names) -> io::Result<Server> {
+    pub fn start(folder: &Path, engine: Arc<Engine>, lists: Arc<Lists>, names: Names) -> io::Result<Server> {
         let path = super::path(folder);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -39,9 +43,9 @@ impl Server {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
-                let (engine, names) = (engine.clone(), names.clone());
+                let (engine, lists, names) = (engine.clone(), lists.clone(), names.clone());
                 let spawned = thread::Builder::new().name("hcert-command".into()).spawn(move || {
-                    if let Err(error) = talk(&stream, &engine, &names) {
+                    if let Err(error) = talk(&stream, &engine, &lists, &names) {
                         tracing::warn!(error = %error, "a command's connection broke");
                     }
                 });
@@ -69,7 +73,7 @@ impl Drop for Server {
 }
 
 /// One conversation.
-fn talk(stream: &UnixStream, engine: &Engine, names: &Names) -> io::Result<()> {
+fn talk(stream: &UnixStream, engine: &Engine, lists: &Lists, names: &Names) -> io::Result<()> {
     let mut lines = BufReader::with_capacity(64 * 1024, stream.try_clone()?);
     let mut first = String::new();
     lines.read_line(&mut first)?;
@@ -93,16 +97,23 @@ fn talk(stream: &UnixStream, engine: &Engine, names: &Names) -> io::Result<()> {
                 Some((id, version)) => engine.seq_of(id, version).map_err(io::Error::other)?,
                 None => None,
             };
-            serde_json::to_writer(&mut out, &seq.map(|seq| seq.0))?;
-            out.write_all(b"\n")?;
+            send(&mut out, &seq.map(|seq| seq.0))?;
         }
+        Ok(Request::TerminologyLoad) => {
+            let mut file = Vec::new();
+            // One byte more than is allowed tells that there is more.
+            lines.take(TERMINOLOGY_FILE_BYTES_MAX as u64 + 1).read_to_end(&mut file)?;
+            send(&mut out, &lists.load(&file, system_clock()()))?;
+        }
+        Ok(Request::TerminologyList) => send(&mut out, &lists.lines())?,
+        Ok(Request::TerminologyRemove { url }) => send(&mut out, &lists.remove(&url))?,
         Err(error) => send(&mut out, &Event::Failed { problem: format!("the request is not understood: {error}") })?,
     }
     out.flush()
 }
 
-fn send(out: &mut impl Write, event: &Event) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, event)?;
+fn send(out: &mut impl Write, told: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, told)?;
     out.write_all(b"\n")?;
     out.flush()
 }

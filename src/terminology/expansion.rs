@@ -67,18 +67,17 @@ impl Terminology {
     pub fn coded<'t>(&'t self, set: Option<&'t ValueSet>, system: &str, code: &str) -> Option<Coded<'t>> {
         let own = self.code_systems.get(system).and_then(|own| Some((&own.about, own.find(code)?)));
         let code = own.map_or(code, |(_, concept)| &concept.code);
-        let listed = set.and_then(|set| {
-            let parts = set.include.iter().filter(|part| part.system.as_deref() == Some(system));
-            let concept = parts.filter_map(|part| part.concepts.as_ref()).find_map(|concepts| concepts.find(code))?;
-            let system = set.include.iter().find_map(|part| part.system.as_deref().filter(|own| *own == system))?;
-            Some((system, (&set.about, concept)))
+        let parts = set.into_iter().flat_map(|set| set.include.iter().map(move |part| (&set.about, part)));
+        let listed = parts.filter(|(_, part)| part.system.as_deref() == Some(system)).find_map(|(about, part)| {
+            let concept = part.concepts.as_ref()?.find(code)?;
+            Some((part.system.as_deref()?, about, concept))
         });
         let system = match (own, listed) {
             (Some((about, _)), _) => &about.url,
-            (None, Some((system, _))) => system,
+            (None, Some((system, ..))) => system,
             (None, None) => return None,
         };
-        Some(Coded { system, listed: listed.map(|(_, listed)| listed), own })
+        Some(Coded { system, listed: listed.map(|(_, about, concept)| (about, concept)), own })
     }
 
     /// Every code of a value set that is known, in the order of its `compose`.

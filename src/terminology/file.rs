@@ -2,6 +2,7 @@
 
 use crate::fhir::json::{self, Json};
 use crate::fhir::shape;
+use crate::limits::CODING_CHARACTERS_MAX;
 use crate::outcome::{Issue, Language};
 
 /// Reads a file into CodeSystem and ValueSet resources whose form is right and whose addresses differ. What they hold is looked at by
@@ -83,6 +84,9 @@ pub(super) fn address_problems(resource: &Json) -> Vec<String> {
         None => problems.push("it has no url, by which lists are known".to_owned()),
         Some(url) if url.contains('|') || !url.contains(':') => {
             problems.push(format!("the url '{url}' is no absolute address without version"));
+        }
+        Some(url) if url.chars().count() > CODING_CHARACTERS_MAX => {
+            problems.push(format!("its url has more than {CODING_CHARACTERS_MAX} characters"));
         }
         Some(_) => {}
     }

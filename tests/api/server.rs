@@ -11,7 +11,7 @@ use hcert::certificate::Names;
 use hcert::config::Config;
 use hcert::engine::{self, Clock, Engine, QuickRepair};
 use hcert::fhir::date_time;
-use hcert::interaction::{self, Service};
+use hcert::interaction::{self, Lists, Service};
 use hcert::registry::Registry;
 use hcert::search::paging::Counts;
 use hcert::{http, limits};
@@ -37,6 +37,7 @@ pub const REQUEST_ID: &str = "request-1";
 pub struct Server {
     http: Arc<http::Server<Service>>,
     engine: Arc<Engine>,
+    lists: Arc<Lists>,
     clock: Arc<AtomicI64>,
     _folder: TempDir,
 }
@@ -58,6 +59,11 @@ pub struct Asked<'s> {
 }
 
 impl Server {
+    /// The code lists, to load others.
+    pub fn lists(&self) -> Arc<Lists> {
+        self.lists.clone()
+    }
+
     pub async fn start() -> Server {
         Server::with(START, |_| ()).await
     }
@@ -96,8 +102,10 @@ impl Server {
             full_url_absolute: config.server.full_url == hcert::config::FullUrl::Absolute,
             external_reference_system: config.registry.external_reference_system.clone(),
         };
-        let service = Service::new(Arc::clone(&engine), Registry::default(), settings, standing);
-        Server { http: http::Server::new(service, door), engine, clock, _folder: folder }
+        let lists = Lists::open(engine.clone(), settings.names.clone(), config.validation.strict);
+        let lists = Arc::new(lists.expect("the lists that ship can be used"));
+        let service = Service::new(Arc::clone(&engine), Registry::default(), lists.clone(), settings, standing);
+        Server { http: http::Server::new(service, door), engine, lists, clock, _folder: folder }
     }
 
     /// Puts this server behind a free port.

@@ -23,7 +23,7 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
 use super::write::{Import, Imported, Refused, Write, Written};
-use super::{Clock, Names, QuickRepair, Stored};
+use super::{Clock, ListChange, Names, QuickRepair, Stored, StoredList};
 use crate::certificate::{Id, Seq, State, Version};
 use crate::limits::{OVERLAY_ROWS_MAX, WRITE_QUEUE_MAX};
 use crate::search::row::Row;
@@ -278,6 +278,18 @@ impl Embedded {
     pub fn import(&self, batch: ImportBatch) -> oneshot::Receiver<Result<Vec<Imported>, Refused>> {
         let (answer, receiver) = oneshot::channel();
         self.enqueue(Job::Import { versions: batch.0, answer });
+        receiver
+    }
+
+    /// The code lists that were loaded.
+    pub fn lists(&self) -> Result<Vec<StoredList>, Error> {
+        self.shared.store.reader()?.lists()
+    }
+
+    /// Hands a change of the code lists over: all of it is stored, or nothing. The answer comes when it is durable.
+    pub fn change_lists(&self, changes: Vec<ListChange>) -> oneshot::Receiver<Result<(), Refused>> {
+        let (answer, receiver) = oneshot::channel();
+        self.enqueue(Job::Lists { changes, answer });
         receiver
     }
 

@@ -19,6 +19,7 @@ use super::store::record::{Draft, Record};
 use super::store::{Batch, Change, Commit, Error, Position};
 use super::{Import, Imported, Refused, Shared, Write, Written};
 use crate::certificate::{Id, Stamp, State, Version};
+use crate::engine::ListChange;
 use crate::engine::decide::{Current, Decision, judge};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_JOBS_MAX, CLASSES_MAX, OVERLAY_ROWS_MAX};
 use crate::outcome::{Hcert, Issue, Outcome};
@@ -38,6 +39,7 @@ pub struct Prepared {
 pub enum Job {
     Write(Box<Prepared>),
     Import { versions: Vec<(Draft, Import)>, answer: Answer<Vec<Imported>> },
+    Lists { changes: Vec<ListChange>, answer: Answer<()> },
 }
 
 impl Job {
@@ -45,10 +47,11 @@ impl Job {
         match self {
             Job::Write(prepared) => prepared.draft.bytes(),
             Job::Import { versions, .. } => versions.iter().map(|(draft, _)| draft.bytes()).sum(),
+            Job::Lists { changes, .. } => changes.iter().map(ListChange::bytes).sum(),
         }
     }
 
-    /// An import waits its turn; a caller of the service is told to come again.
+    /// An operator's command waits its turn; a caller of the service is told to come again.
     pub fn may_be_refused(&self) -> bool {
         matches!(self, Job::Write(_))
     }
@@ -58,6 +61,7 @@ impl Job {
         match self {
             Job::Write(prepared) => drop(prepared.answer.send(Err(refused))),
             Job::Import { answer, .. } => drop(answer.send(Err(refused))),
+            Job::Lists { answer, .. } => drop(answer.send(Err(refused))),
         }
     }
 }
@@ -83,11 +87,13 @@ struct Pending {
     classes: Option<Classes>,
     /// The last stamp is not the latest one: an import brought older versions.
     latest_is_elsewhere: bool,
+    lists_changed: bool,
 }
 
 enum Reply {
     Write(Answer<Written>, Result<Written, Refused>),
     Import(Answer<Vec<Imported>>, Vec<Imported>),
+    Lists(Answer<()>),
 }
 
 impl Writer {
@@ -127,6 +133,7 @@ impl Writer {
             newest: HashMap::new(),
             classes: None,
             latest_is_elsewhere: false,
+            lists_changed: false,
         };
         let mut replies = Vec::with_capacity(jobs.len());
         let mut jobs = jobs.into_iter();
@@ -145,6 +152,11 @@ impl Writer {
                             .collect::<Result<Vec<_>, _>>()?;
                         replies.push(Reply::Import(answer, imported));
                     }
+                    Job::Lists { changes, answer } => {
+                        batch.change_lists(&changes)?;
+                        pending.lists_changed = true;
+                        replies.push(Reply::Lists(answer));
+                    }
                 }
             }
             let moved = counters::deltas(&pending.entries);
@@ -154,7 +166,8 @@ impl Writer {
             if pending.latest_is_elsewhere {
                 batch.remember_latest_stamp(pending.position.milliseconds)?;
             }
-            Ok(((), if pending.entries.is_empty() { Commit::No } else { Commit::Yes }))
+            let nothing = pending.entries.is_empty() && !pending.lists_changed;
+            Ok(((), if nothing { Commit::No } else { Commit::Yes }))
         });
         match outcome {
             Ok(()) => {
@@ -398,6 +411,7 @@ impl Reply {
         match self {
             Reply::Write(answer, result) => drop(answer.send(result)),
             Reply::Import(answer, imported) => drop(answer.send(Ok(imported))),
+            Reply::Lists(answer) => drop(answer.send(Ok(()))),
         }
     }
 
@@ -405,6 +419,7 @@ impl Reply {
         match self {
             Reply::Write(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
             Reply::Import(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
+            Reply::Lists(answer) => drop(answer.send(Err(Refused::Store(error.clone())))),
         }
     }
 }

@@ -6,9 +6,11 @@ use std::ops::Bound;
 use redb::{ReadableTable, Table};
 
 use super::change::{CHANGE_BYTES, Change};
+use super::list;
 use super::reader::newest;
 use super::{CHANGE, CLASS, COUNTER, Error, META, TIME, VERSION, io, record};
 use crate::certificate::{Id, Stamp, Version};
+use crate::engine::ListChange;
 
 /// The open write transaction.
 ///
@@ -129,6 +131,11 @@ impl<'t> Batch<'t> {
         }
         times.insert((change.milliseconds, change.seq.0), ()).map_err(io)?;
         Ok(())
+    }
+
+    /// Changes the loaded code lists.
+    pub fn change_lists(&mut self, changes: &[ListChange]) -> Result<(), Error> {
+        list::change(self.transaction, changes)
     }
 
     /// Remembers the latest stamp where the last change does not carry it.

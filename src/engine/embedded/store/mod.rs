@@ -7,6 +7,7 @@ mod batch;
 pub mod body;
 mod change;
 mod floor;
+mod list;
 mod opening;
 mod reader;
 pub mod record;
@@ -77,6 +78,7 @@ const TIME: TableDefinition<(i64, u64), ()> = TableDefinition::new("time");
 const CLASS: TableDefinition<u32, &[u8]> = TableDefinition::new("class");
 const COUNTER: TableDefinition<u32, u64> = TableDefinition::new("counter");
 const DICTIONARY: TableDefinition<u8, &[u8]> = TableDefinition::new("dictionary");
+const TERMINOLOGY: TableDefinition<&str, &[u8]> = TableDefinition::new("terminology");
 const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 
 /// Number of the layout of tables and keys. A folder with a higher one is refused.

@@ -6,8 +6,9 @@ use std::sync::OnceLock;
 use redb::{OwnedAccessGuard, ReadOnlyTable, ReadableTable};
 
 use super::change::{CHANGE_BYTES, Change};
-use super::{CHANGE, Error, META, TIME, VERSION, io};
+use super::{CHANGE, Error, META, TIME, VERSION, io, list};
 use crate::certificate::{Id, Seq, Version};
+use crate::engine::StoredList;
 
 /// One moment of the store.
 pub struct Reader {
@@ -68,6 +69,11 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// The loaded code lists.
+    pub fn lists(&self) -> Result<Vec<StoredList>, Error> {
+        list::read_all(&self.transaction)
     }
 
     /// One change.

@@ -1,0 +1,173 @@
+//! `hcert terminology`: code lists into the data folder, out of it, and what is there, through the running server where there is one.
+
+use std::fs::File;
+use std::io::{self, BufRead, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use serde::de::DeserializeOwned;
+
+use super::{Common, Failure, open};
+use crate::config::Config;
+use crate::engine::system_clock;
+use crate::fhir::date_time::instant;
+use crate::interaction::{ListLine, Lists};
+use crate::limits::TERMINOLOGY_FILE_BYTES_MAX;
+use crate::socket::{self, Request};
+use crate::terminology;
+
+/// Load, list or remove code systems and value sets
+#[derive(Args, Debug)]
+pub struct Terminology {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Load(Load),
+    List(List),
+    Remove(Remove),
+}
+
+/// Add code systems and value sets, or replace those with the same address
+///
+/// A file holds a CodeSystem, a ValueSet, a Bundle of them, or one of these on each line. All lists of a command are taken, or none.
+/// A running server uses them from the next request on.
+#[derive(Args, Debug)]
+struct Load {
+    /// The files to read, or - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Show every code system and value set, those that ship and those that were loaded
+#[derive(Args, Debug)]
+struct List {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Remove a loaded list; the one that ships under its address is used again
+#[derive(Args, Debug)]
+struct Remove {
+    /// Address of the code system or value set
+    url: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Terminology {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), Failure> {
+        match self.command {
+            Command::Load(Load { files, common }) => load(&files, &settings(common)?),
+            Command::List(List { common }) => list(&settings(common)?),
+            Command::Remove(Remove { url, common }) => remove(url, &settings(common)?),
+        }
+    }
+}
+
+fn settings(common: Common) -> Result<Config, Failure> {
+    let config = common.load(|_| ())?;
+    open::for_owner_only();
+    Ok(config)
+}
+
+fn load(files: &[PathBuf], config: &Config) -> Result<(), Failure> {
+    let mut lists = Vec::new();
+    let mut problems = Vec::new();
+    for file in files {
+        let read = read(file).and_then(|bytes| terminology::read_file(&bytes));
+        match read {
+            Ok(read) => read.iter().for_each(|list| {
+                list.write(&mut lists);
+                lists.push(b'\n');
+            }),
+            Err(told) => problems.extend(told.iter().map(|problem| format!("{}: {problem}", file.display()))),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(failed(&problems));
+    }
+    let done: Result<Vec<ListLine>, Vec<String>> = match ask(config, &Request::TerminologyLoad, &lists)? {
+        Some(answer) => answer,
+        None => in_folder(config, |own| own.load(&lists, system_clock()()))?,
+    };
+    show(&done.map_err(|problems| failed(&problems))?)
+}
+
+fn list(config: &Config) -> Result<(), Failure> {
+    let lines = match ask(config, &Request::TerminologyList, b"")? {
+        Some(lines) => lines,
+        None => in_folder(config, Lists::lines)?,
+    };
+    show(&lines)
+}
+
+fn remove(url: String, config: &Config) -> Result<(), Failure> {
+    let done: Result<(), Vec<String>> = match ask(config, &Request::TerminologyRemove { url: url.clone() }, b"")? {
+        Some(done) => done,
+        None => in_folder(config, |lists| lists.remove(&url))?,
+    };
+    done.map_err(|problems| failed(&problems))
+}
+
+/// The bytes of a file, no more than are allowed.
+fn read(file: &Path) -> Result<Vec<u8>, Vec<String>> {
+    let mut bytes = Vec::new();
+    let read = |source: &mut dyn Read, bytes| source.take(TERMINOLOGY_FILE_BYTES_MAX as u64 + 1).read_to_end(bytes);
+    let done = match file.as_os_str() == "-" {
+        true => read(&mut io::stdin(), &mut bytes),
+        false => File::open(file).and_then(|mut file| read(&mut file, &mut bytes)),
+    };
+    done.map_err(|error| vec![error.to_string()])?;
+    if bytes.len() > TERMINOLOGY_FILE_BYTES_MAX {
+        return Err(vec![format!("larger than {TERMINOLOGY_FILE_BYTES_MAX} bytes")]);
+    }
+    Ok(bytes)
+}
+
+/// Asks the running server; nothing when there is none.
+fn ask<T: DeserializeOwned>(config: &Config, request: &Request, mut bytes: &[u8]) -> Result<Option<T>, Failure> {
+    let folder = &config.storage.data;
+    let problem = |error: io::Error| Failure::Failed(format!("{}: {error}", folder.display()));
+    let Some(connection) = socket::connect(folder, request).map_err(problem)? else { return Ok(None) };
+    connection.send_all(&mut bytes).map_err(problem)?;
+    let mut line = String::new();
+    connection.lines().and_then(|mut lines| lines.read_line(&mut line)).map_err(problem)?;
+    let answer = serde_json::from_str(&line);
+    answer.map(Some).map_err(|error| Failure::Failed(format!("the server's answer is not understood: {error}")))
+}
+
+/// Opens the folder, which no server has.
+fn in_folder<T>(config: &Config, work: impl FnOnce(&Lists) -> T) -> Result<T, Failure> {
+    let engine = Arc::new(open::engine(config, system_clock()).map_err(Failure::Failed)?);
+    let done = open::lists(config, engine.clone()).map(|lists| work(&lists));
+    engine.close();
+    done.map_err(Failure::Failed)
+}
+
+/// One line for each list; columns are separated by tabs, so that other programs read them too.
+fn show(lines: &[ListLine]) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    for line in lines {
+        let ListLine { resource_type, url, is_complete, codes, loaded_at } = line;
+        let content = if *is_complete { "complete" } else { "fragment" };
+        let codes = codes.map_or("-".to_owned(), |codes| codes.to_string());
+        let origin = loaded_at.map_or("shipped".to_owned(), |at| format!("loaded\t{}", instant(at)));
+        match writeln!(out, "{resource_type}\t{url}\t{content}\t{codes}\t{origin}") {
+            // Whoever reads our output has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
+            done => done.map_err(|error| Failure::Failed(error.to_string()))?,
+        }
+    }
+    Ok(())
+}
+
+fn failed(problems: &[String]) -> Failure {
+    Failure::Failed(format!("nothing was changed:\n  {}", problems.join("\n  ")))
+}

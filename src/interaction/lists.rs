@@ -1,0 +1,161 @@
+//! The code lists of this service: those that ship, those in the store, and what replaces them while the server runs. Contract 8.3, 9.1.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use serde::{Deserialize, Serialize};
+
+use crate::certificate::Names;
+use crate::engine::{Engine, ListChange, ListKey, Refused, StoredList};
+use crate::fhir::json::{self, Json};
+use crate::limits::TERMINOLOGY_FILE_BYTES_MAX;
+use crate::outcome::Language;
+use crate::terminology::{self, About, Loaded, Origin, Terminology};
+
+/// The lists in force, and the way to change them.
+pub struct Lists {
+    engine: Arc<Engine>,
+    names: Names,
+    /// Contract 8.3.
+    strict: bool,
+    current: RwLock<Arc<Terminology>>,
+    /// Held while the lists are changed, so that each change is checked against the one before it.
+    changing: Mutex<()>,
+}
+
+/// A list, for the operator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListLine {
+    pub resource_type: String,
+    pub url: String,
+    pub is_complete: bool,
+    /// Codes it holds; none for a value set whose code systems are not at hand.
+    pub codes: Option<usize>,
+    /// When it was loaded, milliseconds since 1970 UTC; none for one that ships.
+    pub loaded_at: Option<i64>,
+}
+
+impl Lists {
+    /// Reads the lists in the store.
+    ///
+    /// # Errors
+    /// Why they cannot be read or used, in words for the operator.
+    pub fn open(engine: Arc<Engine>, names: Names, strict: bool) -> Result<Lists, String> {
+        let loaded = stored(&engine)?;
+        let terminology = Terminology::new(&names, strict, &loaded);
+        let terminology = terminology.map_err(|problems| format!("loaded code lists: {}", problems.join("; ")))?;
+        Ok(Lists { engine, names, strict, current: RwLock::new(Arc::new(terminology)), changing: Mutex::default() })
+    }
+
+    /// The lists of this moment.
+    pub fn current(&self) -> Arc<Terminology> {
+        // Replaced as a whole, so one that a panic left was whole.
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Adds the lists of a file, or replaces those with their addresses: all of them or none. They are in force when this returns.
+    /// Waits for the writer; `at` is the time, milliseconds since 1970 UTC.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them, in words for the operator.
+    pub fn load(&self, file: &[u8], at: i64) -> Result<Vec<ListLine>, Vec<String>> {
+        if file.len() > TERMINOLOGY_FILE_BYTES_MAX {
+            return Err(vec![format!("more than {TERMINOLOGY_FILE_BYTES_MAX} bytes of code lists")]);
+        }
+        let new = terminology::read_file(file)?;
+        let keys: Vec<ListKey> = new.iter().map(key).collect();
+        let changes = keys
+            .iter()
+            .zip(&new)
+            .map(|(key, resource)| ListChange::Put(StoredList { key: key.clone(), at, text: resource.to_vec() }));
+        let changes = changes.collect();
+        self.change(changes, &keys, |loaded| {
+            loaded.retain(|list| !keys.contains(&key(&list.resource)));
+            loaded.extend(new.into_iter().map(|resource| Loaded { resource, at }));
+            Ok(())
+        })
+    }
+
+    /// Removes the loaded lists of an address. A list that ships under it is in force again.
+    ///
+    /// # Errors
+    /// No such list was loaded, or another one needs it.
+    pub fn remove(&self, url: &str) -> Result<(), Vec<String>> {
+        let of_type = |resource_type: &str| ListKey { resource_type: resource_type.to_owned(), url: url.to_owned() };
+        let keys = ["CodeSystem", "ValueSet"].map(of_type);
+        let changes = keys.iter().cloned().map(ListChange::Remove).collect();
+        let removed = self.change(changes, &[], |loaded| {
+            let before = loaded.len();
+            loaded.retain(|list| !keys.contains(&key(&list.resource)));
+            if loaded.len() < before { Ok(()) } else { Err(vec![format!("no list was loaded for {url}")]) }
+        });
+        removed.map(drop)
+    }
+
+    /// All lists, code systems first.
+    pub fn lines(&self) -> Vec<ListLine> {
+        let terminology = self.current();
+        let lists = ["CodeSystem", "ValueSet"].into_iter().flat_map(|resource_type| terminology.lists(resource_type));
+        lists.map(|about| line(&terminology, about)).collect()
+    }
+
+    /// Checks what the lists would be, stores the change, and puts it in force. Tells the lists of `keys` then.
+    fn change(
+        &self,
+        changes: Vec<ListChange>,
+        keys: &[ListKey],
+        apply: impl FnOnce(&mut Vec<Loaded>) -> Result<(), Vec<String>>,
+    ) -> Result<Vec<ListLine>, Vec<String>> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = stored(&self.engine).map_err(|problem| vec![problem])?;
+        apply(&mut loaded)?;
+        let terminology = Arc::new(Terminology::new(&self.names, self.strict, &loaded)?);
+        match self.engine.change_lists(changes).blocking_recv() {
+            Ok(Ok(())) => {}
+            Ok(Err(refused)) => return Err(vec![refused_words(refused)]),
+            Err(_) => return Err(vec!["the engine was closed".to_owned()]),
+        }
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = terminology.clone();
+        let lists = ["CodeSystem", "ValueSet"].into_iter().flat_map(|resource_type| terminology.lists(resource_type));
+        let changed = lists
+            .filter(|about| keys.iter().any(|key| key.resource_type == about.resource_type && key.url == about.url));
+        Ok(changed.map(|about| line(&terminology, about)).collect())
+    }
+}
+
+fn stored(engine: &Engine) -> Result<Vec<Loaded>, String> {
+    let lists = engine.lists().map_err(|error| error.to_string())?;
+    Ok(lists.iter().map(|list| Loaded { resource: json::parse_stored(&list.text).into_owned(), at: list.at }).collect())
+}
+
+fn key(resource: &Json) -> ListKey {
+    let text = |name: &str| resource.text(name).unwrap_or_default().to_owned();
+    ListKey { resource_type: text("resourceType"), url: text("url") }
+}
+
+fn line(terminology: &Terminology, about: &About) -> ListLine {
+    let codes = match about.resource_type {
+        "CodeSystem" => terminology.code_system(&about.url).map(|list| list.concepts().len()),
+        _ => terminology.value_set(&about.url).and_then(|set| Some(terminology.expand(set).ok()?.len())),
+    };
+    ListLine {
+        resource_type: about.resource_type.to_owned(),
+        url: about.url.clone(),
+        is_complete: about.is_complete,
+        codes,
+        loaded_at: match about.origin {
+            Origin::Shipped => None,
+            Origin::Loaded { at } => Some(at),
+        },
+    }
+}
+
+fn refused_words(refused: Refused) -> String {
+    match refused {
+        Refused::Store(error) => error.to_string(),
+        Refused::Closed => "the engine was closed".to_owned(),
+        Refused::Busy | Refused::Moved => "the engine is busy".to_owned(),
+        Refused::Rules(outcome) => {
+            outcome.issues().iter().map(|issue| issue.text(Language::English)).collect::<Vec<_>>().join("; ")
+        }
+    }
+}
