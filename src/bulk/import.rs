@@ -15,11 +15,11 @@ use tokio::sync::oneshot;
 use super::chunk::{Chunk, Chunks, LINE_BYTES_MAX};
 use super::entry::{self, Line};
 use super::{Event, Progress};
+use crate::certificate::State;
 use crate::certificate::transition::Trigger;
-use crate::certificate::{Names, State};
 use crate::engine::{Content, Engine, Import, ImportBatch, Imported, Refused, Who, Write};
 use crate::fhir::json;
-use crate::interaction::{certificate_of_import, new_certificate};
+use crate::interaction::{Rulebook, certificate_of_import, new_certificate};
 use crate::limits::IMPORT_THREADS;
 use crate::outcome::{Issue, Language, Outcome};
 
@@ -42,14 +42,14 @@ const COMMITS: usize = 2;
 /// What ended the run early, in words. Everything stored before stays.
 pub fn import(
     engine: &Engine,
-    names: &Names,
+    rulebook: &Rulebook,
     lines: &mut dyn BufRead,
     options: ImportOptions,
     report: &mut dyn FnMut(Event),
 ) -> Result<Progress, String> {
     let (hand_out, waiting) = sync_channel::<Work>(AHEAD);
     let waiting = Mutex::new(waiting);
-    let preparer = Preparer { engine, names, options };
+    let preparer = Preparer { engine, rulebook, options };
     thread::scope(|scope| {
         for _ in 0..IMPORT_THREADS {
             scope.spawn(|| preparer.run(&waiting));
@@ -77,7 +77,7 @@ enum Step {
 /// Makes steps of lines; several threads share it.
 struct Preparer<'r> {
     engine: &'r Engine,
-    names: &'r Names,
+    rulebook: &'r Rulebook,
     options: ImportOptions,
 }
 
@@ -127,7 +127,7 @@ impl Preparer<'_> {
         });
         match entry::read(json)? {
             Line::New(certificate) => {
-                let certificate = new_certificate(certificate, source, self.names).map_err(words)?;
+                let certificate = new_certificate(certificate, source, &self.rulebook.now()).map_err(words)?;
                 Ok(Ready::New(Box::new(Content {
                     trigger: Trigger::Create,
                     brings: certificate.brings,
@@ -140,7 +140,7 @@ impl Preparer<'_> {
                 let content = match resource {
                     None => None,
                     Some(mut resource) => {
-                        Some(certificate_of_import(&mut resource, source, self.names).map_err(words)?)
+                        Some(certificate_of_import(&mut resource, source, self.rulebook.names()).map_err(words)?)
                     }
                 };
                 let state = content.as_ref().map_or(State::Deleted, |certificate| certificate.row.class.state);

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 
@@ -52,10 +53,10 @@ fn import(file: &Path, stop_at_bad: bool, config: &Config) -> Result<Progress, S
     let done = match server {
         Some(server) => through_server(&server, lines, &mut bar),
         None => {
-            let engine = super::open::engine(config, system_clock())?;
-            let names = super::open::names(config, &config.base_url());
+            let engine = Arc::new(super::open::engine(config, system_clock())?);
+            let rulebook = super::open::rulebook(config, engine.clone())?;
             let options = ImportOptions { stop_at_bad };
-            let done = bulk::import(&engine, &names, &mut lines, options, &mut |event| bar.show(&event));
+            let done = bulk::import(&engine, &rulebook, &mut lines, options, &mut |event| bar.show(&event));
             engine.close();
             done
         }

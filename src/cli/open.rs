@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::certificate::Names;
 use crate::config::{Config, FullUrl, QuickRepair};
 use crate::engine::{self, Clock, Engine};
-use crate::interaction::{Lists, Service, Settings};
+use crate::interaction::{Lists, Rulebook, Service, Settings};
 use crate::registry::Registry;
 use crate::search::paging::Counts;
 
@@ -42,15 +42,17 @@ pub fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
 /// The code lists in the store cannot be used.
 pub fn service(config: &Config, engine: Arc<Engine>, base_url: &str, clock: Clock) -> Result<Service, String> {
     let lists = lists(config, engine.clone())?;
+    let names = names(config, base_url);
+    let rulebook = Rulebook::new(names.clone(), lists).map_err(|error| error.to_string())?;
     let settings = Settings {
-        names: names(config, base_url),
+        names,
         issue_system: config.namespaces.hcert_issue_system.clone(),
         count: Counts { default: config.search.count_default, max: config.search.count_max },
         link_seconds: i64::from(config.search.link_minutes) * 60,
         full_url_absolute: config.server.full_url == FullUrl::Absolute,
         external_reference_system: config.registry.external_reference_system.clone(),
     };
-    Ok(Service::new(engine, Registry::default(), lists, settings, clock))
+    Ok(Service::new(engine, Registry::default(), Arc::new(rulebook), settings, clock))
 }
 
 /// The code lists of an open engine.
@@ -60,6 +62,15 @@ pub fn service(config: &Config, engine: Arc<Engine>, base_url: &str, clock: Cloc
 pub fn lists(config: &Config, engine: Arc<Engine>) -> Result<Arc<Lists>, String> {
     let names = names(config, &config.base_url());
     Lists::open(engine, names, config.validation.strict).map(Arc::new)
+}
+
+/// What an import into an open engine judges new certificates by.
+///
+/// # Errors
+/// The code lists in the store, or the profiles, cannot be used.
+pub fn rulebook(config: &Config, engine: Arc<Engine>) -> Result<Rulebook, String> {
+    let lists = lists(config, engine)?;
+    Rulebook::new(names(config, &config.base_url()), lists).map_err(|error| error.to_string())
 }
 
 /// The namespaces a certificate is written in.

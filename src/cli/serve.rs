@@ -61,8 +61,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let service =
         open::service(&config, engine.clone(), &settings.base_url, system_clock()).map_err(Failure::Failed)?;
     let folder = &config.storage.data;
-    let socket =
-        socket::Server::start(folder, engine.clone(), service.lists().clone(), service.settings().names.clone());
+    let socket = socket::Server::start(folder, engine.clone(), service.rulebook().clone());
     let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", socket::path(folder).display())))?;
     let told = introduction(&settings.base_url, folder);
     if std::io::stdout().write_all(told.as_bytes()).is_err() {

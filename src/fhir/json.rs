@@ -11,7 +11,7 @@ mod text;
 use std::borrow::Cow;
 
 use crate::limits::JSON_DEPTH_MAX;
-use crate::outcome::{Hcert, Issue, Outcome};
+use crate::outcome::{Hcert, Issue, Outcome, Problems};
 pub use source::Source;
 pub use text::{write_member, write_string};
 
@@ -149,13 +149,13 @@ impl<'a> Json<'a> {
 /// Source: Contract 2.1, 2.7, 5.4; FHIR R5 `json.html`.
 pub fn parse(bytes: &[u8]) -> Result<Json<'_>, Outcome> {
     let Read { value, problems, .. } = read(bytes, JSON_DEPTH_MAX)?;
-    if problems.is_empty() { Ok(value) } else { Err(problems.into()) }
+    if problems.is_empty() { Ok(value) } else { Err(problems.into_issues().into()) }
 }
 
 /// As [`parse`], for a resource inside an entry: one level more. The text comes along where it is as we would write it.
 pub fn parse_entry(bytes: &[u8]) -> Result<(Json<'_>, Option<Source<'_>>), Outcome> {
     let Read { value, problems, source } = read(bytes, JSON_DEPTH_MAX + 1)?;
-    if problems.is_empty() { Ok((value, source)) } else { Err(problems.into()) }
+    if problems.is_empty() { Ok((value, source)) } else { Err(problems.into_issues().into()) }
 }
 
 /// What was read of a text.
@@ -163,7 +163,7 @@ pub fn parse_entry(bytes: &[u8]) -> Result<(Json<'_>, Option<Source<'_>>), Outco
 pub struct Read<'a> {
     pub value: Json<'a>,
     /// What FHIR forbids in well-formed JSON.
-    pub problems: Vec<Issue>,
+    pub problems: Problems,
     /// The text, where it is as we would write it.
     pub source: Option<Source<'a>>,
 }
@@ -181,7 +181,7 @@ fn read(bytes: &[u8], depth_max: usize) -> Result<Read<'_>, Outcome> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| Issue::new(Hcert::BodyNotUtf8).with("position", error.valid_up_to().to_string()))?;
     match plain::read(text, depth_max) {
-        Some((value, source)) => Ok(Read { value, problems: Vec::new(), source }),
+        Some((value, source)) => Ok(Read { value, problems: Problems::default(), source }),
         None => careful::read(text, depth_max).map(|(value, problems)| Read { value, problems, source: None }),
     }
 }

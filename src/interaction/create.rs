@@ -1,7 +1,7 @@
 //! FHIR `create`: POST /Composition. Specification 4.1; Contract 2.3 to 2.5.
 
 use super::context::{Context, Return};
-use super::prepare::{Certificate, certificate};
+use super::prepare::{Before, Certificate, certificate};
 use super::service::Service;
 use super::{Answer, update};
 use crate::certificate::transition::Trigger;
@@ -13,15 +13,15 @@ use crate::search::value::Token;
 impl Service {
     pub(super) async fn create(&self, context: &Context, body: &[u8]) -> Result<Answer, Outcome> {
         let if_none_exist = context.if_none_exist.as_deref().map(identifier_term).transpose()?;
-        let Certificate { tail, row, brings } =
-            certificate(body, None, Vec::new(), &self.settings.names, &context.base_url)?;
+        let (Certificate { tail, row, brings }, warnings) =
+            certificate(body, Before::default(), &self.rulebook().now(), &context.base_url)?;
         let content = Content { trigger: Trigger::Create, brings, tail, row, who: context.who.clone() };
         let written = self.write(Write::Create { content, if_none_exist }).await?;
         let written = written.ok_or_else(|| Outcome::internal("a create has no version to move on from"))?;
         let body = match context.prefer.answer {
             Return::Minimal => Vec::new(),
             Return::Representation => self.stored(&written)?.resource,
-            Return::OperationOutcome => update::stored_outcome(context, &written, &self.settings),
+            Return::OperationOutcome => update::stored_outcome(context, &written, warnings, &self.settings),
         };
         Ok(Answer {
             // One that was there already is no creation. Contract 2.5.

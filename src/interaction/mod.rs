@@ -13,6 +13,7 @@ mod operation;
 mod page;
 mod prepare;
 mod read;
+mod rulebook;
 mod search_type;
 mod service;
 mod turns;
@@ -24,6 +25,7 @@ use crate::certificate::{Id, Version};
 pub use context::{Condition, Context, Language, Prefer, Return, Subset, Tag};
 pub use lists::{ListLine, Lists};
 pub use prepare::{Certificate, certificate_of_import, new_certificate};
+pub use rulebook::Rulebook;
 pub use service::{Service, Settings};
 pub use turns::Turn;
 

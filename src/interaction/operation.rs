@@ -4,7 +4,7 @@ use super::context::Context;
 use super::service::{Service, deleted};
 use super::{Answer, Instance, update};
 use crate::certificate::transition::{Need, Trigger};
-use crate::certificate::{State, head, section};
+use crate::certificate::{State, head, narrative, section};
 use crate::engine::{Content, Write};
 use crate::fhir::json::{self, Json};
 use crate::fhir::shape;
@@ -35,8 +35,13 @@ impl Service {
             let Json::Object(mut certificate) = json::parse_stored(&stored.resource) else {
                 return Err(Outcome::internal("a stored certificate is no object"));
             };
+            let narrated = narrative::is_generated(&certificate, names);
             certificate.set("status", Json::string(to.status().code()));
             section::push_reason_section(&mut certificate, code, &reason, names);
+            if narrated {
+                // Contract 8.5.
+                narrative::set(&mut certificate, names);
+            }
             let row = extract(&certificate, 0, names)
                 .map_err(|_| Outcome::internal("a stored certificate has no index row"))?;
             let who = context.who.clone();
@@ -54,7 +59,7 @@ impl Service {
 /// The one parameter `reason`.
 fn reason(body: &[u8]) -> Result<String, Outcome> {
     let mut json = json::parse(body)?;
-    shape::check(&mut json, "Parameters").map_err(Outcome::from)?;
+    shape::expect(&mut json, "Parameters")?;
     let wrong = || Outcome::from(Issue::new(Hcert::ParametersWrong).at("Parameters.parameter"));
     let [parameter] = json.items("parameter") else { return Err(wrong()) };
     let reason = match (parameter.text("name"), parameter.text("valueString")) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::capabilities::capabilities;
 use super::context::Context;
 use super::turns::Turns;
-use super::{Answer, Instance, Interaction, Lists};
+use super::{Answer, Instance, Interaction, Lists, Rulebook};
 use crate::certificate::transition::Trigger;
 use crate::certificate::{Id, Names};
 use crate::engine::{Clock, Engine, Error, Refused, SearchError, Stored, Write, Written};
@@ -38,7 +38,7 @@ pub struct Settings {
 pub struct Service {
     pub(super) engine: Arc<Engine>,
     pub(super) registry: Registry,
-    lists: Arc<Lists>,
+    rulebook: Arc<Rulebook>,
     pub(super) settings: Settings,
     pub(super) clock: Clock,
     pub(super) seal: SealKey,
@@ -55,7 +55,7 @@ impl Service {
     pub fn new(
         engine: Arc<Engine>,
         registry: Registry,
-        lists: Arc<Lists>,
+        rulebook: Arc<Rulebook>,
         settings: Settings,
         clock: Clock,
     ) -> Service {
@@ -66,7 +66,7 @@ impl Service {
         Service {
             engine,
             registry,
-            lists,
+            rulebook,
             settings,
             clock,
             seal,
@@ -84,12 +84,17 @@ impl Service {
 
     /// The code lists, for commands that change them.
     pub fn lists(&self) -> &Arc<Lists> {
-        &self.lists
+        self.rulebook.lists()
+    }
+
+    /// What certificates are judged by.
+    pub fn rulebook(&self) -> &Arc<Rulebook> {
+        &self.rulebook
     }
 
     /// The code lists of this moment.
     pub fn terminology(&self) -> Arc<Terminology> {
-        self.lists.current()
+        self.rulebook.terminology()
     }
 
     pub fn settings(&self) -> &Settings {

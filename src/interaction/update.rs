@@ -1,9 +1,11 @@
 //! FHIR `update`: PUT /Composition/{id}. Specification 4.2; Contract 2.6, 3.2 to 3.6.
 
+use std::iter;
+
 use uuid::Uuid;
 
 use super::context::{Context, Return};
-use super::prepare::{Certificate, certificate};
+use super::prepare::{Before, Certificate, certificate};
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance, Settings};
 use crate::certificate::transition::Trigger;
@@ -26,15 +28,16 @@ impl Service {
             }
             let kept = service_sections(&stored, &self.settings);
             let base = (!kept.is_empty()).then_some(stored.version);
-            let Certificate { tail, row, brings } =
-                certificate(body, Some(stored.id), kept, &self.settings.names, &context.base_url)?;
+            let before = Before { id: Some(stored.id), resource: &stored.resource, kept };
+            let (Certificate { tail, row, brings }, warnings) =
+                certificate(body, before, &self.rulebook().now(), &context.base_url)?;
             let content = Content { trigger: Trigger::Update, brings, tail, row, who: context.who.clone() };
             let write = Write::Update { id: stored.id, content, if_match: context.if_match.clone(), base };
             if let Some(written) = self.write(write).await? {
                 let body = match context.prefer.answer {
                     Return::Minimal => Vec::new(),
                     Return::Representation => self.stored(&written)?.resource,
-                    Return::OperationOutcome => stored_outcome(context, &written, &self.settings),
+                    Return::OperationOutcome => stored_outcome(context, &written, warnings, &self.settings),
                 };
                 return Ok(changed(context, &written, body));
             }
@@ -55,15 +58,16 @@ pub fn changed(context: &Context, written: &Written, body: Vec<u8>) -> Answer {
     }
 }
 
-/// What `Prefer: return=OperationOutcome` answers.
-pub fn stored_outcome(context: &Context, written: &Written, settings: &Settings) -> Vec<u8> {
+/// What `Prefer: return=OperationOutcome` answers: that it was stored, and what was worth a warning.
+pub fn stored_outcome(context: &Context, written: &Written, warnings: Vec<Issue>, settings: &Settings) -> Vec<u8> {
     let version = written.version.to_string();
     let issue = match written.changed {
         true => Issue::new(Hcert::Stored).with("version", version),
         false => Issue::new(Hcert::ThereAlready).with("id", written.id.to_string()).with("version", version),
     };
-    let issue = issue.severity(Severity::Information);
-    Outcome::from(issue).to_json(context.language, &settings.issue_system, || Uuid::new_v4().to_string())
+    let stored = issue.severity(Severity::Information);
+    let issues: Vec<Issue> = iter::once(stored).chain(warnings).collect();
+    Outcome::from(issues).to_json(context.language, &settings.issue_system, || Uuid::new_v4().to_string())
 }
 
 /// Sections of the stored version that only the service writes. Contract 3.5.

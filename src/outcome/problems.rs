@@ -47,6 +47,12 @@ impl Problems {
         self.left_out += left_out;
     }
 
+    /// The same problems of a body that stands inside an element.
+    pub fn within(mut self, element: &str) -> Problems {
+        self.issues = self.issues.into_iter().map(|issue| issue.within(element)).collect();
+        self
+    }
+
     /// Whether there is an error among them.
     pub fn has_errors(&self) -> bool {
         self.errors > 0

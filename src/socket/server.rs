@@ -13,9 +13,9 @@ use serde::Serialize;
 
 use super::Request;
 use crate::bulk::{self, Event, ImportOptions};
-use crate::certificate::{Id, Names, Seq, Version};
+use crate::certificate::{Id, Seq, Version};
 use crate::engine::{Engine, system_clock};
-use crate::interaction::Lists;
+use crate::interaction::Rulebook;
 use crate::limits::TERMINOLOGY_FILE_BYTES_MAX;
 
 /// Answers commands until it is dropped.
@@ -27,7 +27,7 @@ pub struct Server {
 
 impl Server {
     /// Listens in the data folder. The folder is ours already, so a socket that lies there is a left-over.
-    pub fn start(folder: &Path, engine: Arc<Engine>, lists: Arc<Lists>, names: Names) -> io::Result<Server> {
+    pub fn start(folder: &Path, engine: Arc<Engine>, rulebook: Arc<Rulebook>) -> io::Result<Server> {
         let path = super::path(folder);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -43,9 +43,9 @@ impl Server {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
-                let (engine, lists, names) = (engine.clone(), lists.clone(), names.clone());
+                let (engine, rulebook) = (engine.clone(), rulebook.clone());
                 let spawned = thread::Builder::new().name("hcert-command".into()).spawn(move || {
-                    if let Err(error) = talk(&stream, &engine, &lists, &names) {
+                    if let Err(error) = talk(&stream, &engine, &rulebook) {
                         tracing::warn!(error = %error, "a command's connection broke");
                     }
                 });
@@ -73,7 +73,7 @@ impl Drop for Server {
 }
 
 /// One conversation.
-fn talk(stream: &UnixStream, engine: &Engine, lists: &Lists, names: &Names) -> io::Result<()> {
+fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook) -> io::Result<()> {
     let mut lines = BufReader::with_capacity(64 * 1024, stream.try_clone()?);
     let mut first = String::new();
     lines.read_line(&mut first)?;
@@ -82,7 +82,7 @@ fn talk(stream: &UnixStream, engine: &Engine, lists: &Lists, names: &Names) -> i
         Ok(Request::Import { stop_at_bad }) => {
             let mut failed = None;
             let mut report = |event: Event| failed = send(&mut out, &event).err();
-            let done = bulk::import(engine, names, &mut lines, ImportOptions { stop_at_bad }, &mut report);
+            let done = bulk::import(engine, rulebook, &mut lines, ImportOptions { stop_at_bad }, &mut report);
             if let Some(error) = failed {
                 return Err(error);
             }
@@ -103,10 +103,10 @@ fn talk(stream: &UnixStream, engine: &Engine, lists: &Lists, names: &Names) -> i
             let mut file = Vec::new();
             // One byte more than is allowed tells that there is more.
             lines.take(TERMINOLOGY_FILE_BYTES_MAX as u64 + 1).read_to_end(&mut file)?;
-            send(&mut out, &lists.load(&file, system_clock()()))?;
+            send(&mut out, &rulebook.lists().load(&file, system_clock()()))?;
         }
-        Ok(Request::TerminologyList) => send(&mut out, &lists.lines())?,
-        Ok(Request::TerminologyRemove { url }) => send(&mut out, &lists.remove(&url))?,
+        Ok(Request::TerminologyList) => send(&mut out, &rulebook.lists().lines())?,
+        Ok(Request::TerminologyRemove { url }) => send(&mut out, &rulebook.lists().remove(&url))?,
         Err(error) => send(&mut out, &Event::Failed { problem: format!("the request is not understood: {error}") })?,
     }
     out.flush()

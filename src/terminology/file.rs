@@ -54,8 +54,8 @@ fn take(mut resource: Json<'static>, place: &str, lists: &mut Vec<Json<'static>>
                 .push(at(place, &format!("expected a CodeSystem, a ValueSet or a Bundle of them, found {found}")));
         }
     };
-    if let Err(issues) = shape::check(&mut resource, expected) {
-        return problems.extend(words(&at(place, &name(&resource)), &issues));
+    if let Err(outcome) = shape::expect(&mut resource, expected) {
+        return problems.extend(words(&at(place, &name(&resource)), outcome.issues()));
     }
     if expected != "Bundle" {
         return lists.push(resource);

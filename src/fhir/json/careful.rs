@@ -10,11 +10,11 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 
 use super::{Json, Object};
 use crate::fhir::element;
-use crate::limits::{BODY_ISSUES_MAX, JSON_DEPTH_MAX};
-use crate::outcome::{Hcert, Issue, Outcome};
+use crate::limits::JSON_DEPTH_MAX;
+use crate::outcome::{Hcert, Issue, Outcome, Problems};
 
 /// Reads any text: a value with all that FHIR forbids in it, or what makes it no JSON.
-pub fn read(text: &str, depth_max: usize) -> Result<(Json<'_>, Vec<Issue>), Outcome> {
+pub fn read(text: &str, depth_max: usize) -> Result<(Json<'_>, Problems), Outcome> {
     let walk = Walk { path: RefCell::default(), problems: RefCell::default(), depth_max };
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = Seed { walk: &walk }.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
@@ -31,9 +31,9 @@ pub fn read(text: &str, depth_max: usize) -> Result<(Json<'_>, Vec<Issue>), Outc
 }
 
 /// Problems with their whole FHIRPath, which begins with the type of resource where it is known.
-fn placed(problems: Vec<Issue>, value: &Json) -> Vec<Issue> {
+fn placed(problems: Problems, value: &Json) -> Problems {
     match value.text("resourceType").filter(|name| element::of_resource(name).is_some()) {
-        Some(name) => problems.into_iter().map(|problem| problem.within(name)).collect(),
+        Some(name) => problems.within(name),
         None => problems,
     }
 }
@@ -44,7 +44,7 @@ const TOO_DEEP: &str = "too deep";
 
 struct Walk<'de> {
     path: RefCell<Vec<Step<'de>>>,
-    problems: RefCell<Vec<Issue>>,
+    problems: RefCell<Problems>,
     depth_max: usize,
 }
 
@@ -55,10 +55,7 @@ enum Step<'de> {
 
 impl<'de> Walk<'de> {
     fn problem(&self, code: Hcert) {
-        let mut problems = self.problems.borrow_mut();
-        if problems.len() < BODY_ISSUES_MAX {
-            problems.push(Issue::new(code).at(self.expression()));
-        }
+        self.problems.borrow_mut().add(|| Issue::new(code).at(self.expression()));
     }
 
     fn expression(&self) -> String {

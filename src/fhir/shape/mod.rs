@@ -9,29 +9,43 @@ use crate::fhir::element::{self, Content, Element, ElementType, Found, TypeDefin
 use crate::fhir::json::{Json, Object};
 use crate::fhir::path::Path;
 use crate::fhir::primitive::{Primitive, Wrong};
-use crate::limits::{BODY_ISSUES_MAX, STRING_CHARACTERS_MAX};
-use crate::outcome::{Hcert, Issue};
+use crate::limits::STRING_CHARACTERS_MAX;
+use crate::outcome::{Hcert, Issue, Outcome, Problems};
 
-/// Checks a body that should be a resource of type `expected`, and normalises its times in place. True when that changed any, or may
-/// have.
-///
-/// # Errors
-/// Every issue found, in the order of the body, up to [`BODY_ISSUES_MAX`]. Each names its element in FHIRPath with indexes:
-/// `Composition.section[2].entry[0]`; a choice element goes by FHIRPath's name whatever its type (`Observation.value`), and an
-/// index stands wherever R5 lets an element repeat.
+/// What a walk over a body found.
+#[derive(Debug)]
+pub struct Shape {
+    /// Every problem, in the order of the body. Each names its element in FHIRPath with indexes: `Composition.section[2].entry[0]`; a
+    /// choice element goes by FHIRPath's name whatever its type (`Observation.value`), and an index stands wherever R5 lets an element
+    /// repeat.
+    pub problems: Problems,
+    /// A time was changed, or may have been.
+    pub rewrote: bool,
+}
+
+/// Checks a body that should be a resource of type `expected`, and normalises its times in place.
 ///
 /// Source: Contract 2.8, 5.2; FHIR R5 `json.html`.
-pub fn check(resource: &mut Json, expected: &'static str) -> Result<bool, Vec<Issue>> {
+pub fn check(resource: &mut Json, expected: &'static str) -> Shape {
     let mut walk = Walk::default();
     walk.path.open(expected);
     walk.resource(resource, Some(expected));
-    if walk.issues.is_empty() { Ok(walk.rewrote) } else { Err(walk.issues) }
+    Shape { problems: walk.problems, rewrote: walk.rewrote }
+}
+
+/// As [`check`], for a body that is used only when nothing is wrong with it.
+///
+/// # Errors
+/// Every problem found.
+pub fn expect(resource: &mut Json, expected: &'static str) -> Result<(), Outcome> {
+    let Shape { problems, .. } = check(resource, expected);
+    if problems.is_empty() { Ok(()) } else { Err(problems.into_issues().into()) }
 }
 
 #[derive(Default)]
 struct Walk {
     path: Path,
-    issues: Vec<Issue>,
+    problems: Problems,
     /// Choice elements met in the objects that are open, each with the type it had: two types of one are one too many.
     choices: Vec<(&'static Element, &'static ElementType)>,
     in_contained: bool,
@@ -61,9 +75,6 @@ impl Walk {
     fn members(&mut self, members: &mut Members, definition: &'static TypeDefinition, is_resource: bool) {
         let outside = self.choices.len();
         for at in 0..members.len() {
-            if self.issues.len() >= BODY_ISSUES_MAX {
-                break;
-            }
             let name = members[at].0.as_ref();
             if is_resource && name == "resourceType" {
                 continue;
@@ -118,9 +129,6 @@ impl Walk {
             return self.wrong_kind("an array", value.kind());
         };
         for (index, item) in items.iter_mut().enumerate() {
-            if self.issues.len() >= BODY_ISSUES_MAX {
-                return;
-            }
             self.path.at(index);
             if *item != Json::Null {
                 self.value(item, found);
@@ -186,9 +194,11 @@ impl Walk {
     }
 
     fn unknown(&mut self, name: &str, of: &'static str) {
-        let expression = self.path.with_unknown(name);
-        let issue = Issue::new(Hcert::ElementUnknown).with("type", of).with("element", name.to_owned());
-        self.issues.push(issue.at(expression));
+        let path = &self.path;
+        self.problems.add(|| {
+            let issue = Issue::new(Hcert::ElementUnknown).with("type", of).with("element", name.to_owned());
+            issue.at(path.with_unknown(name))
+        });
     }
 
     fn wrong_kind(&mut self, expected: &'static str, found: &'static str) {
@@ -197,10 +207,8 @@ impl Walk {
 
     /// Adds an issue about the element where the walk stands.
     fn issue(&mut self, issue: impl FnOnce() -> Issue) {
-        if self.issues.len() < BODY_ISSUES_MAX {
-            let issue = issue().at(self.path.expression());
-            self.issues.push(issue);
-        }
+        let path = &self.path;
+        self.problems.add(|| issue().at(path.expression()));
     }
 }
 
