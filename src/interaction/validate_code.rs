@@ -113,7 +113,9 @@ fn codings(asked: &Asked, list: List) -> Result<Vec<Coding>, Outcome> {
     };
     if let List::CodeSystem(list) = list {
         // A code alone is one of the code system that is asked.
-        codings.iter_mut().for_each(|coding| drop(coding.system.get_or_insert_with(|| list.about.url.clone())));
+        for coding in &mut codings {
+            coding.system.get_or_insert_with(|| list.about.url.clone());
+        }
     } else if codings.iter().any(|coding| coding.system.is_none()) {
         return Err(missing("the system of each code"));
     }
