@@ -201,5 +201,8 @@ pub const TERMINOLOGY_LISTS_MAX: usize = 1_000;
 /// Value sets that import each other in a row. R5 has no deeper ones than three; a circle is found by this bound too.
 pub const TERMINOLOGY_IMPORTS_MAX: usize = 8;
 
+/// Codes of one expansion. More are asked for piece by piece; a list to choose from is shorter.
+pub const EXPANSION_CODES_MAX: usize = 1_000;
+
 /// Codes that a message lists. More than twenty nobody reads.
 pub const ALLOWED_CODES_MAX: usize = 20;

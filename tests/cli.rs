@@ -1,6 +1,8 @@
 //! The commands as people use them: the real binary, its flags, files, pipes and exit codes.
 
 mod process;
+#[path = "cli/terminology.rs"]
+mod terminology;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};

@@ -92,6 +92,16 @@ impl Bundle {
         Ok(())
     }
 
+    /// Adds a found resource under its address.
+    pub fn found(&mut self, full_url: &str, resource: &[u8]) {
+        self.open_entry();
+        self.raw(br#""fullUrl":"#);
+        self.string(full_url);
+        self.raw(br#","resource":"#);
+        self.raw(resource);
+        self.raw(br#","search":{"mode":"match"}}"#);
+    }
+
     /// Adds an OperationOutcome with warnings about the search itself. Contract 4.9.
     pub fn outcome(&mut self, outcome: &[u8]) {
         self.open_entry();

@@ -23,8 +23,10 @@ pub fn content(interaction: &Interaction, parts: &Parts) -> Option<Content> {
     use Interaction::*;
     match interaction {
         Create | Update(_) | Suspend(_) | Cancel(_) => Some(Content::Resource),
-        Search if parts.method == hyper::Method::POST => Some(Content::Form),
+        Lookup(_) | ValidateCode(..) | Expand(_) if parts.method == Method::POST => Some(Content::Resource),
+        Search if parts.method == Method::POST => Some(Content::Form),
         Search | Capabilities | Read(_) | Vread(..) | Delete(_) | HistoryInstance(_) | HistoryType => None,
+        ReadDefinition(..) | SearchDefinitions(_) | Lookup(_) | ValidateCode(..) | Expand(_) => None,
     }
 }
 

@@ -6,7 +6,7 @@ use hyper::Method;
 
 use super::query::decode;
 use crate::certificate::{Id, Version};
-use crate::interaction::{Instance, Interaction};
+use crate::interaction::{DefinitionKind, Instance, Interaction, ListKind};
 use crate::limits::ID_CHARACTERS_MAX;
 
 /// What a method and a path lead to.
@@ -77,8 +77,30 @@ fn interaction(method: &str, segments: &[&str]) -> Option<Interaction> {
         ("GET",    ["Composition", id, "_history", version]) => Vread(instance(id)?, number(version)?),
         ("POST",   ["Composition", id, "$suspend"])          => Suspend(instance(id)?),
         ("POST",   ["Composition", id, "$cancel"])           => Cancel(instance(id)?),
+        ("GET",    [kind])                                   => SearchDefinitions(definition(kind)?),
+        ("GET",    [kind, id]) if is_id(id)                  => ReadDefinition(definition(kind)?, (*id).to_owned()),
+        ("GET" | "POST", [kind, operation])                  => of_lists(kind, None, operation)?,
+        ("GET" | "POST", [kind, id, operation]) if is_id(id) => of_lists(kind, Some(id), operation)?,
         _ => return None,
     })
+}
+
+/// What code lists are asked, all of them or the one with an id.
+#[rustfmt::skip]
+fn of_lists(kind: &str, id: Option<&str>, operation: &str) -> Option<Interaction> {
+    use Interaction::*;
+    let id = id.map(str::to_owned);
+    Some(match (kind, operation) {
+        ("CodeSystem", "$lookup")        => Lookup(id),
+        ("CodeSystem", "$validate-code") => ValidateCode(ListKind::CodeSystem, id),
+        ("ValueSet",   "$validate-code") => ValidateCode(ListKind::ValueSet, id),
+        ("ValueSet",   "$expand")        => Expand(id),
+        _ => return None,
+    })
+}
+
+fn definition(kind: &str) -> Option<DefinitionKind> {
+    DefinitionKind::ALL.into_iter().find(|known| known.name() == kind)
 }
 
 /// The route with its places open: what the log shows, since an id may lead to a person.
@@ -97,6 +119,12 @@ pub fn template(route: &Route) -> &'static str {
         Route::To(Vread(..))           => "/Composition/{id}/_history/{version}",
         Route::To(Suspend(_))          => "/Composition/{id}/$suspend",
         Route::To(Cancel(_))           => "/Composition/{id}/$cancel",
+        Route::To(ReadDefinition(..))  => "/{definition}/{id}",
+        Route::To(SearchDefinitions(_)) => "/{definition}?",
+        Route::To(Lookup(_))           => "/CodeSystem/$lookup",
+        Route::To(ValidateCode(ListKind::CodeSystem, _)) => "/CodeSystem/$validate-code",
+        Route::To(ValidateCode(ListKind::ValueSet, _))   => "/ValueSet/$validate-code",
+        Route::To(Expand(_))           => "/ValueSet/$expand",
         Route::Options | Route::WrongMethod | Route::Unknown => "-",
     }
 }
@@ -167,6 +195,14 @@ mod tests {
             ("POST", "/fhir/Composition/7/$cancel", Cancel(seven())),
             ("POST", "/fhir/Composition/7/%24cancel", Cancel(seven())),
             ("GET", "/fhir/%43omposition/%37", Read(seven())),
+            ("GET", "/fhir/StructureDefinition", SearchDefinitions(DefinitionKind::StructureDefinition)),
+            ("GET", "/fhir/ValueSet/a", ReadDefinition(DefinitionKind::ValueSet, "a".into())),
+            ("HEAD", "/fhir/SearchParameter/a", ReadDefinition(DefinitionKind::SearchParameter, "a".into())),
+            ("GET", "/fhir/CodeSystem/$lookup", Lookup(None)),
+            ("POST", "/fhir/CodeSystem/a/$lookup", Lookup(Some("a".into()))),
+            ("POST", "/fhir/CodeSystem/$validate-code", ValidateCode(ListKind::CodeSystem, None)),
+            ("GET", "/fhir/ValueSet/a/$validate-code", ValidateCode(ListKind::ValueSet, Some("a".into()))),
+            ("GET", "/fhir/ValueSet/$expand", Expand(None)),
         ];
         for (method, path, interaction) in rows {
             assert_eq!(to(method, path), Route::To(interaction), "{method} {path}");
@@ -205,6 +241,13 @@ mod tests {
             "/fhir/Composition/%zz",
             "/fhir/Composition/%ff",
             "/fhir/Composition/7/$revoke",
+            "/fhir/Composition/$lookup",
+            "/fhir/ValueSet/$lookup",
+            "/fhir/CodeSystem/$expand",
+            "/fhir/OperationDefinition/a/$lookup",
+            "/fhir/ValueSet/a_b",
+            "/fhir/ValueSet/a_b/$expand",
+            "/fhir/ValueSet/a/_history",
             "/fhir/Composition/7/_history/3/4",
             "/fhir/Composition/7/_history/",
             "/fhir/Composition/7/_history/a_b",
@@ -228,6 +271,9 @@ mod tests {
             ("PATCH", "/fhir/Composition/7", "GET, HEAD, PUT, DELETE, OPTIONS"),
             ("GET", "/fhir/Composition/7/$suspend", "POST, OPTIONS"),
             ("get", "/fhir/metadata", "GET, HEAD, OPTIONS"),
+            ("POST", "/fhir/ValueSet", "GET, HEAD, OPTIONS"),
+            ("DELETE", "/fhir/ValueSet/a", "GET, HEAD, OPTIONS"),
+            ("PUT", "/fhir/ValueSet/$expand", "GET, HEAD, POST, OPTIONS"),
         ] {
             assert_eq!(to(method, path), Route::WrongMethod, "{method} {path}");
             assert_eq!(allow("/fhir", path, None), allowed);

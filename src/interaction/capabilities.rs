@@ -2,9 +2,10 @@
 //!
 //! Source: specification 4.8; FHIR R5 `capabilitystatement.html`.
 
+use super::DefinitionKind;
 use crate::certificate::Names;
 use crate::certificate::Profile;
-use crate::fhir::json::Json;
+use crate::fhir::json::{Json, Object};
 use crate::search::paging::Counts;
 use crate::search::parameter::{PARAMETERS, Parameter, SORT_KEYS};
 
@@ -39,8 +40,37 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// What code lists are asked: resource type, name, definition of R5, documentation.
+const OF_LISTS: &[(DefinitionKind, &str, &str, &str)] = &[
+    (
+        DefinitionKind::CodeSystem,
+        "lookup",
+        "CodeSystem-lookup",
+        "What is known of a code. Takes code, system, version, coding, displayLanguage and property.",
+    ),
+    (
+        DefinitionKind::CodeSystem,
+        "validate-code",
+        "CodeSystem-validate-code",
+        "Whether a code is one of the code system. A list that is known only in part makes the result true, with a message.",
+    ),
+    (
+        DefinitionKind::ValueSet,
+        "expand",
+        "ValueSet-expand",
+        "The codes of a value set. Takes url, valueSetVersion, filter, offset, count, includeDesignations and displayLanguage. One that may have more codes than are known is marked with the extension valueset-unclosed.",
+    ),
+    (
+        DefinitionKind::ValueSet,
+        "validate-code",
+        "ValueSet-validate-code",
+        "Whether a code is in the value set. A list that is known only in part makes the result true, with a message.",
+    ),
+];
+
 /// The CapabilityStatement as a caller sees it under `base_url`, as bytes.
 pub fn capabilities(base_url: &str, names: &Names, count: Counts) -> Vec<u8> {
+    let resources = [composition(names, count)].into_iter().chain(DefinitionKind::ALL.map(definition));
     Json::object([
         ("resourceType", text("CapabilityStatement")),
         ("version", text("1.0.0")),
@@ -73,7 +103,7 @@ pub fn capabilities(base_url: &str, names: &Names, count: Counts) -> Vec<u8> {
             "implementationGuide",
             list([Json::string(format!("{}/ImplementationGuide/ee.fhir.hcert|1.0.0", names.profile_base))]),
         ),
-        ("rest", list([Json::object([("mode", text("server")), ("resource", list([composition(names, count)]))])])),
+        ("rest", list([Json::object([("mode", text("server")), ("resource", list(resources))])])),
     ])
     .to_vec()
 }
@@ -109,6 +139,33 @@ fn composition(names: &Names, count: Counts) -> Json<'static> {
         ("searchParam", list(PARAMETERS.iter().map(search_parameter))),
         ("operation", list(OPERATIONS.iter().map(operation))),
     ])
+}
+
+/// A type of resource that defines the service.
+fn definition(kind: DefinitionKind) -> Json<'static> {
+    let interaction = |code| Json::object([("code", text(code))]);
+    let parameter = |name, definition: &str, kind| {
+        let definition = Json::string(format!("http://hl7.org/fhir/SearchParameter/{definition}"));
+        Json::object([("name", text(name)), ("definition", definition), ("type", text(kind))])
+    };
+    let operation = |(_, name, definition, documentation): &(_, &'static str, &str, &'static str)| {
+        Json::object([
+            ("name", text(name)),
+            ("definition", Json::string(format!("http://hl7.org/fhir/OperationDefinition/{definition}"))),
+            ("documentation", text(documentation)),
+        ])
+    };
+    let operations: Vec<Json> = OF_LISTS.iter().filter(|(of, ..)| *of == kind).map(operation).collect();
+    let mut resource = Object::default();
+    resource.set("type", text(kind.name()));
+    resource.set("documentation", text("Read only: what this service defines and the code lists it has at hand."));
+    resource.set("interaction", list(["read", "search-type"].map(interaction)));
+    let parameters = [parameter("url", "CanonicalResource-url", "uri"), parameter("_id", "Resource-id", "token")];
+    resource.set("searchParam", list(parameters));
+    if !operations.is_empty() {
+        resource.set("operation", list(operations));
+    }
+    Json::Object(resource)
 }
 
 fn search_documentation(count: Counts) -> String {
@@ -174,7 +231,12 @@ mod tests {
     fn it_offers_what_the_tables_hold_and_no_more() {
         statement(|json| {
             let resource = &json.items("rest")[0].items("resource")[0];
-            assert_eq!(json.items("rest")[0].items("resource").len(), 1);
+            let types = names_of(&json.items("rest")[0], "resource", "type");
+            assert_eq!(types[0], "Composition");
+            assert_eq!(types[1..], DefinitionKind::ALL.map(DefinitionKind::name));
+            let operations = json.items("rest")[0].items("resource").iter().skip(1);
+            let operations: usize = operations.map(|resource| resource.items("operation").len()).sum();
+            assert_eq!(operations, OF_LISTS.len());
             let parameters: Vec<&str> = PARAMETERS.iter().map(|parameter| parameter.name).collect();
             assert_eq!(names_of(resource, "searchParam", "name"), parameters);
             assert!(resource.items("searchParam").iter().all(|parameter| {

@@ -5,23 +5,30 @@
 pub mod capabilities;
 pub mod context;
 
+mod asked;
+mod conformance;
 mod create;
 mod delete;
+mod expand;
 mod history;
 mod lists;
+mod lookup;
 mod operation;
 mod page;
 mod prepare;
 mod read;
 mod rulebook;
+mod search_parameter;
 mod search_type;
 mod service;
 mod turns;
 mod update;
+mod validate_code;
 
 use std::fmt;
 
 use crate::certificate::{Id, Version};
+pub use conformance::DefinitionKind;
 pub use context::{Condition, Context, Language, Prefer, Return, Subset, Tag};
 pub use lists::{ListLine, Lists};
 pub use prepare::{Certificate, certificate_of_import, new_certificate};
@@ -44,6 +51,20 @@ pub enum Interaction {
     Search,
     Suspend(Instance),
     Cancel(Instance),
+    /// Of a resource that defines the service, by its id.
+    ReadDefinition(DefinitionKind, String),
+    SearchDefinitions(DefinitionKind),
+    /// Of the code system with this id; without one the parameters name it, as in the next two.
+    Lookup(Option<String>),
+    ValidateCode(ListKind, Option<String>),
+    Expand(Option<String>),
+}
+
+/// The two kinds of code lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListKind {
+    CodeSystem,
+    ValueSet,
 }
 
 impl Interaction {
@@ -53,6 +74,7 @@ impl Interaction {
         match self {
             Create | Update(_) | Delete(_) | Suspend(_) | Cancel(_) => true,
             Capabilities | Read(_) | Vread(..) | HistoryInstance(_) | HistoryType | Search => false,
+            ReadDefinition(..) | SearchDefinitions(_) | Lookup(_) | ValidateCode(..) | Expand(_) => false,
         }
     }
 }

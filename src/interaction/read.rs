@@ -78,7 +78,7 @@ pub fn write_reduced(version: &Packed, wanted: &Subset, out: &mut Vec<u8>) -> Re
 }
 
 /// The part of a resource that `_elements` or `_summary` asks for.
-fn reduced(resource: Vec<u8>, wanted: &Subset) -> Vec<u8> {
+pub(super) fn reduced(resource: Vec<u8>, wanted: &Subset) -> Vec<u8> {
     match wanted {
         Subset::All => resource,
         _ => {

@@ -78,7 +78,7 @@ impl Service {
         worked.await.map_err(Outcome::internal)
     }
 
-    fn warning(&self, context: &Context, warnings: Vec<Issue>) -> Vec<u8> {
+    pub(super) fn warning(&self, context: &Context, warnings: Vec<Issue>) -> Vec<u8> {
         let warnings: Vec<Issue> = warnings.into_iter().map(|issue| issue.severity(Severity::Warning)).collect();
         Outcome::from(warnings).to_json(context.language, &self.settings.issue_system, || Uuid::new_v4().to_string())
     }

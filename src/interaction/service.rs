@@ -1,10 +1,11 @@
 //! The service: engine, registry and settings, and the one match from interactions to what they do.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
 use super::capabilities::capabilities;
+use super::conformance::{self, Fixed};
 use super::context::Context;
 use super::turns::Turns;
 use super::{Answer, Instance, Interaction, Lists, Rulebook};
@@ -47,6 +48,8 @@ pub struct Service {
     /// Rows from which a search is one of them.
     pub(super) heavy_rows: u64,
     pub(super) large_answers: Turns,
+    /// Definitions that are no code lists; made when they are asked for first.
+    fixed: OnceLock<Vec<Fixed>>,
     /// The CapabilityStatement for callers who come without a proxy.
     capabilities: Vec<u8>,
 }
@@ -73,6 +76,7 @@ impl Service {
             heavy_turns: Turns::new(heavy_at_once, Duration::from_secs(HEAVY_WAIT_S)),
             heavy_rows: HEAVY_ROWS,
             large_answers: Turns::new(LARGE_ANSWERS, Duration::from_secs(LARGE_WAIT_S)),
+            fixed: OnceLock::new(),
             capabilities,
         }
     }
@@ -90,6 +94,11 @@ impl Service {
     /// What certificates are judged by.
     pub fn rulebook(&self) -> &Arc<Rulebook> {
         &self.rulebook
+    }
+
+    /// Definitions that are no code lists.
+    pub(super) fn fixed(&self) -> &[Fixed] {
+        self.fixed.get_or_init(|| conformance::fixed(&self.settings.names))
     }
 
     /// The code lists of this moment.
@@ -125,6 +134,11 @@ impl Service {
                 Box::pin(self.operate(&context, &instance, Trigger::Suspend, &body)).await
             }
             Interaction::Cancel(instance) => Box::pin(self.operate(&context, &instance, Trigger::Cancel, &body)).await,
+            Interaction::ReadDefinition(kind, id) => self.read_definition(&context, kind, &id),
+            Interaction::SearchDefinitions(kind) => self.search_definitions(&context, kind),
+            Interaction::Lookup(id) => self.lookup(&context, id.as_deref(), &body),
+            Interaction::ValidateCode(kind, id) => self.validate_code(&context, kind, id.as_deref(), &body),
+            Interaction::Expand(id) => self.expand(&context, id.as_deref(), &body),
         }
     }
 

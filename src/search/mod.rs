@@ -8,7 +8,7 @@ pub mod condition;
 pub mod extract;
 pub mod filter;
 pub mod history;
-mod issue;
+pub mod issue;
 pub mod link;
 pub mod paging;
 pub mod parameter;

@@ -11,7 +11,7 @@ use hcert::certificate::Names;
 use hcert::config::Config;
 use hcert::engine::{self, Clock, Engine, QuickRepair};
 use hcert::fhir::date_time;
-use hcert::interaction::{self, Lists, Service};
+use hcert::interaction::{self, Lists, Rulebook, Service};
 use hcert::registry::Registry;
 use hcert::search::paging::Counts;
 use hcert::{http, limits};
@@ -37,7 +37,7 @@ pub const REQUEST_ID: &str = "request-1";
 pub struct Server {
     http: Arc<http::Server<Service>>,
     engine: Arc<Engine>,
-    lists: Arc<Lists>,
+    rulebook: Arc<Rulebook>,
     clock: Arc<AtomicI64>,
     _folder: TempDir,
 }
@@ -61,7 +61,7 @@ pub struct Asked<'s> {
 impl Server {
     /// The code lists, to load others.
     pub fn lists(&self) -> Arc<Lists> {
-        self.lists.clone()
+        self.rulebook.lists().clone()
     }
 
     pub async fn start() -> Server {
@@ -104,8 +104,10 @@ impl Server {
         };
         let lists = Lists::open(engine.clone(), settings.names.clone(), config.validation.strict);
         let lists = Arc::new(lists.expect("the lists that ship can be used"));
-        let service = Service::new(Arc::clone(&engine), Registry::default(), lists.clone(), settings, standing);
-        Server { http: http::Server::new(service, door), engine, lists, clock, _folder: folder }
+        let rulebook = Rulebook::new(settings.names.clone(), lists).expect("the profiles that ship can be checked");
+        let rulebook = Arc::new(rulebook);
+        let service = Service::new(Arc::clone(&engine), Registry::default(), rulebook.clone(), settings, standing);
+        Server { http: http::Server::new(service, door), engine, rulebook, clock, _folder: folder }
     }
 
     /// Puts this server behind a free port.
@@ -125,10 +127,10 @@ impl Server {
         let moments = [meta("versionId", "1"), meta("lastUpdated", "2025-01-12T10:00:00.000+02:00")];
         let body = moments.into_iter().fold(body, |body, (pointer, value)| body.with(&pointer, value));
         let line = Vec::from(body.with("/id", json!(id.to_string())));
-        let engine = Arc::clone(&self.engine);
+        let (engine, rulebook) = (Arc::clone(&self.engine), Arc::clone(&self.rulebook));
         let done = tokio::task::spawn_blocking(move || {
             let options = ImportOptions { stop_at_bad: true };
-            bulk::import(&engine, &Names::default(), &mut line.as_slice(), options, &mut |event| drop(event))
+            bulk::import(&engine, &rulebook, &mut line.as_slice(), options, &mut |event| drop(event))
         });
         assert_eq!(done.await.expect("no panic").expect("an import that works").stored, 1);
     }

@@ -1,0 +1,188 @@
+//! What an operation is asked: its parameters, from the query or from a Parameters resource, each of the kind that its name says.
+
+use super::context::Context;
+use crate::fhir::json::{self, Json};
+use crate::fhir::shape;
+use crate::limits::BODY_ISSUES_MAX;
+use crate::outcome::{Hcert, Issue, Outcome};
+
+/// A parameter that an operation takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub repeats: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Text,
+    /// `true` or `false`
+    Flag,
+    /// A whole number from 0.
+    Number,
+    /// A Coding: in a body only.
+    Coding,
+    /// A CodeableConcept: in a body only.
+    Concept,
+}
+
+/// A parameter that may stand once.
+pub const fn once(name: &'static str, kind: Kind) -> Known {
+    Known { name, kind, repeats: false }
+}
+
+/// The parameters of one request, all of them known and of their kinds.
+#[derive(Debug, Default)]
+pub struct Asked {
+    values: Vec<(&'static str, Value)>,
+}
+
+#[derive(Debug)]
+enum Value {
+    Text(String),
+    Codings(Vec<Coding>),
+}
+
+/// A code as callers name it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coding {
+    pub system: Option<String>,
+    pub version: Option<String>,
+    pub code: String,
+    pub display: Option<String>,
+}
+
+impl Asked {
+    /// Reads the parameters of the query and of the body, which is empty for a GET.
+    ///
+    /// # Errors
+    /// The body is no Parameters resource; every parameter that is unknown, wrong, empty or there too often.
+    pub fn read(context: &Context, body: &[u8], known: &[Known]) -> Result<Asked, Outcome> {
+        let mut asked = Asked::default();
+        let mut issues = Vec::new();
+        for (name, value) in &context.parameters {
+            // What begins so shapes the answer; http reads it.
+            if !name.starts_with('_') {
+                asked.take(name, Some(Value::Text(value.clone())), format!("http.{name}"), known, &mut issues);
+            }
+        }
+        if !body.is_empty() {
+            let mut json = json::parse(body)?;
+            shape::check(&mut json, "Parameters").map_err(Outcome::from)?;
+            for (at, parameter) in json.items("parameter").iter().enumerate() {
+                let name = parameter.text("name").unwrap_or_default();
+                asked.take(name, value(parameter), format!("Parameters.parameter[{at}]"), known, &mut issues);
+            }
+        }
+        issues.truncate(BODY_ISSUES_MAX);
+        if issues.is_empty() { Ok(asked) } else { Err(issues.into()) }
+    }
+
+    fn take(&mut self, name: &str, value: Option<Value>, place: String, known: &[Known], issues: &mut Vec<Issue>) {
+        let Some(Known { name, kind, repeats }) = known.iter().find(|known| known.name == name).copied() else {
+            let known = known.iter().map(|known| known.name).collect::<Vec<_>>().join(", ");
+            let issue = Issue::new(Hcert::OperationParameterUnknown).with("name", name.to_owned());
+            return issues.push(issue.with("known", known).at(place));
+        };
+        let wrong = |value: &str, expected: &'static str| {
+            let issue = Issue::new(Hcert::OperationParameterWrong).with("name", name).with("value", value.to_owned());
+            issue.with("expected", expected).at(place)
+        };
+        if !repeats && self.values.iter().any(|(other, _)| *other == name) {
+            return issues.push(wrong("", "one value"));
+        }
+        match (kind, value) {
+            (Kind::Text, Some(Value::Text(text))) if text.is_empty() => issues.push(wrong("", "a text")),
+            (Kind::Flag, Some(Value::Text(text))) if !matches!(text.as_str(), "true" | "false") => {
+                issues.push(wrong(&text, "true or false"));
+            }
+            (Kind::Number, Some(Value::Text(text))) if text.parse::<u32>().is_err() => {
+                issues.push(wrong(&text, "a whole number from 0"));
+            }
+            (Kind::Text | Kind::Flag | Kind::Number, Some(Value::Text(text))) => {
+                self.values.push((name, Value::Text(text)));
+            }
+            (Kind::Coding, Some(Value::Codings(codings))) if codings.len() == 1 => {
+                self.values.push((name, Value::Codings(codings)));
+            }
+            (Kind::Concept, Some(Value::Codings(codings))) if !codings.is_empty() => {
+                self.values.push((name, Value::Codings(codings)));
+            }
+            (Kind::Text | Kind::Flag | Kind::Number, _) => issues.push(wrong("", "a simple value")),
+            (Kind::Coding, _) => issues.push(wrong("", "a Coding with a code, in a Parameters resource by POST")),
+            (Kind::Concept, _) => {
+                issues.push(wrong("", "a CodeableConcept with codings, in a Parameters resource by POST"));
+            }
+        }
+    }
+
+    /// The text of a parameter.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.texts(name).next()
+    }
+
+    /// The texts of a parameter that may come again.
+    pub fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
+        let values = self.values.iter().filter(move |(known, _)| *known == name);
+        values.filter_map(|(_, value)| if let Value::Text(text) = value { Some(text.as_str()) } else { None })
+    }
+
+    pub fn number(&self, name: &str) -> Option<usize> {
+        self.text(name)?.parse().ok()
+    }
+
+    pub fn flag(&self, name: &str) -> bool {
+        self.text(name) == Some("true")
+    }
+
+    /// The codings of a Coding or a CodeableConcept; empty when it is not there.
+    pub fn codings(&self, name: &str) -> &[Coding] {
+        let found = self.values.iter().find_map(|(known, value)| match value {
+            Value::Codings(codings) if *known == name => Some(codings.as_slice()),
+            _ => None,
+        });
+        found.unwrap_or_default()
+    }
+}
+
+/// The value of one parameter; none when it has no value, or one of a kind that no operation takes.
+fn value(parameter: &Json) -> Option<Value> {
+    let (name, value) = parameter.as_object()?.iter().find(|(name, _)| name.starts_with("value"))?;
+    Some(match (name, value) {
+        (_, Json::String(text)) => Value::Text(text.to_string()),
+        (_, Json::Number(digits)) => Value::Text(digits.to_string()),
+        (_, Json::Bool(flag)) => Value::Text(flag.to_string()),
+        ("valueCoding", coding) => Value::Codings(coding_of(coding).into_iter().collect()),
+        ("valueCodeableConcept", concept) => {
+            Value::Codings(concept.items("coding").iter().filter_map(coding_of).collect())
+        }
+        _ => return None,
+    })
+}
+
+fn coding_of(coding: &Json) -> Option<Coding> {
+    let text = |name: &str| coding.text(name).map(str::to_owned);
+    Some(Coding { system: text("system"), version: text("version"), code: text("code")?, display: text("display") })
+}
+
+/// `OperationParameterMissing`
+pub fn missing(expected: &'static str) -> Outcome {
+    Issue::new(Hcert::OperationParameterMissing).with("expected", expected).into()
+}
+
+/// `ListNotFound`
+pub fn not_at_hand(resource_type: &'static str, url: &str) -> Outcome {
+    Issue::new(Hcert::ListNotFound).with("type", resource_type).with("url", url.to_owned()).into()
+}
+
+/// One `Parameters.parameter` of an answer.
+pub fn told<'a>(name: &'static str, value_name: &'static str, value: Json<'a>) -> Json<'a> {
+    Json::object([("name", Json::string(name)), (value_name, value)])
+}
+
+/// A Parameters resource.
+pub fn parameters(told: Vec<Json>) -> Vec<u8> {
+    let parameters = [("resourceType", Json::string("Parameters")), ("parameter", Json::Array(told))];
+    Json::object(parameters).to_vec()
+}
