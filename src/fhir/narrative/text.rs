@@ -1,4 +1,4 @@
-//! Narrative text: what a reader sees of an XHTML div, and a div out of plain text.
+//! What a reader sees of a div, and a div out of plain text.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -6,14 +6,12 @@ use std::sync::LazyLock;
 
 use roxmltree::{Document, Error, Node};
 
+use super::XHTML;
 use crate::limits::{XHTML_ATTRIBUTES_MAX, XHTML_NAMESPACES_MAX};
-
-/// The namespace a Narrative's div stands in.
-pub const XHTML: &str = "http://www.w3.org/1999/xhtml";
 
 /// HTML's named characters (`nbsp` …), which XML does not know by itself, each as a number: `&#160;`.
 static ENTITIES: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
-    let declarations = include_str!("../../data/xhtml-entities.dtd").lines();
+    let declarations = include_str!("../../../data/xhtml-entities.dtd").lines();
     let declaration = |line: &'static str| line.strip_prefix("<!ENTITY ")?.strip_suffix("\">")?.split_once(" \"");
     declarations.filter_map(declaration).collect()
 });
@@ -248,7 +246,7 @@ mod tests {
 
     #[test]
     fn every_named_character_of_html_is_known() {
-        let declared = include_str!("../../data/xhtml-entities.dtd").matches("<!ENTITY").count();
+        let declared = include_str!("../../../data/xhtml-entities.dtd").matches("<!ENTITY").count();
         assert_eq!(ENTITIES.len(), declared);
         for (name, number) in ENTITIES.iter() {
             assert!(
