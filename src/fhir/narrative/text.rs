@@ -50,7 +50,7 @@ pub fn plain_text(div: &str) -> Option<String> {
 }
 
 /// The text of a div as this service and most others write one: no markup, no entity, nothing that needs a look into XML's rules.
-fn only_text(div: &str) -> Option<&str> {
+pub(super) fn only_text(div: &str) -> Option<&str> {
     let inside = div.strip_prefix("<div xmlns=\"")?.strip_prefix(XHTML)?.strip_prefix("\">")?.strip_suffix("</div>")?;
     // The characters that XML forbids begin with byte 239; `>` may end a CDATA section; `=` counts as an attribute below.
     let is_plain = |byte: u8| byte >= b' ' && !matches!(byte, b'<' | b'>' | b'&' | b'=' | 239);
@@ -107,7 +107,7 @@ fn with_numbers(div: &str) -> String {
 }
 
 /// The bytes of the named character a text begins with, and its number.
-fn named(text: &str) -> Option<(usize, &'static str)> {
+pub(super) fn named(text: &str) -> Option<(usize, &'static str)> {
     let name = text.strip_prefix('&')?;
     let end = name.bytes().take(ENTITY_BYTES_MAX + 1).position(|byte| byte == b';')?;
     ENTITIES.get(&name[..end]).map(|number| (end + 2, *number))
@@ -126,7 +126,7 @@ pub fn is_bounded(xml: &str) -> bool {
 }
 
 /// Walks along children, siblings and parents without recursion: a div may nest as deep as it is long.
-fn text(document: &Document) -> String {
+pub(super) fn text(document: &Document) -> String {
     let mut out = Text::default();
     let mut open = Some(document.root());
     while let Some(node) = open {
