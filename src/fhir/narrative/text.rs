@@ -1,4 +1,4 @@
-//! Narrative text: what a reader sees of an XHTML div, and a div out of plain text.
+//! What a reader sees of a div, and a div out of plain text.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -6,14 +6,12 @@ use std::sync::LazyLock;
 
 use roxmltree::{Document, Error, Node};
 
+use super::XHTML;
 use crate::limits::{XHTML_ATTRIBUTES_MAX, XHTML_NAMESPACES_MAX};
-
-/// The namespace a Narrative's div stands in.
-pub const XHTML: &str = "http://www.w3.org/1999/xhtml";
 
 /// HTML's named characters (`nbsp` …), which XML does not know by itself, each as a number: `&#160;`.
 static ENTITIES: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
-    let declarations = include_str!("../../data/xhtml-entities.dtd").lines();
+    let declarations = include_str!("../../../data/xhtml-entities.dtd").lines();
     let declaration = |line: &'static str| line.strip_prefix("<!ENTITY ")?.strip_suffix("\">")?.split_once(" \"");
     declarations.filter_map(declaration).collect()
 });
@@ -52,7 +50,7 @@ pub fn plain_text(div: &str) -> Option<String> {
 }
 
 /// The text of a div as this service and most others write one: no markup, no entity, nothing that needs a look into XML's rules.
-fn only_text(div: &str) -> Option<&str> {
+pub(super) fn only_text(div: &str) -> Option<&str> {
     let inside = div.strip_prefix("<div xmlns=\"")?.strip_prefix(XHTML)?.strip_prefix("\">")?.strip_suffix("</div>")?;
     // The characters that XML forbids begin with byte 239; `>` may end a CDATA section; `=` counts as an attribute below.
     let is_plain = |byte: u8| byte >= b' ' && !matches!(byte, b'<' | b'>' | b'&' | b'=' | 239);
@@ -109,7 +107,7 @@ fn with_numbers(div: &str) -> String {
 }
 
 /// The bytes of the named character a text begins with, and its number.
-fn named(text: &str) -> Option<(usize, &'static str)> {
+pub(super) fn named(text: &str) -> Option<(usize, &'static str)> {
     let name = text.strip_prefix('&')?;
     let end = name.bytes().take(ENTITY_BYTES_MAX + 1).position(|byte| byte == b';')?;
     ENTITIES.get(&name[..end]).map(|number| (end + 2, *number))
@@ -128,7 +126,7 @@ pub fn is_bounded(xml: &str) -> bool {
 }
 
 /// Walks along children, siblings and parents without recursion: a div may nest as deep as it is long.
-fn text(document: &Document) -> String {
+pub(super) fn text(document: &Document) -> String {
     let mut out = Text::default();
     let mut open = Some(document.root());
     while let Some(node) = open {
@@ -248,7 +246,7 @@ mod tests {
 
     #[test]
     fn every_named_character_of_html_is_known() {
-        let declared = include_str!("../../data/xhtml-entities.dtd").matches("<!ENTITY").count();
+        let declared = include_str!("../../../data/xhtml-entities.dtd").matches("<!ENTITY").count();
         assert_eq!(ENTITIES.len(), declared);
         for (name, number) in ENTITIES.iter() {
             assert!(

@@ -1,0 +1,202 @@
+//! Whether a narrative is allowed: formatting, links and images, and nothing that runs, loads or hides.
+//!
+//! A div is read as XML here, but shown by browsers that may read it as HTML; so what is hidden from one and markup to the other
+//! is not allowed either.
+
+use std::borrow::Cow;
+use std::iter;
+
+use roxmltree::{Document, Error, Node, TextPos};
+
+use super::address::{active_style, forbidden_scheme, is_own_image};
+use super::elements::{attributes_of, may_have};
+use super::problem::{Kind, Problem};
+use super::text::{is_bounded, named, only_text, text};
+use super::{XHTML, collapsed};
+
+/// Problems told of one div; who has more learns of them when these are gone. An answer tells of 100 in all.
+const PROBLEMS_MAX: usize = 20;
+
+/// Every reason why a `Narrative.div` is not allowed, in the order found, each once and at its first place. A right div has none,
+/// and [`plain_text`](super::plain_text) reads it.
+///
+/// Source: FHIR R5 `narrative.html`, `txt-1`, `txt-2`; Contract 8.2.
+pub fn problems(div: &str) -> Vec<Problem> {
+    if only_text(div).is_some_and(|text| !collapsed(text).is_empty()) {
+        return Vec::new();
+    }
+    if !is_bounded(div) {
+        return vec![Problem::too_much()];
+    }
+    let mut found = Found::default();
+    match Document::parse(div) {
+        Ok(document) => found.check(&document),
+        Err(Error::UnknownEntityReference(..)) => {
+            let filled = found.named_characters(div);
+            match Document::parse(&filled) {
+                Ok(document) => found.check(&document),
+                Err(error) => found.problems.push(error.into()),
+            }
+        }
+        Err(Error::DtdDetected) => {
+            let at = div.find("<!DOCTYPE").unwrap_or_default();
+            found.push(Kind::Doctype, "", || place(div, at));
+        }
+        Err(error) => found.problems.push(error.into()),
+    }
+    found.problems
+}
+
+#[derive(Default)]
+struct Found {
+    problems: Vec<Problem>,
+}
+
+impl Found {
+    /// Tells of a problem, unless it is known. `at` reads the div from its beginning, so nobody asks it twice for one problem.
+    fn push(&mut self, kind: Kind, detail: &str, at: impl FnOnce() -> TextPos) {
+        let mut problem = Problem::new(kind, detail);
+        if !self.is_full() && !self.problems.iter().any(|known| known.is_like(&problem)) {
+            problem.at = Some(at());
+            self.problems.push(problem);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.problems.len() >= PROBLEMS_MAX
+    }
+
+    fn check(&mut self, document: &Document) {
+        if document.input_text().starts_with("<?xml") {
+            self.push(Kind::Instruction, "<?xml", || TextPos::new(1, 1));
+        }
+        self.hidden(document);
+        let root = document.root_element();
+        if !root.has_tag_name((XHTML, "div")) {
+            self.push(Kind::Root, &tag(root), || at(root));
+        }
+        // Goes along the nodes as they lie in memory: a div may nest as deep as it is long.
+        for node in document.descendants() {
+            if self.is_full() {
+                return;
+            }
+            if let Some(instruction) = node.pi() {
+                self.push(Kind::Instruction, &format!("<?{}", instruction.target), || at(node));
+            }
+            if node.is_element() {
+                self.element(node, root);
+            }
+        }
+        let is_image = |node: Node| node.has_tag_name("img") && node.has_attribute("src");
+        if text(document).is_empty() && !document.descendants().any(is_image) {
+            self.push(Kind::Empty, "", || at(root));
+        }
+    }
+
+    fn element(&mut self, element: Node, root: Node) {
+        let namespace = element.tag_name().namespace();
+        // One in the namespace of a wrong root is told of with the root.
+        if namespace != Some(XHTML) && namespace != root.tag_name().namespace() {
+            return self.push(Kind::Namespace, &tag(element), || at(element));
+        }
+        let Some(own) = attributes_of(element.tag_name().name()) else {
+            return self.push(Kind::Element, &tag(element), || at(element));
+        };
+        let document = element.document();
+        for attribute in element.attributes() {
+            let name = &document.input_text()[attribute.range_qname()];
+            let problem = if may_have(own, name) {
+                of_value(name, attribute.value())
+            } else {
+                Some((Kind::Attribute, Cow::Borrowed(name)))
+            };
+            if let Some((kind, detail)) = problem {
+                self.push(kind, &detail, || document.text_pos_at(attribute.range().start));
+            }
+        }
+    }
+
+    /// Comments and CDATA sections that an HTML reader ends earlier than XML does, which makes markup of their rest.
+    fn hidden(&mut self, document: &Document) {
+        let div = document.input_text();
+        let mut from = 0;
+        // Well-formed XML has `<!` nowhere else, except in comments, CDATA sections and instructions.
+        while let Some(start) = div[from..].find("<!").map(|at| from + at) {
+            let piece = &div[start..start + piece_bytes(&div[start..])];
+            if piece
+                .strip_prefix("<![CDATA[")
+                .and_then(|data| data.strip_suffix("]]>"))
+                .is_some_and(|data| data.contains('>'))
+            {
+                self.push(Kind::Data, "", || document.text_pos_at(start));
+            }
+            if piece.starts_with("<!-->") || piece.starts_with("<!--->") {
+                self.push(Kind::Comment, "", || document.text_pos_at(start));
+            }
+            from = start + piece.len();
+        }
+    }
+
+    /// Tells of HTML's named characters, which XML does not know, and puts as many bytes in their places.
+    fn named_characters(&mut self, div: &str) -> String {
+        let mut filled = String::with_capacity(div.len());
+        while let Some(start) = div[filled.len()..].find(['&', '<']).map(|at| filled.len() + at) {
+            filled.push_str(&div[filled.len()..start]);
+            let rest = &div[start..];
+            let Some(name) = unknown_name(rest) else {
+                filled.push_str(&rest[..piece_bytes(rest)]);
+                continue;
+            };
+            let number = named(rest).map(|(_, number)| number);
+            let detail = number.map_or(Cow::Borrowed(name), |number| Cow::Owned(format!("{name} = {number}")));
+            self.push(Kind::Named, &detail, || place(div, start));
+            let filling = if number == Some("&#160;") { " " } else { "_" };
+            filled.extend(iter::repeat_n(filling, name.len()));
+        }
+        filled.push_str(&div[filled.len()..]);
+        filled
+    }
+}
+
+/// What is wrong with the value of an allowed attribute, and how to tell it.
+fn of_value<'v>(name: &str, value: &'v str) -> Option<(Kind, Cow<'v, str>)> {
+    match name {
+        "cite" | "href" | "longdesc" | "usemap" => Some((Kind::Address, forbidden_scheme(value)?.into())),
+        "src" => (!is_own_image(value)).then(|| (Kind::Image, value.into())),
+        "style" => Some((Kind::Style, active_style(value)?.into())),
+        _ => None,
+    }
+}
+
+/// The bytes of the comment or CDATA section a text begins with, all of it when it does not end; one byte for anything else.
+fn piece_bytes(text: &str) -> usize {
+    let ended_by = |start: &str, end: &str| {
+        let inside = text.strip_prefix(start)?;
+        Some(inside.find(end).map_or(text.len(), |at| start.len() + at + end.len()))
+    };
+    ended_by("<!--", "-->").or_else(|| ended_by("<![CDATA[", "]]>")).unwrap_or(1)
+}
+
+/// The reference to a named character that a text begins with, when the name is none of XML's five.
+fn unknown_name(text: &str) -> Option<&str> {
+    let name = text.strip_prefix('&')?;
+    let end =
+        name.find(|c: char| !c.is_ascii_alphanumeric()).filter(|end| *end > 0 && name[*end..].starts_with(';'))?;
+    let is_known = matches!(&name[..end], "amp" | "apos" | "gt" | "lt" | "quot");
+    (!is_known).then(|| &text[..end + 2])
+}
+
+fn tag(element: Node) -> String {
+    format!("<{}>", element.tag_name().name())
+}
+
+fn at(node: Node) -> TextPos {
+    node.document().text_pos_at(node.range().start)
+}
+
+/// Line and column of a byte, from 1.
+fn place(text: &str, at: usize) -> TextPos {
+    let before = &text[..at];
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    TextPos::new(1 + before.matches('\n').count() as u32, 1 + line.chars().count() as u32)
+}
