@@ -69,7 +69,7 @@ impl Asked {
         }
         if !body.is_empty() {
             let mut json = json::parse(body)?;
-            shape::check(&mut json, "Parameters").map_err(Outcome::from)?;
+            shape::expect(&mut json, "Parameters")?;
             for (at, parameter) in json.items("parameter").iter().enumerate() {
                 let name = parameter.text("name").unwrap_or_default();
                 asked.take(name, value(parameter), format!("Parameters.parameter[{at}]"), known, &mut issues);
