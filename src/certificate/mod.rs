@@ -3,6 +3,7 @@
 pub mod condition;
 pub mod head;
 pub mod names;
+pub mod narrative;
 pub mod profile;
 pub mod section;
 pub mod state;
