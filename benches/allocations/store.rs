@@ -13,7 +13,7 @@ use hcert::config::Config;
 use hcert::corpus::{Corpus, Facts};
 use hcert::engine::{self, Clock, Engine, QuickRepair};
 use hcert::http::{Server, Settings};
-use hcert::interaction::{self, Lists, Service};
+use hcert::interaction::{self, Rulebook, Service};
 use hcert::registry::Registry;
 use hcert::search::paging::Counts;
 
@@ -46,7 +46,7 @@ impl Store {
             unique_number: config.certificate.unique_number,
             clock: clock.clone(),
         };
-        let engine = Engine::open(options.clone()).expect("an empty folder can be opened");
+        let engine = Arc::new(Engine::open(options.clone()).expect("an empty folder can be opened"));
         let door = Settings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
         let settings = interaction::Settings {
             names: Names { base_url: door.base_url.to_string(), ..Names::default() },
@@ -63,7 +63,9 @@ impl Store {
             newest.insert(change.id().get(), (change.version().get(), change.facts()));
         }
         let import = ImportOptions { stop_at_bad: true };
-        bulk::import(&engine, &settings.names, &mut lines.as_bytes(), import, &mut |event| drop(event))
+        let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), false);
+        let rulebook = rulebook.expect("the profiles and lists that ship can be used");
+        bulk::import(&engine, &rulebook, &mut lines.as_bytes(), import, &mut |event| drop(event))
             .expect("a corpus can be imported");
         // How many rounds the index took is the machine's affair, so it is built once more in one.
         engine.close();
@@ -71,9 +73,9 @@ impl Store {
         let engine = Arc::new(Engine::open(options).expect("a store can be opened without its index"));
         let mut certificates: Vec<_> = newest.into_iter().map(|(id, (version, facts))| (id, version, facts)).collect();
         certificates.sort_unstable_by_key(|(id, ..)| *id);
-        let lists =
-            Lists::open(engine.clone(), settings.names.clone(), false).expect("the lists that ship can be used");
-        let service = Service::new(engine.clone(), Registry::default(), Arc::new(lists), settings, clock);
+        let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), false);
+        let rulebook = Arc::new(rulebook.expect("the profiles and lists that ship can be used"));
+        let service = Service::new(engine.clone(), Registry::default(), rulebook, settings, clock);
         let store = Store { engine, server: Server::new(service, door), certificates };
         store.settle();
         store

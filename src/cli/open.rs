@@ -41,9 +41,8 @@ pub fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
 /// # Errors
 /// The code lists in the store cannot be used.
 pub fn service(config: &Config, engine: Arc<Engine>, base_url: &str, clock: Clock) -> Result<Service, String> {
-    let lists = lists(config, engine.clone())?;
     let names = names(config, base_url);
-    let rulebook = Rulebook::new(names.clone(), lists).map_err(|error| error.to_string())?;
+    let rulebook = Rulebook::open(engine.clone(), names.clone(), config.validation.strict)?;
     let settings = Settings {
         names,
         issue_system: config.namespaces.hcert_issue_system.clone(),
@@ -69,8 +68,7 @@ pub fn lists(config: &Config, engine: Arc<Engine>) -> Result<Arc<Lists>, String>
 /// # Errors
 /// The code lists in the store, or the profiles, cannot be used.
 pub fn rulebook(config: &Config, engine: Arc<Engine>) -> Result<Rulebook, String> {
-    let lists = lists(config, engine)?;
-    Rulebook::new(names(config, &config.base_url()), lists).map_err(|error| error.to_string())
+    Rulebook::open(engine, names(config, &config.base_url()), config.validation.strict)
 }
 
 /// The namespaces a certificate is written in.

@@ -23,10 +23,12 @@ pub fn content(interaction: &Interaction, parts: &Parts) -> Option<Content> {
     use Interaction::*;
     match interaction {
         Create | Update(_) | Suspend(_) | Cancel(_) => Some(Content::Resource),
-        Lookup(_) | ValidateCode(..) | Expand(_) if parts.method == Method::POST => Some(Content::Resource),
+        Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) if parts.method == Method::POST => {
+            Some(Content::Resource)
+        }
         Search if parts.method == Method::POST => Some(Content::Form),
         Search | Capabilities | Read(_) | Vread(..) | Delete(_) | HistoryInstance(_) | HistoryType => None,
-        ReadDefinition(..) | SearchDefinitions(_) | Lookup(_) | ValidateCode(..) | Expand(_) => None,
+        ReadDefinition(..) | SearchDefinitions(_) | Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) => None,
     }
 }
 

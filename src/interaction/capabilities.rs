@@ -40,6 +40,13 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// `$validate` is R5's own.
+const VALIDATE: (&str, &str, &str) = (
+    "validate",
+    "http://hl7.org/fhir/OperationDefinition/Resource-validate",
+    "What a write would say, without writing: 200 with an OperationOutcome. Takes a Composition, or Parameters with resource, mode and profile.",
+);
+
 /// What code lists are asked: resource type, name, definition of R5, documentation.
 const OF_LISTS: &[(DefinitionKind, &str, &str, &str)] = &[
     (
@@ -113,6 +120,9 @@ fn composition(names: &Names, count: Counts) -> Json<'static> {
     let interactions = INTERACTIONS.iter().map(|(code, documentation)| (*code, (*documentation).to_owned()));
     let interaction =
         |(code, documentation)| Json::object([("code", text(code)), ("documentation", Json::string(documentation))]);
+    let of_r5 = |(name, definition, documentation): &(&'static str, &'static str, &'static str)| {
+        Json::object([("name", text(name)), ("definition", text(definition)), ("documentation", text(documentation))])
+    };
     let operation = |(name, definition, documentation): &(&'static str, &str, &'static str)| {
         Json::object([
             ("name", text(name)),
@@ -137,7 +147,7 @@ fn composition(names: &Names, count: Counts) -> Json<'static> {
         ("conditionalUpdate", Json::Bool(false)),
         ("conditionalDelete", text("not-supported")),
         ("searchParam", list(PARAMETERS.iter().map(search_parameter))),
-        ("operation", list(OPERATIONS.iter().map(operation))),
+        ("operation", list(OPERATIONS.iter().map(operation).chain([of_r5(&VALIDATE)]))),
     ])
 }
 
@@ -251,7 +261,8 @@ mod tests {
                 names_of(resource, "operation", "definition"),
                 [
                     "https://example.ee/hcert/OperationDefinition/ee-health-certificate-suspend",
-                    "https://example.ee/hcert/OperationDefinition/ee-health-certificate-cancel"
+                    "https://example.ee/hcert/OperationDefinition/ee-health-certificate-cancel",
+                    "http://hl7.org/fhir/OperationDefinition/Resource-validate"
                 ]
             );
             let search = resource.items("interaction").last().unwrap().text("documentation").unwrap();

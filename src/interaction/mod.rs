@@ -23,6 +23,7 @@ mod search_type;
 mod service;
 mod turns;
 mod update;
+mod validate;
 mod validate_code;
 
 use std::fmt;
@@ -55,6 +56,8 @@ pub enum Interaction {
     ReadDefinition(DefinitionKind, String),
     SearchDefinitions(DefinitionKind),
     /// Of the code system with this id; without one the parameters name it, as in the next two.
+    /// On the type, or on one certificate.
+    Validate(Option<Instance>),
     Lookup(Option<String>),
     ValidateCode(ListKind, Option<String>),
     Expand(Option<String>),
@@ -74,7 +77,7 @@ impl Interaction {
         match self {
             Create | Update(_) | Delete(_) | Suspend(_) | Cancel(_) => true,
             Capabilities | Read(_) | Vread(..) | HistoryInstance(_) | HistoryType | Search => false,
-            ReadDefinition(..) | SearchDefinitions(_) | Lookup(_) | ValidateCode(..) | Expand(_) => false,
+            ReadDefinition(..) | SearchDefinitions(_) | Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) => false,
         }
     }
 }

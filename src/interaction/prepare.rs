@@ -47,19 +47,19 @@ pub fn certificate(
     base_url: &str,
 ) -> Result<(Certificate, Vec<Issue>), Outcome> {
     let Read { mut value, problems, source } = json::parse_with_problems(body)?;
-    checked(&mut value, source, problems, before, standard, base_url)
+    certificate_of(&mut value, source, problems, before, standard, base_url)
 }
 
 /// Reads a certificate without a history, as an import brings it: as the body of a create.
 pub fn new_certificate(mut json: Json, source: Option<Source>, standard: &Standard) -> Result<Certificate, Outcome> {
     let base_url = &standard.names.base_url;
-    checked(&mut json, source, Problems::default(), Before::default(), standard, base_url)
+    certificate_of(&mut json, source, Problems::default(), Before::default(), standard, base_url)
         .map(|(certificate, _)| certificate)
 }
 
-/// `source` is the text of `json` where it is as we would write it; `problems` are those known already, to be told with all others.
-/// What is worth a warning comes with the certificate.
-fn checked<'j>(
+/// As [`certificate`], for a body that was read. `source` is the text of `json` where it is as we would write it; `problems` are those
+/// known already, to be told with all others. What is worth a warning comes with the certificate.
+pub fn certificate_of<'j>(
     json: &mut Json<'j>,
     mut source: Option<Source>,
     mut problems: Problems,
@@ -121,6 +121,19 @@ fn checked<'j>(
         _ => Need::Final,
     };
     Ok((Certificate { tail: tail(object, source), row, brings }, issues))
+}
+
+/// What is wrong with the content of a resource, whatever could be done with it; `profile` takes the place of the one it names.
+pub fn content_problems(
+    json: &mut Json,
+    mut problems: Problems,
+    profile: Option<&Profile>,
+    standard: &Standard,
+) -> Vec<Issue> {
+    problems.take_further(shape::check(json, "Composition").problems);
+    let profile = profile.or_else(|| profile_of(json, standard));
+    problems.take_further(standard.validator.check(json, profile, &standard.terminology).problems);
+    problems.into_issues()
 }
 
 /// The profile a certificate is held against: the one it names, else what all have in common. That it names none, or several, is told

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::Lists;
 use crate::certificate::Names;
-use crate::profile::{ProfileError, Validator};
+use crate::engine::Engine;
+use crate::profile::Validator;
 use crate::terminology::Terminology;
 
 /// Everything that the checks of a certificate stand on.
@@ -23,12 +24,14 @@ pub struct Standard<'r> {
 }
 
 impl Rulebook {
-    /// Reads the profiles.
+    /// Reads the profiles and the code lists; `strict` is the setting `validation.strict`.
     ///
     /// # Errors
-    /// One uses something that cannot be checked.
-    pub fn new(names: Names, lists: Arc<Lists>) -> Result<Rulebook, ProfileError> {
-        Ok(Rulebook { validator: Validator::new(&names)?, names, lists })
+    /// In words for the operator: a profile uses something that cannot be checked, or the lists in the store cannot be used.
+    pub fn open(engine: Arc<Engine>, names: Names, strict: bool) -> Result<Rulebook, String> {
+        let validator = Validator::new(&names).map_err(|error| error.to_string())?;
+        let lists = Arc::new(Lists::open(engine, names.clone(), strict)?);
+        Ok(Rulebook { names, validator, lists })
     }
 
     pub fn names(&self) -> &Names {

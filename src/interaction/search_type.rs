@@ -93,7 +93,7 @@ mod tests {
     use crate::certificate::Names;
     use crate::engine::{self, Engine, QuickRepair, system_clock};
     use crate::interaction::turns::Turns;
-    use crate::interaction::{Interaction, Lists, Rulebook, Settings};
+    use crate::interaction::{Interaction, Rulebook, Settings};
     use crate::registry::Registry;
     use crate::search::paging::Counts;
 
@@ -116,8 +116,7 @@ mod tests {
             external_reference_system: "e".to_owned(),
         };
         let engine = Arc::new(Engine::open(options).unwrap());
-        let lists = Lists::open(engine.clone(), Names::default(), false).unwrap();
-        let rulebook = Rulebook::new(Names::default(), Arc::new(lists)).unwrap();
+        let rulebook = Rulebook::open(engine.clone(), Names::default(), false).unwrap();
         let mut service = Service::new(engine, Registry::default(), Arc::new(rulebook), settings, system_clock());
         service.heavy_rows = 0;
         service.heavy_turns = Turns::new(1, Duration::from_millis(20));

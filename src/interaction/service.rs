@@ -136,6 +136,7 @@ impl Service {
             Interaction::Cancel(instance) => Box::pin(self.operate(&context, &instance, Trigger::Cancel, &body)).await,
             Interaction::ReadDefinition(kind, id) => self.read_definition(&context, kind, &id),
             Interaction::SearchDefinitions(kind) => self.search_definitions(&context, kind),
+            Interaction::Validate(instance) => self.validate(&context, instance.as_ref(), &body),
             Interaction::Lookup(id) => self.lookup(&context, id.as_deref(), &body),
             Interaction::ValidateCode(kind, id) => self.validate_code(&context, kind, id.as_deref(), &body),
             Interaction::Expand(id) => self.expand(&context, id.as_deref(), &body),
@@ -186,7 +187,7 @@ pub(super) fn unreadable(error: Error) -> Outcome {
     }
 }
 
-fn refusal(refused: Refused) -> Outcome {
+pub(super) fn refusal(refused: Refused) -> Outcome {
     match refused {
         Refused::Rules(outcome) => outcome,
         Refused::Busy => Hcert::Overloaded.into(),

@@ -71,7 +71,7 @@ pub fn stored_outcome(context: &Context, written: &Written, warnings: Vec<Issue>
 }
 
 /// Sections of the stored version that only the service writes. Contract 3.5.
-fn service_sections(stored: &Stored, settings: &Settings) -> Vec<Json<'static>> {
+pub fn service_sections(stored: &Stored, settings: &Settings) -> Vec<Json<'static>> {
     // Hardly any certificate that can be updated has one, so the bytes are looked through before they are read.
     let text = std::str::from_utf8(&stored.resource).unwrap_or_default();
     if !text.contains(section::SUSPEND_REASON) && !text.contains(section::CANCEL_REASON) {

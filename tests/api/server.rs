@@ -102,10 +102,8 @@ impl Server {
             full_url_absolute: config.server.full_url == hcert::config::FullUrl::Absolute,
             external_reference_system: config.registry.external_reference_system.clone(),
         };
-        let lists = Lists::open(engine.clone(), settings.names.clone(), config.validation.strict);
-        let lists = Arc::new(lists.expect("the lists that ship can be used"));
-        let rulebook = Rulebook::new(settings.names.clone(), lists).expect("the profiles that ship can be checked");
-        let rulebook = Arc::new(rulebook);
+        let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), config.validation.strict);
+        let rulebook = Arc::new(rulebook.expect("the profiles and lists that ship can be used"));
         let service = Service::new(Arc::clone(&engine), Registry::default(), rulebook.clone(), settings, standing);
         Server { http: http::Server::new(service, door), engine, rulebook, clock, _folder: folder }
     }

@@ -7,7 +7,7 @@ use hcert::certificate::Names;
 use hcert::config::Config;
 use hcert::engine::{Clock, Engine};
 use hcert::http;
-use hcert::interaction::{self, Lists, Service};
+use hcert::interaction::{self, Rulebook, Service};
 use hcert::registry::Registry;
 use hcert::search::paging::Counts;
 use http_body_util::{BodyExt, Full};
@@ -52,9 +52,9 @@ impl Door {
             full_url_absolute: false,
             external_reference_system: config.registry.external_reference_system.clone(),
         };
-        let lists =
-            Lists::open(engine.clone(), settings.names.clone(), false).expect("the lists that ship can be used");
-        let service = Service::new(engine.clone(), Registry::default(), Arc::new(lists), settings, clock);
+        let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), false);
+        let rulebook = Arc::new(rulebook.expect("the profiles and lists that ship can be used"));
+        let service = Service::new(engine.clone(), Registry::default(), rulebook, settings, clock);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         Door { server: http::Server::new(service, http::Settings::new(&config, address).unwrap()), runtime }
     }

@@ -334,7 +334,7 @@ fn zz_speed() {
         std::hint::black_box(narrative::problems(std::hint::black_box(&div)));
     }
     println!("problems {:?}", start.elapsed() / 10_000);
-    let mut c = object(EXAMPLES[2].0);
+    let c = object(EXAMPLES[2].0);
     let start = std::time::Instant::now();
     for _ in 0..10_000 {
         std::hint::black_box(generate(std::hint::black_box(&c), &Names::default()));

@@ -22,6 +22,7 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
+use super::decide::{self, Current};
 use super::write::{Import, Imported, Refused, Write, Written};
 use super::{Clock, ListChange, Names, QuickRepair, Stored, StoredList};
 use crate::certificate::{Id, Seq, State, Version};
@@ -197,6 +198,23 @@ impl Embedded {
     pub fn current(&self, id: Id) -> Result<Option<Stored>, Error> {
         let reader = self.shared.store.reader()?;
         reader.newest(id, |version, bytes| self.shared.stored(id, version, bytes))?.transpose()
+    }
+
+    /// What the writer would say of a write if it came now and alone; nothing is changed, and no later write is bound by it. Whether a
+    /// certificate number is in use is not looked up here.
+    pub fn judge(&self, write: &Write) -> Result<Result<(), Refused>, Error> {
+        let current = match write {
+            Write::Create { .. } => None,
+            Write::Update { id, .. } | Write::Delete { id, .. } => {
+                let reader = self.shared.store.reader()?;
+                let found = reader.newest(*id, |version, bytes| -> Result<_, Error> {
+                    let record = Record::read(bytes)?;
+                    Ok(Current { version, state: record.state, row: self.shared.row(&record)? })
+                })?;
+                found.transpose()?
+            }
+        };
+        Ok(decide::judge(write, current.as_ref()).map(drop))
     }
 
     /// One version of a certificate.

@@ -1,0 +1,262 @@
+//! `$validate`: what a write would say of a certificate, without writing. FHIR R5 `resource-operation-validate.html`; Contract 8.6.
+//!
+//! POST with a Composition, or with Parameters that hold one in `resource`; on an instance GET too. `mode` and `profile` stand in the
+//! query or in the Parameters. The answer is 200 with an OperationOutcome, whatever was found.
+
+use uuid::Uuid;
+
+use super::context::Context;
+use super::prepare::{Before, certificate_of, content_problems};
+use super::service::{Service, deleted, refusal, unreadable};
+use super::update::service_sections;
+use super::{Answer, Instance};
+use crate::certificate::transition::Trigger;
+use crate::certificate::{Id, State};
+use crate::engine::{Content, Stored, Write};
+use crate::fhir::json::{self, Json, Read};
+use crate::fhir::shape;
+use crate::outcome::{Hcert, Issue, Outcome, Problems, Severity};
+use crate::profile::Profile;
+
+/// What a body is to be judged as. FHIR R5 value set `resource-validation-mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Create,
+    Update,
+    Delete,
+    /// By its content alone.
+    Profile,
+}
+
+/// What a request asks to be validated.
+struct Asked<'b> {
+    mode: Option<Mode>,
+    profile: Option<String>,
+    resource: Option<Json<'b>>,
+    /// What FHIR forbids in the JSON.
+    problems: Problems,
+}
+
+impl Service {
+    pub(super) fn validate(
+        &self,
+        context: &Context,
+        instance: Option<&Instance>,
+        body: &[u8],
+    ) -> Result<Answer, Outcome> {
+        let issues = match asked(context, body)? {
+            Ok(asked) => self.issues(context, instance, asked)?,
+            // A body that is no JSON is one that a write would refuse.
+            Err(unreadable) => unreadable.issues().to_vec(),
+        };
+        let issues = match issues.is_empty() {
+            true => vec![Issue::new(Hcert::AllRight).severity(Severity::Information)],
+            false => issues,
+        };
+        let system = &self.settings.issue_system;
+        let body = Outcome::from(issues).to_json(context.language, system, || Uuid::new_v4().to_string());
+        Ok(Answer { status: 200, body, ..Answer::default() })
+    }
+
+    fn issues(&self, context: &Context, instance: Option<&Instance>, asked: Asked) -> Result<Vec<Issue>, Outcome> {
+        let Asked { mode, profile, resource, problems } = asked;
+        let standard = self.rulebook().now();
+        let profile = match profile {
+            Some(url) => Some(standard.validator.profile(&url).ok_or_else(|| self.unknown_profile(url))?),
+            None => None,
+        };
+        let mode = match (mode, instance, &resource) {
+            (Some(mode), ..) => mode,
+            // A nominated profile asks about the content; so does an instance without anything to write there.
+            (None, ..) if profile.is_some() => Mode::Profile,
+            (None, Some(_), None) => Mode::Profile,
+            (None, Some(_), Some(_)) => Mode::Update,
+            (None, None, _) => Mode::Create,
+        };
+        let stored = match (instance, mode, &resource) {
+            (Some(instance), ..) => Some(self.living(self.current(instance)?)?),
+            // On the type, the body says which certificate it would update.
+            (None, Mode::Update, Some(resource)) => {
+                let id = resource.text("id").and_then(Id::parse).ok_or_else(|| missing("resource.id"))?;
+                let stored = self.engine.current(id).map_err(unreadable)?;
+                let never_assigned = || Outcome::from(Issue::new(Hcert::IdNotAssigned).with("id", id.to_string()));
+                Some(self.living(stored.ok_or_else(never_assigned)?)?)
+            }
+            _ => None,
+        };
+        match (mode, resource, stored) {
+            (Mode::Profile, Some(mut resource), _) => Ok(content_problems(&mut resource, problems, profile, &standard)),
+            (Mode::Profile, None, Some(stored)) => {
+                let mut resource = json::parse_stored(&stored.resource);
+                Ok(content_problems(&mut resource, problems, profile, &standard))
+            }
+            (Mode::Create, Some(resource), _) => self.written(context, resource, problems, None, profile),
+            (Mode::Update, Some(resource), Some(stored)) => {
+                self.written(context, resource, problems, Some(&stored), profile)
+            }
+            (Mode::Delete, _, Some(stored)) => {
+                let write =
+                    Write::Delete { id: stored.id, if_match: context.if_match.clone(), who: context.who.clone() };
+                self.judged(&write)
+            }
+            (Mode::Delete, _, None) => Err(missing("an id in the address")),
+            (_, None, _) => Err(missing("resource")),
+            (Mode::Update, Some(_), None) => Err(missing("resource.id")),
+        }
+    }
+
+    /// What a create, or an update of `stored`, would say.
+    fn written<'j>(
+        &self,
+        context: &Context,
+        mut resource: Json<'j>,
+        problems: Problems,
+        stored: Option<&'j Stored>,
+        profile: Option<&Profile>,
+    ) -> Result<Vec<Issue>, Outcome> {
+        let standard = self.rulebook().now();
+        let before = match stored {
+            Some(stored) => {
+                let kept = service_sections(stored, &self.settings);
+                Before { id: Some(stored.id), resource: &stored.resource, kept }
+            }
+            None => Before::default(),
+        };
+        let mut further = Problems::default();
+        if let Some(profile) = profile {
+            further = standard.validator.check(&resource, Some(profile), &standard.terminology).problems;
+        }
+        let prepared = certificate_of(&mut resource, None, problems, before, &standard, &context.base_url);
+        let (certificate, issues) = match prepared {
+            Ok((certificate, warnings)) => (Some(certificate), warnings),
+            Err(refused) => (None, refused.issues().to_vec()),
+        };
+        let mut all = Problems::from(issues);
+        all.take_further(further);
+        if let Some(certificate) = certificate {
+            let (trigger, if_match) = match stored {
+                Some(_) => (Trigger::Update, context.if_match.clone()),
+                None => (Trigger::Create, None),
+            };
+            let (brings, row) = (certificate.brings, certificate.row);
+            let content = Content { trigger, brings, tail: certificate.tail, row, who: context.who.clone() };
+            let write = match stored {
+                Some(stored) => Write::Update { id: stored.id, content, if_match, base: None },
+                None => Write::Create { content, if_none_exist: None },
+            };
+            all.take_further(Problems::from(self.judged(&write)?));
+        }
+        Ok(all.into_issues())
+    }
+
+    /// What the writer would say of a write, judged by what is stored now.
+    fn judged(&self, write: &Write) -> Result<Vec<Issue>, Outcome> {
+        match self.engine.judge(write).map_err(unreadable)? {
+            Ok(()) => Ok(Vec::new()),
+            Err(refused) => Ok(refusal(refused).issues().to_vec()),
+        }
+    }
+
+    fn living(&self, stored: Stored) -> Result<Stored, Outcome> {
+        if stored.state == State::Deleted { Err(deleted(stored.id)) } else { Ok(stored) }
+    }
+
+    fn unknown_profile(&self, url: String) -> Outcome {
+        let known = self.rulebook().now().validator.profiles().iter().map(|profile| profile.url.as_str());
+        let known = known.collect::<Vec<_>>().join(", ");
+        let issue = Issue::new(Hcert::OperationParameterWrong).with("name", "profile").with("value", url);
+        issue.with("expected", format!("one of {known}")).at("http.profile").into()
+    }
+}
+
+fn missing(what: &'static str) -> Outcome {
+    Issue::new(Hcert::OperationParameterMissing).with("expected", what).at("Parameters.parameter").into()
+}
+
+/// Reads the request. The inner error is a body that cannot be read.
+fn asked<'b>(context: &Context, body: &'b [u8]) -> Result<Result<Asked<'b>, Outcome>, Outcome> {
+    let mut asked = Asked { mode: None, profile: None, resource: None, problems: Problems::default() };
+    let mut issues = Vec::new();
+    for (name, value) in context.parameters.iter().filter(|(name, _)| !name.starts_with('_')) {
+        asked.take(name, value, format!("http.{name}"), &mut issues);
+    }
+    if !body.is_empty() {
+        let Read { value, problems, .. } = match json::parse_with_problems(body) {
+            Ok(read) => read,
+            Err(unreadable) => return if issues.is_empty() { Ok(Err(unreadable)) } else { Err(issues.into()) },
+        };
+        asked.problems = problems;
+        match value.text("resourceType") {
+            Some("Parameters") => asked.take_parameters(value, &mut issues)?,
+            _ => asked.resource = Some(value),
+        }
+    }
+    if issues.is_empty() { Ok(Ok(asked)) } else { Err(issues.into()) }
+}
+
+impl<'b> Asked<'b> {
+    fn take(&mut self, name: &str, value: &str, place: String, issues: &mut Vec<Issue>) {
+        let wrong = |expected: &'static str| {
+            let issue = Issue::new(Hcert::OperationParameterWrong).with("value", value.to_owned());
+            issue.with("name", name.to_owned()).with("expected", expected).at(place.clone())
+        };
+        match name {
+            "mode" if self.mode.is_some() => issues.push(wrong("one value")),
+            "profile" if self.profile.is_some() => issues.push(wrong("one value")),
+            "mode" => match value {
+                "create" => self.mode = Some(Mode::Create),
+                "update" => self.mode = Some(Mode::Update),
+                "delete" => self.mode = Some(Mode::Delete),
+                "profile" => self.mode = Some(Mode::Profile),
+                _ => issues.push(wrong("one of create, update, delete, profile")),
+            },
+            "profile" => self.profile = Some(value.to_owned()),
+            _ => issues.push(unknown(name, place)),
+        }
+    }
+
+    /// The parameters of a body. The resource among them is taken out before the others are checked, as it is judged on its own.
+    fn take_parameters(&mut self, body: Json<'b>, issues: &mut Vec<Issue>) -> Result<(), Outcome> {
+        let mut body = body;
+        let mut resources = Vec::new();
+        if let Json::Object(object) = &mut body
+            && let Some(Json::Array(parameters)) = object.get_mut("parameter")
+        {
+            for parameter in parameters {
+                let Json::Object(parameter) = parameter else { continue };
+                let is_resource = parameter.get("name").and_then(Json::as_str) == Some("resource");
+                if let Some(place) = parameter.get_mut("resource").filter(|_| is_resource) {
+                    let stand_in = Json::object([("resourceType", Json::string("Basic"))]);
+                    resources.push(std::mem::replace(place, stand_in));
+                }
+            }
+        }
+        shape::expect(&mut body, "Parameters")?;
+        for (at, parameter) in body.items("parameter").iter().enumerate() {
+            let place = format!("Parameters.parameter[{at}]");
+            let name = parameter.text("name").unwrap_or_default();
+            let value = ["valueCode", "valueCanonical", "valueUri", "valueUrl", "valueString"];
+            match (name, value.into_iter().find_map(|name| parameter.text(name))) {
+                ("resource", _) if parameter.get("resource").is_some() => {}
+                ("mode" | "profile", Some(value)) => self.take(name, value, place, issues),
+                ("mode" | "profile" | "resource", _) => {
+                    let issue =
+                        Issue::new(Hcert::OperationParameterWrong).with("value", "").with("name", name.to_owned());
+                    issues.push(issue.with("expected", "a simple value, or a resource as 'resource'").at(place));
+                }
+                _ => issues.push(unknown(name, place)),
+            }
+        }
+        if resources.len() > 1 {
+            let issue = Issue::new(Hcert::OperationParameterWrong).with("value", "").with("name", "resource");
+            issues.push(issue.with("expected", "one value").at("Parameters.parameter"));
+        }
+        self.resource = resources.pop();
+        Ok(())
+    }
+}
+
+fn unknown(name: &str, place: String) -> Issue {
+    let issue = Issue::new(Hcert::OperationParameterUnknown).with("name", name.to_owned());
+    issue.with("known", "resource, mode, profile").at(place)
+}
