@@ -32,8 +32,8 @@ use crate::certificate::{Id, Version};
 pub use conformance::DefinitionKind;
 pub use context::{Condition, Context, Language, Prefer, Return, Subset, Tag};
 pub use lists::{ListLine, Lists};
-pub use prepare::{Certificate, certificate_of_import, new_certificate};
-pub use rulebook::Rulebook;
+pub use prepare::{Before, Certificate, certificate, certificate_of_import, new_certificate};
+pub use rulebook::{Rulebook, Standard};
 pub use service::{Service, Settings};
 pub use turns::Turn;
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use hcert::bulk::{self, Event, ImportOptions};
 use hcert::certificate::Names;
 use hcert::engine::{self, Engine, QuickRepair, SearchError};
+use hcert::interaction::Rulebook;
 use hcert::search::paging::Counts;
 use hcert::search::query::{Found, Search, Settings};
 use hcert::search::seal::SealKey;
@@ -65,8 +66,8 @@ impl Store {
                 panic!("line {line}: {problem}\n{}", lines.lines().nth(line as usize - 1).unwrap_or_default());
             }
         };
-        let names = Names::default();
-        bulk::import(&self.engine, &names, &mut lines.as_bytes(), ImportOptions::default(), &mut report).unwrap()
+        let rulebook = Rulebook::open(self.engine.clone(), Names::default(), false).unwrap();
+        bulk::import(&self.engine, &rulebook, &mut lines.as_bytes(), ImportOptions::default(), &mut report).unwrap()
     }
 
     /// Waits until the index holds everything stored.
