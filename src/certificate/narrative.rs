@@ -145,12 +145,12 @@ fn restriction_or_value(observation: &Json) -> Option<String> {
     let quantity = component.get("valueQuantity");
     if let Some(Json::Number(amount)) = quantity.and_then(|quantity| quantity.get("value")) {
         let unit = quantity.and_then(|quantity| quantity.text("unit")).unwrap_or_default();
-        text = format!("{text} {amount} {unit}").trim_end().to_owned();
+        text = format!("{text} {amount} {unit}");
     }
     if let Some(note) = observation.items("note").iter().find_map(|note| one_line(note.text("text")?)) {
-        text = format!("{text} ({note})");
+        text = format!("{} ({note})", text.trim_end());
     }
-    Some(text)
+    one_line(&text)
 }
 
 /// A concept in words: its text, else the display of a coding, else its code.
