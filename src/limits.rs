@@ -30,6 +30,22 @@ pub const STRING_CHARACTERS_MAX: usize = 1024 * 1024;
 /// invariant that would look at more is answered as not met.
 pub const FHIRPATH_STEPS_MAX: usize = 100_000;
 
+/// Problems told of one narrative; who has more learns of them when these are gone. An answer tells of 100 in all.
+pub const NARRATIVE_PROBLEMS_MAX: usize = 20;
+
+/// Characters of a name or value that a problem of a narrative repeats; the whole may be as long as a body.
+pub const NARRATIVE_DETAIL_CHARACTERS_MAX: usize = 60;
+
+/// Lines of a narrative that is made from a certificate's fields. A certificate has about ten; one of a hundred restrictions is read
+/// in its fields.
+pub const GENERATED_LINES_MAX: usize = 50;
+
+/// Characters of such a narrative with its markup.
+pub const GENERATED_CHARACTERS_MAX: usize = 10_000;
+
+/// Characters of one text in such a narrative.
+pub const GENERATED_TEXT_CHARACTERS_MAX: usize = 1_000;
+
 /// Attributes of one XHTML element; the XML reader compares each with each. HTML knows about 20 for an element.
 pub const XHTML_ATTRIBUTES_MAX: usize = 64;
 

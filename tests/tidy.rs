@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const MAP: &[(&str, &[&str])] = &[
     ("limits", &[]),
     ("config", &["limits"]),
-    ("outcome", &[]),
+    ("outcome", &["limits"]),
     ("fhir", &["limits", "outcome"]),
     ("certificate", &["fhir", "limits", "outcome"]),
     ("definitions", &["certificate", "fhir"]),

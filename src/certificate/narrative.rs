@@ -3,21 +3,15 @@
 //! A field that is missing or not what R5 says is left out, as the certificate may not have been judged yet. Who it is about and
 //! who wrote it is not told: both are personal codes. Source: Contract 8.5.
 
-use super::section::{CANCEL_REASON, SUSPEND_REASON};
+use super::section::{CANCEL_REASON, SUSPEND_REASON, has_code};
 use super::{Names, Status};
 use crate::fhir::date_time::normalise;
 use crate::fhir::json::{Json, Object};
 use crate::fhir::narrative::{XHTML, escape, plain_text};
+use crate::limits::{GENERATED_CHARACTERS_MAX, GENERATED_LINES_MAX, GENERATED_TEXT_CHARACTERS_MAX};
 
 /// `text.status` of a narrative that holds what the fields hold.
 pub const GENERATED: &str = "generated";
-
-/// Lines of a narrative. A certificate has about ten; one of a hundred restrictions is read in its fields.
-const LINES_MAX: usize = 50;
-
-/// Characters of a narrative with its markup, and of one text in it.
-const CHARACTERS_MAX: usize = 10_000;
-const TEXT_CHARACTERS_MAX: usize = 1000;
 
 /// Characters that the marks of what was left out and the ends of lists take at most.
 const ENDING_CHARACTERS: usize = 100;
@@ -37,7 +31,7 @@ const BEFORE_TEXT: &[&str] =
 /// The div of a certificate, the same whenever the fields are the same; whatever they hold, it is right XHTML of at most 50 lines
 /// and 10 000 characters.
 pub fn generate(composition: &Object, names: &Names) -> String {
-    let certificate = Certificate { composition, section_system: names.section_system() };
+    let certificate = Certificate { composition, names };
     let mut page = Page::new();
     page.line("<p><b>", &certificate.title(), "</b></p>");
     page.line_if("<p>Tervisetõend nr ", certificate.number(names), "</p>");
@@ -72,7 +66,7 @@ pub fn set(composition: &mut Object, names: &Names) {
 /// A Composition, asked for what the narrative tells.
 struct Certificate<'o, 'a> {
     composition: &'o Object<'a>,
-    section_system: String,
+    names: &'o Names,
 }
 
 impl<'o, 'a> Certificate<'o, 'a> {
@@ -113,14 +107,7 @@ impl<'o, 'a> Certificate<'o, 'a> {
     }
 
     fn sections(&self, code: &str) -> impl DoubleEndedIterator<Item = &'o Json<'a>> {
-        let has_code = move |section: &&Json| {
-            let codings = section.get("code").map_or(&[][..], |concept| concept.items("coding"));
-            let is_it = |coding: &Json| {
-                coding.text("code") == Some(code) && coding.text("system") == Some(self.section_system.as_str())
-            };
-            codings.iter().any(is_it)
-        };
-        self.items("section").iter().filter(has_code)
+        self.items("section").iter().filter(move |section| has_code(section, code, self.names))
     }
 
     /// The contained resources that the first section of a code refers to, no more than there are lines.
@@ -130,7 +117,7 @@ impl<'o, 'a> Certificate<'o, 'a> {
             let id = entry.text("reference")?.strip_prefix('#')?;
             self.items("contained").iter().find(|resource| resource.text("id") == Some(id))
         };
-        entries.iter().take(LINES_MAX).filter_map(contained)
+        entries.iter().take(GENERATED_LINES_MAX).filter_map(contained)
     }
 }
 
@@ -145,12 +132,12 @@ fn restriction_or_value(observation: &Json) -> Option<String> {
     let quantity = component.get("valueQuantity");
     if let Some(Json::Number(amount)) = quantity.and_then(|quantity| quantity.get("value")) {
         let unit = quantity.and_then(|quantity| quantity.text("unit")).unwrap_or_default();
-        text = format!("{text} {amount} {unit}").trim_end().to_owned();
+        text = format!("{text} {amount} {unit}");
     }
     if let Some(note) = observation.items("note").iter().find_map(|note| one_line(note.text("text")?)) {
-        text = format!("{text} ({note})");
+        text = format!("{} ({note})", text.trim_end());
     }
-    Some(text)
+    one_line(&text)
 }
 
 /// A concept in words: its text, else the display of a coding, else its code.
@@ -175,7 +162,7 @@ fn one_line(text: &str) -> Option<String> {
     for word in words {
         let mut gap = !line.is_empty();
         for character in word {
-            if length >= TEXT_CHARACTERS_MAX - 2 {
+            if length >= GENERATED_TEXT_CHARACTERS_MAX - 2 {
                 line.push('…');
                 return Some(line);
             }
@@ -213,7 +200,7 @@ impl Page {
         let text = escape(text);
         self.lines += 1;
         self.characters += [start, &text, end].map(|part| part.chars().count()).iter().sum::<usize>();
-        self.is_full = self.lines >= LINES_MAX || self.characters > CHARACTERS_MAX - ENDING_CHARACTERS;
+        self.is_full = self.lines >= GENERATED_LINES_MAX || self.characters > GENERATED_CHARACTERS_MAX - ENDING_CHARACTERS;
         let parts = match self.is_full {
             false => [start, &text, end],
             true if end == "</li>" => ["<li>", "…", end],

@@ -1,7 +1,5 @@
 //! Sections the service itself looks for: the reasons of a change, a suspension and a cancellation.
 
-use std::borrow::Cow;
-
 use super::Names;
 use crate::fhir::json::{Json, Object};
 use crate::fhir::narrative;
@@ -46,7 +44,7 @@ pub fn take_service_sections<'a>(composition: &mut Object<'a>, names: &Names) ->
 /// `code` is [`SUSPEND_REASON`] or [`CANCEL_REASON`]; `text` holds no character that XML forbids.
 pub fn push_reason_section<'a>(composition: &mut Object<'a>, code: &'static str, text: &str, names: &Names) {
     let coding = Json::object([("system", Json::string(names.section_system())), ("code", Json::string(code))]);
-    let div = format!(r#"<div xmlns="http://www.w3.org/1999/xhtml">{}</div>"#, escaped(text));
+    let div = narrative::section_text(text);
     let section = Json::object([
         ("code", Json::object([("coding", Json::Array(vec![coding]))])),
         ("text", Json::object([("status", Json::string("additional")), ("div", Json::string(div))])),
@@ -61,7 +59,8 @@ fn sections<'o, 'a>(composition: &'o Object<'a>) -> &'o [Json<'a>] {
     composition.get("section").and_then(Json::as_array).unwrap_or(&[])
 }
 
-fn has_code(section: &Json, code: &str, names: &Names) -> bool {
+/// Whether a section is of one of the service's codes.
+pub(super) fn has_code(section: &Json, code: &str, names: &Names) -> bool {
     let codings = section.get("code").map_or(&[][..], |concept| concept.items("coding"));
     codings.iter().any(|coding| coding.text("code") == Some(code) && in_section_system(coding, names))
 }
@@ -70,13 +69,6 @@ fn has_code(section: &Json, code: &str, names: &Names) -> bool {
 fn in_section_system(coding: &Json, names: &Names) -> bool {
     let path = coding.text("system").and_then(|system| system.strip_prefix(names.code_system_base.as_str()));
     path == Some("/CodeSystem/tervisetoendi-sektsioon")
-}
-
-fn escaped(text: &str) -> Cow<'_, str> {
-    if !text.contains(['&', '<', '>']) {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
 }
 
 #[cfg(test)]

@@ -47,7 +47,31 @@ const WORDS: &[(&str, &str)] = &[
 ];
 
 /// Beginnings before a list of names.
-const BEGINNINGS: &[(&str, &str)] = &[("one of ", "üks järgmistest: "), ("one type of ", "üks tüüp elemendile ")];
+#[rustfmt::skip]
+const BEGINNINGS: &[(&str, &str)] = &[
+    ("one of ", "üks järgmistest: "),
+    ("one type of ", "üks tüüp elemendile "),
+    // What a narrative may not hold.
+    ("an address that begins with ", "aadress, mille algus on "),
+    ("the attribute ", "atribuut "),
+    ("the same attribute twice: ", "sama atribuut kaks korda: "),
+    ("a character that XML forbids: ", "märk, mida XML ei luba: "),
+    ("a comment that begins with > or ->", "kommentaar, mille algus on > või ->"),
+    ("a CDATA section with the character >", "CDATA-lõik, milles on märk >"),
+    ("a document type declaration", "dokumenditüübi deklaratsioon"),
+    ("the element ", "element "),
+    ("neither text nor an image", "ei teksti ega pilti"),
+    ("an image that is not part of the resource as PNG, JPEG or GIF: ", "pilt, mis ei ole PNG-, JPEG- või GIF-kujul ressursi osa: "),
+    ("a processing instruction: ", "töötlusjuhis: "),
+    ("a named character in place of its number: ", "nimega märk oma numbri asemel: "),
+    ("an element of another namespace than XHTML: ", "element väljastpoolt XHTML-i nimeruumi: "),
+    ("XML that is not well-formed", "vigane XML"),
+    ("elements that end in the wrong order: ", "elemendid, mis lõpevad vales järjekorras: "),
+    ("a prefix without a namespace: ", "nimeruumita eesliide: "),
+    ("a root element that is not div in the namespace of XHTML: ", "juurelement, mis ei ole XHTML-i nimeruumi div: "),
+    ("a style that loads or runs something: ", "stiil, mis laadib või käivitab midagi: "),
+    ("more attributes of an element or more namespaces than allowed: ", "lubatust rohkem elemendi atribuute või nimeruume: "),
+];
 
 /// Places whose values are words of ours, never texts of a caller alone.
 const PLACES: &[&str] = &["expected", "found", "known", "version", "state", "request", "problem"];

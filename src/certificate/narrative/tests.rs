@@ -13,9 +13,9 @@ const EXAMPLES: &[(&str, &str)] = &[
     (include_str!("../../../examples/driver-final.json"),
      "<p><b>Läbivaatus juhiloa saamiseks või pikendamiseks (A-, AM-, B- ja BE-kategooria)</b></p><p>Tervisetõend nr TT-2025-000202</p><p>Olek: Lõpetatud</p><p>Otsus: Sobib mootorsõidukit juhtima piirangutega</p><p>Kehtib 12.01.2025 kuni 11.01.2035</p><p>Meditsiinilised piirangud:</p><ul><li>prillid või kontaktläätsed (Prille või läätsi tuleb kanda kogu sõidu ajal.)</li></ul>"),
     (include_str!("../../../examples/driver-final-changed.json"),
-     ""),
+     "<p><b>Läbivaatus juhiloa saamiseks või pikendamiseks (A-, AM-, B- ja BE-kategooria)</b></p><p>Tervisetõend nr TT-2025-000202</p><p>Olek: Lõpetatud</p><p>Otsus: Sobib mootorsõidukit juhtima piirangutega</p><p>Kehtib 12.01.2025 kuni 11.01.2030</p><p>Meditsiinilised piirangud:</p><ul><li>prillid või kontaktläätsed (Prille või läätsi tuleb kanda kogu sõidu ajal.)</li><li>kuuldeaparaat (Kuuldeaparaat vasakus kõrvas.)</li></ul>"),
     (include_str!("../../../examples/occupational-draft.json"),
-     ""),
+     "<p><b>Töötervishoiualane läbivaatus</b></p><p>Tervisetõend nr TT-2025-000205</p><p>Olek: Mustand</p><p>Töölaadi ja töökeskkonnaga seotud ohutegurid:</p><ul><li>Kantserogeenid</li></ul>"),
     (include_str!("../../../examples/occupational-final.json"),
      "<p><b>Töötervishoiualane läbivaatus</b></p><p>Tervisetõend nr TT-2025-000204</p><p>Olek: Lõpetatud</p><p>Otsus: Sobib töötama piirangutega</p><p>Kehtib 31.03.2025 kuni 30.03.2026</p><p>Meditsiinilised piirangud:</p><ul><li>Vältida käsitsi raskuste teisaldamist üle 15 kg (Rohkem kui 15 kg tõstmisel kasutada tõstevahendit.)</li><li>Ei sobi töötama üksinda</li></ul><p>Töötamiseks vajalikud lisatingimused:</p><ul><li>Tugivöö ja turvajalanõud</li><li>Reguleeritava kõrgusega töölaud</li></ul><p>Töölaadi ja töökeskkonnaga seotud ohutegurid:</p><ul><li>Kastide tõstmine laos, kuni 25 kg</li><li>Kantserogeenid</li></ul>"),
     (include_str!("../../../examples/occupational-rejected.json"),
@@ -55,9 +55,9 @@ fn every_example_is_told_in_a_few_lines() {
 
 #[test]
 fn a_certificate_of_nothing_is_a_certificate_still() {
+    assert_eq!(told(&Object::default()), "<p><b>Tervisetõend</b></p>");
     for empty in [
-        "{}",
-        r#"{"title":" ","status":"amended","section":{},"contained":1,"event":[1],"identifier":[{}],"category":["a"]}"#,
+        r#"{"title":" ","status":"amended","section":{"a":1},"contained":1,"event":[1],"identifier":[{"value":"a"}],"category":["a"]}"#,
         r#"{"title":["a"],"status":["final"],"event":[{"period":{"start":"2025-02-30","end":5}}]}"#,
     ] {
         assert_eq!(told(&object(empty)), "<p><b>Tervisetõend</b></p>", "{empty}");
@@ -108,7 +108,7 @@ fn validity_is_told_in_tallinn_days_with_the_precision_given() {
         (r#""end":"2025-03""#, "kuni 03.2025"),
         (r#""start":"2025","end":"2026-02-31""#, "alates 2025"),
     ] {
-        let composition = object(&format!(r#"{{"title":"T","event":[{{}},{{"period":{{{period}}}}}]}}"#));
+        let composition = object(&format!(r#"{{"title":"T","event":[{{"id":"a"}},{{"period":{{{period}}}}}]}}"#));
         assert_eq!(told(&composition), format!("<p><b>T</b></p><p>Kehtib {expected}</p>"));
     }
 }
@@ -219,7 +219,7 @@ fn a_hostile_text_in_any_field_is_only_a_text() {
             assert_right(composition);
             let told = told(composition);
             assert!(!told.contains("<script") && !told.contains("&nbsp;"), "{told}");
-            shown += usize::from(told.contains("&lt;script&gt;alert(1)&lt;/script&gt;&amp;nbsp;]]&gt;\"'<"));
+            shown += usize::from(told.contains("&lt;script&gt;alert(1)&lt;/script&gt;&amp;nbsp;]]&gt;\"'"));
         });
     }
     assert!(shown > 30, "{shown}");
@@ -247,7 +247,6 @@ fn the_text_is_set_where_r5_has_its_place() {
         set(&mut composition, &Names::default());
         composition.iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(order("{}"), "text");
     assert_eq!(order(r#"{"resourceType":"Composition"}"#), "resourceType text");
     assert_eq!(
         order(
@@ -323,27 +322,4 @@ proptest! {
         assert_right(&composition);
         prop_assert_eq!(told(&composition), told(&composition.clone()));
     }
-}
-
-#[test]
-fn zz_speed() {
-    let div = format!("<div xmlns=\"http://www.w3.org/1999/xhtml\">{}</div>", EXAMPLES[2].1);
-    println!("bytes {}", div.len());
-    let start = std::time::Instant::now();
-    for _ in 0..10_000 {
-        std::hint::black_box(narrative::problems(std::hint::black_box(&div)));
-    }
-    println!("problems {:?}", start.elapsed() / 10_000);
-    let c = object(EXAMPLES[2].0);
-    let start = std::time::Instant::now();
-    for _ in 0..10_000 {
-        std::hint::black_box(generate(std::hint::black_box(&c), &Names::default()));
-    }
-    println!("generate {:?}", start.elapsed() / 10_000);
-    let c = object(EXAMPLES[5].0);
-    let start = std::time::Instant::now();
-    for _ in 0..10_000 {
-        std::hint::black_box(generate(std::hint::black_box(&c), &Names::default()));
-    }
-    println!("generate occ {:?}", start.elapsed() / 10_000);
 }

@@ -185,7 +185,8 @@ fn tokens(text: &str) -> Result<Vec<(Token, usize)>, ExpressionError> {
                 at += 1;
                 continue;
             }
-            '\'' | '`' => {
+            // R5's own invariants write a text between double quotation marks too.
+            '\'' | '"' | '`' => {
                 let (quoted, length) = quoted(rest, first).map_err(|problem| ExpressionError { problem, at })?;
                 (if first == '`' { Token::Name(quoted) } else { Token::Text(quoted) }, length)
             }
@@ -255,8 +256,7 @@ impl<I: Iterator<Item = (Token, usize)>> Parser<I> {
             return Err(self.error("the expression nests too deep"));
         }
         let mut left = self.path()?;
-        loop {
-            let Some((token, _)) = self.tokens.peek() else { break };
+        while let Some((token, _)) = self.tokens.peek() {
             let keeps = *token == Token::Name("as".into());
             if (keeps || *token == Token::Name("is".into())) && TYPE_TEST_PRECEDENCE >= least {
                 self.tokens.next();

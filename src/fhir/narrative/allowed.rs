@@ -11,11 +11,9 @@ use roxmltree::{Document, Error, Node, TextPos};
 use super::address::{active_style, forbidden_scheme, is_own_image};
 use super::elements::{attributes_of, may_have};
 use super::problem::{Kind, Problem};
-use super::text::{is_bounded, named, only_text, text};
+use super::text::{is_bounded, named, only_text};
 use super::{XHTML, collapsed};
-
-/// Problems told of one div; who has more learns of them when these are gone. An answer tells of 100 in all.
-const PROBLEMS_MAX: usize = 20;
+use crate::limits::NARRATIVE_PROBLEMS_MAX;
 
 /// Every reason why a `Narrative.div` is not allowed, in the order found, each once and at its first place. A right div has none,
 /// and [`plain_text`](super::plain_text) reads it.
@@ -63,7 +61,7 @@ impl Found {
     }
 
     fn is_full(&self) -> bool {
-        self.problems.len() >= PROBLEMS_MAX
+        self.problems.len() >= NARRATIVE_PROBLEMS_MAX
     }
 
     fn check(&mut self, document: &Document) {
@@ -87,8 +85,7 @@ impl Found {
                 self.element(node, root);
             }
         }
-        let is_image = |node: Node| node.has_tag_name("img") && node.has_attribute("src");
-        if text(document).is_empty() && !document.descendants().any(is_image) {
+        if !document.descendants().any(is_content) {
             self.push(Kind::Empty, "", || at(root));
         }
     }
@@ -123,11 +120,8 @@ impl Found {
         // Well-formed XML has `<!` nowhere else, except in comments, CDATA sections and instructions.
         while let Some(start) = div[from..].find("<!").map(|at| from + at) {
             let piece = &div[start..start + piece_bytes(&div[start..])];
-            if piece
-                .strip_prefix("<![CDATA[")
-                .and_then(|data| data.strip_suffix("]]>"))
-                .is_some_and(|data| data.contains('>'))
-            {
+            let data = piece.strip_prefix("<![CDATA[").and_then(|data| data.strip_suffix("]]>"));
+            if data.is_some_and(|data| data.contains('>')) {
                 self.push(Kind::Data, "", || document.text_pos_at(start));
             }
             if piece.starts_with("<!-->") || piece.starts_with("<!--->") {
@@ -155,6 +149,15 @@ impl Found {
         }
         filled.push_str(&div[filled.len()..]);
         filled
+    }
+}
+
+/// Whether a node is a text that is not blank, or an image.
+fn is_content(node: Node) -> bool {
+    let is_blank = |text: &str| text.chars().all(char::is_whitespace);
+    match node.is_text() {
+        true => !node.text().is_none_or(is_blank),
+        false => node.has_tag_name("img") && node.has_attribute("src"),
     }
 }
 

@@ -4,10 +4,7 @@ use std::fmt;
 
 use roxmltree::TextPos;
 
-use crate::limits::{XHTML_ATTRIBUTES_MAX, XHTML_NAMESPACES_MAX};
-
-/// Characters of a name or value that a message repeats; the whole may be as long as a body.
-const DETAIL_CHARS_MAX: usize = 60;
+use crate::limits::{NARRATIVE_DETAIL_CHARACTERS_MAX, XHTML_ATTRIBUTES_MAX, XHTML_NAMESPACES_MAX};
 
 /// One reason why a div is not allowed. Shown, it is the `<problem>` of issue HCERT-195: `the element <script> (1:43)`, the
 /// numbers being line and column within the div, both from 1.
@@ -75,7 +72,7 @@ impl Problem {
     /// `detail` is cut to what a message can hold, on one line.
     pub(super) fn new(kind: Kind, detail: &str) -> Problem {
         let mut characters = detail.chars().map(|character| if character.is_control() { ' ' } else { character });
-        let mut detail: String = characters.by_ref().take(DETAIL_CHARS_MAX).collect();
+        let mut detail: String = characters.by_ref().take(NARRATIVE_DETAIL_CHARACTERS_MAX).collect();
         if characters.next().is_some() {
             detail.push('…');
         }

@@ -126,7 +126,7 @@ pub fn is_bounded(xml: &str) -> bool {
 }
 
 /// Walks along children, siblings and parents without recursion: a div may nest as deep as it is long.
-pub(super) fn text(document: &Document) -> String {
+fn text(document: &Document) -> String {
     let mut out = Text::default();
     let mut open = Some(document.root());
     while let Some(node) = open {
