@@ -208,6 +208,9 @@ pub const BUNDLE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of a file of code lists. A list of ten thousand codes with two displays each has some 3 MB.
 pub const TERMINOLOGY_FILE_BYTES_MAX: usize = 32 * 1024 * 1024;
 
+/// Bytes of all lists together, as they are served: twice the largest file. Memory holds them once more as codes.
+pub const TERMINOLOGY_BYTES_MAX: usize = 64 * 1024 * 1024;
+
 /// Codes in all lists together. Estonia's largest list here, that of occupations, has some 10 000; each takes half a kilobyte of memory.
 pub const TERMINOLOGY_CONCEPTS_MAX: usize = 100_000;
 

@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 use crate::certificate::Names;
 use crate::definitions;
 use crate::fhir::json::Json;
-use crate::limits::{TERMINOLOGY_CONCEPTS_MAX, TERMINOLOGY_LISTS_MAX};
+use crate::limits::{TERMINOLOGY_BYTES_MAX, TERMINOLOGY_CONCEPTS_MAX, TERMINOLOGY_LISTS_MAX};
 pub use about::{About, Origin};
 pub use code_system::CodeSystem;
 pub use concept::Concept;
@@ -39,6 +39,8 @@ pub struct Loaded {
 pub struct Terminology {
     code_systems: HashMap<String, CodeSystem>,
     value_sets: HashMap<String, ValueSet>,
+    /// In some code system capitals do not count, so that codes are looked up in its spelling.
+    any_ignores_case: bool,
 }
 
 impl Terminology {
@@ -48,7 +50,8 @@ impl Terminology {
     /// # Errors
     /// Every reason why the loaded lists cannot be used together, in words for the operator.
     pub fn new(names: &Names, strict: bool, loaded: &[Loaded]) -> Result<Terminology, Vec<String>> {
-        let mut terminology = Terminology { code_systems: HashMap::new(), value_sets: HashMap::new() };
+        let mut terminology =
+            Terminology { code_systems: HashMap::new(), value_sets: HashMap::new(), any_ignores_case: false };
         for resource_type in ["CodeSystem", "ValueSet"] {
             for definition in definitions::of_type(resource_type) {
                 let problems = terminology.add(definition.read(names), Origin::Shipped, strict);
@@ -84,6 +87,7 @@ impl Terminology {
         };
         if is_code_system {
             let read = CodeSystem::read(resource, place)?;
+            self.any_ignores_case |= read.ignores_case();
             self.code_systems.insert(read.about.url.clone(), read);
         } else {
             let read = ValueSet::read(resource, place)?;
@@ -122,6 +126,11 @@ impl Terminology {
             + self.value_sets.values().map(ValueSet::concepts_count).sum::<usize>();
         if concepts > TERMINOLOGY_CONCEPTS_MAX {
             problems.push(format!("the lists would hold {concepts} codes; {TERMINOLOGY_CONCEPTS_MAX} are allowed"));
+        }
+        let texts = ["CodeSystem", "ValueSet"].into_iter().flat_map(|resource_type| self.lists(resource_type));
+        let bytes = texts.map(|about| about.text.len()).sum::<usize>();
+        if bytes > TERMINOLOGY_BYTES_MAX {
+            problems.push(format!("the lists would have {bytes} bytes; {TERMINOLOGY_BYTES_MAX} are allowed"));
         }
         problems
     }

@@ -113,7 +113,9 @@ fn remove(url: String, config: &Config) -> Result<(), Failure> {
         Some(done) => done,
         None => in_folder(config, |lists| lists.remove(&url))?,
     };
-    done.map_err(|problems| failed(&problems))
+    done.map_err(|problems| failed(&problems))?;
+    eprintln!("removed {url}");
+    Ok(())
 }
 
 /// The bytes of a file, no more than are allowed.
@@ -146,7 +148,9 @@ fn ask<T: DeserializeOwned>(config: &Config, request: &Request, mut bytes: &[u8]
 /// Opens the folder, which no server has.
 fn in_folder<T>(config: &Config, work: impl FnOnce(&Lists) -> T) -> Result<T, Failure> {
     let engine = Arc::new(open::engine(config, system_clock()).map_err(Failure::Failed)?);
-    let done = open::lists(config, engine.clone()).map(|lists| work(&lists));
+    let names = open::names(config, &config.base_url());
+    let lists = Lists::open_to_mend(engine.clone(), names, config.validation.strict);
+    let done = lists.map(|lists| work(&lists));
     engine.close();
     done.map_err(Failure::Failed)
 }

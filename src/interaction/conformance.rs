@@ -2,12 +2,14 @@
 //! /SearchParameter, by id and by `url`.
 
 use super::context::{Context, Subset};
+use super::page::{ENTRY_BYTES, within};
 use super::read::reduced;
 use super::service::Service;
-use super::{Answer, search_parameter};
+use super::{Answer, Turn, search_parameter};
 use crate::certificate::Names;
 use crate::definitions;
 use crate::fhir::bundle::Bundle;
+use crate::limits::LARGE_ANSWER_BYTES;
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::paging::Paging;
 use crate::search::parameter::{SHAPING, could_be_filter};
@@ -77,19 +79,25 @@ struct Found<'f> {
 
 impl Service {
     /// One definition by its id.
-    pub(super) fn read_definition(&self, context: &Context, kind: DefinitionKind, id: &str) -> Result<Answer, Outcome> {
+    pub(super) async fn read_definition(
+        &self,
+        context: &Context,
+        kind: DefinitionKind,
+        id: &str,
+    ) -> Result<Answer, Outcome> {
         let terminology = self.terminology();
         let found = self.definitions(kind, &terminology).into_iter().find(|found| found.id == id);
         let found = found.ok_or_else(|| Outcome::not_found(kind.name(), id))?;
         if context.subset == Subset::Count {
             return Err(issue::wrong("_summary", "count", "true, text, data or false on a read").into());
         }
+        let turn = self.turn_for(found.text.len()).await?;
         let body = reduced(found.text.to_vec(), &context.subset);
-        Ok(Answer { status: 200, body, ..Answer::default() })
+        Ok(Answer { status: 200, body, turn, ..Answer::default() })
     }
 
     /// The definitions of one type, by `url` and `_id`, by page.
-    pub(super) fn search_definitions(&self, context: &Context, kind: DefinitionKind) -> Result<Answer, Outcome> {
+    pub(super) async fn search_definitions(&self, context: &Context, kind: DefinitionKind) -> Result<Answer, Outcome> {
         let search = Search::read(context)?;
         let terminology = self.terminology();
         let mut found = self.definitions(kind, &terminology);
@@ -104,8 +112,12 @@ impl Service {
         });
         let links = link::pages(&address, &link::encode(sent), page, count, total);
         let skipped = usize::try_from((page - 1).saturating_mul(u64::from(count))).unwrap_or(usize::MAX);
-        let mut bundle = Bundle::searchset(total, &links, found.iter().map(|found| found.text.len() + 256).sum());
-        for Found { id, text, .. } in found.iter().skip(skipped).take(count as usize) {
+        let shown: Vec<&Found> = found.iter().skip(skipped).take(count as usize).collect();
+        let bytes = shown.iter().map(|found| found.text.len() + ENTRY_BYTES).sum();
+        within(bytes)?;
+        let turn = self.turn_for(bytes).await?;
+        let mut bundle = Bundle::searchset(total, &links, bytes);
+        for Found { id, text, .. } in shown {
             let relative = format!("{}/{id}", kind.name());
             let full_url = match self.settings.full_url_absolute {
                 true => format!("{}/{relative}", context.base_url),
@@ -117,7 +129,15 @@ impl Service {
             let warnings = search.ignored.iter().map(|name| issue::ignored(name)).collect();
             bundle.outcome(&self.warning(context, warnings));
         }
-        Ok(Answer { status: 200, body: bundle.finish(), ..Answer::default() })
+        Ok(Answer { status: 200, body: bundle.finish(), turn, ..Answer::default() })
+    }
+
+    /// Large answers are made in turns, so that the memory of all of them is bounded.
+    async fn turn_for(&self, bytes: usize) -> Result<Option<Turn>, Outcome> {
+        match bytes {
+            ..=LARGE_ANSWER_BYTES => Ok(None),
+            _ => self.large_answers.take().await.map(Some),
+        }
     }
 
     fn definitions<'f>(&'f self, kind: DefinitionKind, terminology: &'f Terminology) -> Vec<Found<'f>> {

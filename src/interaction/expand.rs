@@ -13,7 +13,7 @@ use crate::fhir::date_time;
 use crate::fhir::json::{self, Json, Object};
 use crate::limits::EXPANSION_CODES_MAX;
 use crate::outcome::{Hcert, Issue, Outcome};
-use crate::terminology::Coded;
+use crate::terminology::{Coded, Terminology, ValueSet};
 
 const KNOWN: &[Known] = &[
     once("url", Kind::Text),
@@ -30,7 +30,8 @@ const UNCLOSED: &str = "http://hl7.org/fhir/StructureDefinition/valueset-unclose
 
 impl Service {
     /// Answers the value set with its codes, at most [`EXPANSION_CODES_MAX`] of them; `total` counts all that were asked for.
-    pub(super) fn expand(&self, context: &Context, id: Option<&str>, body: &[u8]) -> Result<Answer, Outcome> {
+    /// A large value set is expanded on a thread of its own.
+    pub(super) async fn expand(&self, context: &Context, id: Option<&str>, body: &[u8]) -> Result<Answer, Outcome> {
         let asked = Asked::read(context, body, KNOWN)?;
         let terminology = self.terminology();
         let set = match (id, asked.text("url")) {
@@ -45,43 +46,59 @@ impl Service {
             }
         };
         check_version(&set.about, asked.text("valueSetVersion"))?;
-        let mut codes = terminology.expand(set).map_err(|system| {
-            let issue = Issue::new(Hcert::NotExpandable).with("url", set.about.url.clone());
-            issue.with("system", system.to_owned())
-        })?;
-        if let Some(filter) = asked.text("filter") {
-            let filter = filter.to_lowercase();
-            codes.retain(|coded| filter.split_whitespace().all(|word| coded.holds(word)));
-        }
-        let offset = asked.number("offset").unwrap_or(0);
-        let count = asked.number("count").map_or(EXPANSION_CODES_MAX, |count| count.min(EXPANSION_CODES_MAX));
-        let shown: Vec<Json> = codes.iter().skip(offset).take(count).map(|coded| contained(coded, &asked)).collect();
-
-        let mut expansion = Object::default();
-        if terminology.is_open(set) {
-            let unclosed = Json::object([("url", Json::string(UNCLOSED)), ("valueBoolean", Json::Bool(true))]);
-            expansion.set("extension", Json::Array(vec![unclosed]));
-        }
-        expansion.set("identifier", Json::string(format!("urn:uuid:{}", Uuid::new_v4())));
-        expansion.set("timestamp", Json::string(date_time::instant((self.clock)())));
-        expansion.set("total", Json::Number(codes.len().to_string().into()));
-        if asked.number("offset").is_some() || shown.len() < codes.len() {
-            expansion.set("offset", Json::Number(offset.to_string().into()));
-        }
-        let parameters = told_parameters(&asked, count, shown.len() < codes.len());
-        if !parameters.is_empty() {
-            expansion.set("parameter", Json::Array(parameters));
-        }
-        if !shown.is_empty() {
-            expansion.set("contains", Json::Array(shown));
-        }
-        let Json::Object(mut resource) = json::parse_stored(&set.about.text) else {
-            return Err(Outcome::internal("a value set is no object"));
+        let now = (self.clock)();
+        let body = if terminology.size_of(set) <= EXPANSION_CODES_MAX {
+            expanded(&terminology, set, &asked, now)?
+        } else {
+            let (terminology, url) = (terminology.clone(), set.about.url.clone());
+            let work = move || match terminology.value_set(&url) {
+                Some(set) => expanded(&terminology, set, &asked, now),
+                None => Err(not_at_hand("ValueSet", &url)),
+            };
+            self.heavy(work).await??
         };
-        resource.0.retain(|(name, _)| name != "compose" && name != "text");
-        resource.set("expansion", Json::Object(expansion));
-        Ok(Answer { status: 200, body: Json::Object(resource).to_vec(), ..Answer::default() })
+        Ok(Answer { status: 200, body, ..Answer::default() })
     }
+}
+
+/// The value set with its codes.
+fn expanded(terminology: &Terminology, set: &ValueSet, asked: &Asked, now: i64) -> Result<Vec<u8>, Outcome> {
+    let mut codes = terminology.expand(set).map_err(|system| {
+        let issue = Issue::new(Hcert::NotExpandable).with("url", set.about.url.clone());
+        issue.with("system", system.to_owned())
+    })?;
+    if let Some(filter) = asked.text("filter") {
+        let filter = filter.to_lowercase();
+        codes.retain(|coded| filter.split_whitespace().all(|word| coded.holds(word)));
+    }
+    let offset = asked.number("offset").unwrap_or(0);
+    let count = asked.number("count").map_or(EXPANSION_CODES_MAX, |count| count.min(EXPANSION_CODES_MAX));
+    let shown: Vec<Json> = codes.iter().skip(offset).take(count).map(|coded| contained(coded, asked)).collect();
+
+    let mut expansion = Object::default();
+    if terminology.is_open(set) {
+        let unclosed = Json::object([("url", Json::string(UNCLOSED)), ("valueBoolean", Json::Bool(true))]);
+        expansion.set("extension", Json::Array(vec![unclosed]));
+    }
+    expansion.set("identifier", Json::string(format!("urn:uuid:{}", Uuid::new_v4())));
+    expansion.set("timestamp", Json::string(date_time::instant(now)));
+    expansion.set("total", Json::Number(codes.len().to_string().into()));
+    if asked.number("offset").is_some() || shown.len() < codes.len() {
+        expansion.set("offset", Json::Number(offset.to_string().into()));
+    }
+    let parameters = told_parameters(asked, count, shown.len() < codes.len());
+    if !parameters.is_empty() {
+        expansion.set("parameter", Json::Array(parameters));
+    }
+    if !shown.is_empty() {
+        expansion.set("contains", Json::Array(shown));
+    }
+    let Json::Object(mut resource) = json::parse_stored(&set.about.text) else {
+        return Err(Outcome::internal("a value set is no object"));
+    };
+    resource.0.retain(|(name, _)| name != "compose" && name != "text");
+    resource.set("expansion", Json::Object(expansion));
+    Ok(Json::Object(resource).to_vec())
 }
 
 /// One `expansion.contains`.

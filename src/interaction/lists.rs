@@ -17,6 +17,8 @@ pub struct Lists {
     names: Names,
     /// Contract 8.3.
     strict: bool,
+    /// Those in the store cannot be used together, so that a removal need not make them so.
+    unusable: bool,
     current: RwLock<Arc<Terminology>>,
     /// Held while the lists are changed, so that each change is checked against the one before it.
     changing: Mutex<()>,
@@ -42,8 +44,30 @@ impl Lists {
     pub fn open(engine: Arc<Engine>, names: Names, strict: bool) -> Result<Lists, String> {
         let loaded = stored(&engine)?;
         let terminology = Terminology::new(&names, strict, &loaded);
-        let terminology = terminology.map_err(|problems| format!("loaded code lists: {}", problems.join("; ")))?;
-        Ok(Lists { engine, names, strict, current: RwLock::new(Arc::new(terminology)), changing: Mutex::default() })
+        let terminology = terminology.map_err(|problems| {
+            let advice = "hcert terminology remove takes a list out";
+            format!("the code lists that were loaded cannot be used; {advice}:\n  {}", problems.join("\n  "))
+        })?;
+        Ok(Lists::of(engine, names, strict, terminology, false))
+    }
+
+    /// As [`open`](Self::open), for commands that change lists: those in the store may be such that this release cannot use them. The ones
+    /// that ship are in force then, until the others are.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn open_to_mend(engine: Arc<Engine>, names: Names, strict: bool) -> Result<Lists, String> {
+        let loaded = stored(&engine)?;
+        let (terminology, unusable) = match Terminology::new(&names, strict, &loaded) {
+            Ok(terminology) => (terminology, false),
+            Err(_) => (Terminology::new(&names, strict, &[]).map_err(|problems| problems.join("; "))?, true),
+        };
+        Ok(Lists::of(engine, names, strict, terminology, unusable))
+    }
+
+    fn of(engine: Arc<Engine>, names: Names, strict: bool, terminology: Terminology, unusable: bool) -> Lists {
+        let current = RwLock::new(Arc::new(terminology));
+        Lists { engine, names, strict, unusable, current, changing: Mutex::default() }
     }
 
     /// The lists of this moment.
@@ -108,7 +132,11 @@ impl Lists {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut loaded = stored(&self.engine).map_err(|problem| vec![problem])?;
         apply(&mut loaded)?;
-        let terminology = Arc::new(Terminology::new(&self.names, self.strict, &loaded)?);
+        let terminology = match Terminology::new(&self.names, self.strict, &loaded) {
+            Ok(terminology) => Arc::new(terminology),
+            Err(_) if self.unusable && keys.is_empty() => self.current(),
+            Err(problems) => return Err(problems),
+        };
         match self.engine.change_lists(changes).blocking_recv() {
             Ok(Ok(())) => {}
             Ok(Err(refused)) => return Err(vec![refused_words(refused)]),
@@ -157,5 +185,46 @@ fn refused_words(refused: Refused) -> String {
         Refused::Rules(outcome) => {
             outcome.issues().iter().map(|issue| issue.text(Language::English)).collect::<Vec<_>>().join("; ")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{self, QuickRepair, system_clock};
+
+    fn set(url: &str, import: &str) -> ListChange {
+        let text = format!(
+            r#"{{"resourceType":"ValueSet","url":"{url}","status":"active","compose":{{"include":[{{"valueSet":["{import}"]}}]}}}}"#
+        );
+        let key = ListKey { resource_type: "ValueSet".into(), url: url.into() };
+        ListChange::Put(StoredList { key, at: 1, text: text.into_bytes() })
+    }
+
+    #[test]
+    fn lists_that_this_release_cannot_use_stop_a_start_and_can_be_removed_one_by_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = engine::Options {
+            folder: folder.path().join("data"),
+            cache_bytes: 1 << 20,
+            quick_repair: QuickRepair::Off,
+            names: engine::Names::default(),
+            unique_number: false,
+            clock: system_clock(),
+        };
+        let engine = Arc::new(Engine::open(options).unwrap());
+        let changes = vec![set("urn:a", "urn:gone"), set("urn:b", "urn:gone")];
+        engine.change_lists(changes).blocking_recv().unwrap().unwrap();
+        let open = || Lists::open(engine.clone(), Names::default(), false);
+        let problem = open().err().unwrap();
+        assert!(problem.contains("urn:a") && problem.contains("urn:b") && problem.contains("remove"), "{problem}");
+        let lists = Lists::open_to_mend(engine.clone(), Names::default(), false).unwrap();
+        assert!(lists.lines().iter().all(|line| line.loaded_at.is_none()));
+        let more = r#"{"resourceType":"CodeSystem","url":"urn:c","status":"active","content":"fragment","concept":[{"code":"a"}]}"#;
+        assert!(lists.load(more.as_bytes(), 1).is_err(), "nothing is added before they are mended");
+        lists.remove("urn:a").unwrap();
+        assert!(open().is_err());
+        lists.remove("urn:b").unwrap();
+        assert!(open().is_ok());
     }
 }

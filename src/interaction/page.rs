@@ -30,7 +30,7 @@ pub enum Kind {
 }
 
 /// Bytes of an entry beside its resource and the base address.
-const ENTRY_BYTES: usize = 256;
+pub(super) const ENTRY_BYTES: usize = 256;
 
 impl Service {
     /// Answers a page. A large one waits for its turn, is made on a thread of its own, and keeps its turn until it is sent.
@@ -115,7 +115,9 @@ impl Page {
     }
 }
 
-fn within(bytes: usize) -> Result<(), Outcome> {
+/// # Errors
+/// A Bundle of more bytes is refused.
+pub(super) fn within(bytes: usize) -> Result<(), Outcome> {
     match bytes {
         ..=BUNDLE_BYTES_MAX => Ok(()),
         _ => Err(Issue::new(Hcert::PageTooLarge).with("max", BUNDLE_BYTES_MAX.to_string()).at("http._count").into()),

@@ -134,12 +134,12 @@ impl Service {
                 Box::pin(self.operate(&context, &instance, Trigger::Suspend, &body)).await
             }
             Interaction::Cancel(instance) => Box::pin(self.operate(&context, &instance, Trigger::Cancel, &body)).await,
-            Interaction::ReadDefinition(kind, id) => self.read_definition(&context, kind, &id),
-            Interaction::SearchDefinitions(kind) => self.search_definitions(&context, kind),
+            Interaction::ReadDefinition(kind, id) => Box::pin(self.read_definition(&context, kind, &id)).await,
+            Interaction::SearchDefinitions(kind) => Box::pin(self.search_definitions(&context, kind)).await,
             Interaction::Validate(instance) => self.validate(&context, instance.as_ref(), &body),
             Interaction::Lookup(id) => self.lookup(&context, id.as_deref(), &body),
             Interaction::ValidateCode(kind, id) => self.validate_code(&context, kind, id.as_deref(), &body),
-            Interaction::Expand(id) => self.expand(&context, id.as_deref(), &body),
+            Interaction::Expand(id) => Box::pin(self.expand(&context, id.as_deref(), &body)).await,
         }
     }
 

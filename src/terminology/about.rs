@@ -58,6 +58,8 @@ impl About {
         let title = text("title").or_else(|| text("name")).unwrap_or_else(|| url.clone());
         if let Json::Object(object) = &mut resource {
             object.remove("id");
+            // A narrative from elsewhere may hold anything, and nobody needs it to use the list.
+            object.remove("text");
             let behind_type = object.0.iter().position(|(name, _)| name == "resourceType").map_or(0, |at| at + 1);
             object.0.insert(behind_type, ("id".into(), Json::string(id.clone())));
         }

@@ -51,6 +51,10 @@ impl CodeSystem {
         &self.concepts.all
     }
 
+    pub(super) fn ignores_case(&self) -> bool {
+        self.concepts.ignores_case
+    }
+
     pub(super) fn concepts_count(&self) -> usize {
         self.concepts.all.len()
     }

@@ -52,7 +52,7 @@ pub struct Concepts {
     pub all: Vec<Concept>,
     places: HashMap<Box<str>, usize>,
     /// Codes differ by more than capitals.
-    ignores_case: bool,
+    pub ignores_case: bool,
 }
 
 impl Concepts {

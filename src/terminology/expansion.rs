@@ -106,6 +106,19 @@ impl Terminology {
             })
     }
 
+    /// Codes that an expansion looks at.
+    pub fn size_of(&self, set: &ValueSet) -> usize {
+        let part = |part: &Include| match (&part.system, &part.concepts) {
+            (_, Some(listed)) => listed.all.len(),
+            (Some(system), None) => self.code_systems.get(system).map_or(0, |own| own.concepts().len()),
+            (None, None) => {
+                let imported = part.imports.first().and_then(|url| self.value_sets.get(url));
+                imported.map_or(0, |imported| self.size_of(imported))
+            }
+        };
+        set.include.iter().map(part).sum()
+    }
+
     /// More codes than belong to it: those that exclusions and further conditions leave out are still among them.
     fn candidates<'t>(&'t self, set: &'t ValueSet, found: &mut Vec<Coded<'t>>) -> Result<(), &'t str> {
         for Include { system, concepts, imports } in &set.include {

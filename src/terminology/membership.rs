@@ -54,7 +54,10 @@ impl Terminology {
     pub fn member(&self, set: &ValueSet, system: Option<&str>, code: &str, certainty: Certainty) -> Membership {
         let of = |system: &str| {
             // The code system's own spelling, where capitals do not count.
-            let concept = self.code_systems.get(system).and_then(|own| own.find(code));
+            let concept = match self.any_ignores_case {
+                true => self.code_systems.get(system).and_then(|own| own.find(code)),
+                false => None,
+            };
             self.holds(set, system, concept.map_or(code, |concept| &concept.code), certainty)
         };
         match system {
@@ -75,8 +78,14 @@ impl Terminology {
 
     fn holds(&self, set: &ValueSet, system: &str, code: &str, certainty: Certainty) -> Membership {
         let any = |parts: &[Include], is_open: bool| {
-            let parts = parts.iter().map(|part| self.part(part, is_open, system, code, certainty));
-            parts.max().unwrap_or(Membership::NotMember)
+            let mut best = Membership::NotMember;
+            for part in parts {
+                best = best.max(self.part(part, is_open, system, code, certainty));
+                if best == Membership::Member {
+                    break;
+                }
+            }
+            best
         };
         let included = any(&set.include, !certainty.of(&set.about));
         included.min(any(&set.exclude, false).not())

@@ -249,6 +249,17 @@ fn all_lists_together_are_bounded() {
     assert!(Terminology::new(&Names::default(), false, &loaded(&[code_system("urn:x", "complete", fitting)])).is_ok());
     let told = refusal(code_system("urn:x", "complete", &codes[..TERMINOLOGY_CONCEPTS_MAX - shipped + 1]));
     assert!(told.contains("codes"), "{told}");
+    let set = |number: usize| value_set(&format!("urn:{number}"), false, r#"{"include":[{"system":"urn:s"}]}"#);
+    let ship = definitions::of_type("CodeSystem").chain(definitions::of_type("ValueSet")).count();
+    let sets: Vec<String> = (ship..=TERMINOLOGY_LISTS_MAX).map(set).collect();
+    assert!(Terminology::new(&Names::default(), false, &loaded(&sets[1..])).is_ok());
+    assert!(Terminology::new(&Names::default(), false, &loaded(&sets)).is_err());
+    let wordy = |more: usize| {
+        let words = "x".repeat(TERMINOLOGY_BYTES_MAX - 100_000 + more);
+        code_system("urn:x", "complete", &["a"]).replace("a et", &words)
+    };
+    assert!(Terminology::new(&Names::default(), false, &loaded(&[wordy(0)])).is_ok());
+    assert!(refusal(wordy(100_000)).contains("bytes"));
 }
 
 #[test]
@@ -265,6 +276,12 @@ fn a_list_keeps_the_id_of_the_one_it_replaces_and_another_gets_the_end_of_its_ad
         (id("https://one.ee/CodeSystem/amet"), id("https://two.ee/CodeSystem/amet")),
         ("amet".into(), "amet-2".into())
     );
+    let narrative =
+        r#""text":{"status":"generated","div":"<div xmlns=\"http://www.w3.org/1999/xhtml\"><script/></div>"},"status""#;
+    let told = code_system("urn:told", "complete", &["1"]).replace(r#""status""#, narrative);
+    let told = Terminology::new(&Names::default(), false, &loaded(&[told])).unwrap();
+    let told = String::from_utf8(told.code_system("urn:told").unwrap().about.text.clone()).unwrap();
+    assert!(!told.contains("script"), "{told}");
     let served = &terminology.code_system(SNOMED).unwrap().about.text;
     assert!(served.starts_with(br#"{"resourceType":"CodeSystem","id":"snomed-ct-fragment","#));
 }

@@ -232,3 +232,28 @@ async fn a_list_that_others_need_cannot_be_removed() {
     assert!(refused[0].contains("urn:b") && refused[0].contains("urn:a"), "{refused:?}");
     assert_eq!(server.get("ValueSet?url=urn:a").await.expect(200).json()["total"], 1);
 }
+
+#[tokio::test]
+async fn a_large_list_is_expanded_piece_by_piece_and_served_whole() {
+    let server = Server::start().await;
+    let codes: Vec<String> = (0..30_000).map(|number| format!("c{number:05}")).collect();
+    let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
+    let mut large = hazards("complete", &codes);
+    large["description"] = json!("x".repeat(1_000_000));
+    large["concept"][0]["definition"] = json!("y".repeat(1_000_000));
+    large["concept"][1]["definition"] = json!("z".repeat(1_000_000));
+    assert_eq!(load(&server, large).await, Ok(1));
+    let ask =
+        async |more: &str| server.get(&format!("ValueSet/$expand?url={HAZARD_SET}{more}")).await.expect(200).json();
+    let first = ask("").await;
+    assert_eq!((&first["expansion"]["total"], &first["expansion"]["offset"]), (&json!(30_000), &json!(0)));
+    assert_eq!(first["expansion"]["contains"].as_array().map(Vec::len), Some(1_000));
+    assert_eq!(first["expansion"]["parameter"][0], json!({"name": "count", "valueInteger": 1_000}));
+    let last = ask("&offset=29999&count=5000").await;
+    assert_eq!(last["expansion"]["contains"][0]["code"], "c29999");
+    assert_eq!(ask("&filter=C0001&count=3").await["expansion"]["total"], 10);
+    let served = server.get("CodeSystem/toolaadi-ja-tookeskkonnaga-seotud-ohutegurid").await.expect(200);
+    assert!(served.body.len() > 4 * 1024 * 1024);
+    let found = server.get(&format!("CodeSystem?url={HAZARDS}")).await.expect(200);
+    assert!(found.body.len() > served.body.len());
+}
