@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::certificate::Names;
 use crate::config::{Config, FullUrl, QuickRepair};
 use crate::engine::{self, Clock, Engine};
-use crate::interaction::{Lists, Rulebook, Service, Settings};
+use crate::interaction::{Rulebook, Service, Settings};
 use crate::registry::Registry;
 use crate::search::paging::Counts;
 
@@ -52,15 +52,6 @@ pub fn service(config: &Config, engine: Arc<Engine>, base_url: &str, clock: Cloc
         external_reference_system: config.registry.external_reference_system.clone(),
     };
     Ok(Service::new(engine, Registry::default(), Arc::new(rulebook), settings, clock))
-}
-
-/// The code lists of an open engine.
-///
-/// # Errors
-/// Those in the store cannot be used.
-pub fn lists(config: &Config, engine: Arc<Engine>) -> Result<Arc<Lists>, String> {
-    let names = names(config, &config.base_url());
-    Lists::open(engine, names, config.validation.strict).map(Arc::new)
 }
 
 /// What an import into an open engine judges new certificates by.
