@@ -200,7 +200,8 @@ impl Page {
         let text = escape(text);
         self.lines += 1;
         self.characters += [start, &text, end].map(|part| part.chars().count()).iter().sum::<usize>();
-        self.is_full = self.lines >= GENERATED_LINES_MAX || self.characters > GENERATED_CHARACTERS_MAX - ENDING_CHARACTERS;
+        self.is_full =
+            self.lines >= GENERATED_LINES_MAX || self.characters > GENERATED_CHARACTERS_MAX - ENDING_CHARACTERS;
         let parts = match self.is_full {
             false => [start, &text, end],
             true if end == "</li>" => ["<li>", "…", end],

@@ -229,7 +229,11 @@ async fn a_wrong_format_is_refused_and_placed() {
         ("/date", json!("2025-01-12 10:00:00"), "Composition.date"),
         ("/date", json!("0000-01-01"), "Composition.date"),
         ("/date", json!("täna"), "Composition.date"),
-        ("/event", json!([{"period": {"start": "2025-02-29"}}]), "Composition.event[0].period.start"),
+        (
+            "/event",
+            json!([{"period": {"start": "2025-02-29", "end": "2025-03-01"}}]),
+            "Composition.event[0].period.start",
+        ),
         ("/status", json!("final "), "Composition.status"),
         ("/title", json!(""), "Composition.title"),
         ("/contained/0/id", json!("x".repeat(65)), "Composition.contained[0].id"),
@@ -294,8 +298,11 @@ async fn rules_that_are_broken_are_422() {
         (twice("/author"), "HCERT-181", "Composition.author"),
         (twice("/identifier"), "HCERT-181", "Composition.identifier"),
         (
-            Body::draft().with("/event", json!([{"period": {"start": "2025"}}, {"period": {"start": "2026"}}])),
-            "HCERT-146",
+            Body::draft().with(
+                "/event",
+                json!([{"period": {"start": "2025", "end": "2026"}}, {"period": {"start": "2026", "end": "2027"}}]),
+            ),
+            "HCERT-181",
             "Composition.event",
         ),
     ] {
@@ -518,9 +525,10 @@ async fn sections_may_nest_and_be_many() {
     for _ in 0..20 {
         nested = json!({"section": [nested]});
     }
-    let many: Vec<Value> = (0..200)
+    let mut many: Vec<Value> = (0..200)
         .map(|at| json!({"code": {"coding": [{"system": SECTIONS, "code": "x"}]}, "text": {"status": "additional", "div": body::div(&at.to_string())}}))
         .collect();
+    many.push(Body::draft().json()["section"][0].clone());
     server.create(Body::draft().with("/section/1", nested)).await;
     server.create(Body::draft().with("/section", json!(many))).await;
     assert_eq!(server.found("section-code-text=deepest%24s%C3%BCgav").await, [1]);
