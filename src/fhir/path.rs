@@ -33,6 +33,13 @@ impl Path {
         }
     }
 
+    /// Speaks of the whole list again.
+    pub fn whole(&mut self) {
+        if let Some(step) = self.steps.last_mut() {
+            step.index = None;
+        }
+    }
+
     pub fn leave(&mut self) {
         self.steps.pop();
     }

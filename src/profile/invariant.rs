@@ -69,7 +69,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What cannot be asked of these values is not met.
-    fn holds(&self, expression: &Expression, focus: Node<'a>) -> bool {
+    fn holds(&self, expression: &'a Expression, focus: Node<'a>) -> bool {
         let context = Context { focus, resource: Node::resource(self.resource), root: Node::resource(self.root) };
         expression.holds(context).unwrap_or(false)
     }

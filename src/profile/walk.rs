@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::rules::{Profile, Rules};
+use super::rules::{Profile, Rules, Slicing};
 use super::slice::claimed;
 use super::{Findings, Validator};
 use crate::fhir::element::{self, Content, Element, ElementChecks, Found, MANY, TypeDefinition};
@@ -100,7 +100,9 @@ impl<'a> Walk<'a> {
                     if let Some(element) = definition.elements.iter().find(|element| element.name == name) {
                         self.path.enter(element.name);
                         self.count(child, 0);
-                        self.slices(&[child], &[]);
+                        if let Some(slicing) = &child.slicing {
+                            self.slices(slicing, &vec![0; slicing.slices.len()]);
+                        }
                         self.path.leave();
                     }
                 }
@@ -131,9 +133,8 @@ impl<'a> Walk<'a> {
         for rules in &rules {
             self.count(rules, count);
         }
-        if rules.iter().any(|rules| rules.slicing.is_some()) {
-            self.slices(&rules, items);
-        }
+        // How many items each slice of each rule has.
+        let mut counts: Vec<Vec<usize>> = slicings(&rules).map(|slicing| vec![0; slicing.slices.len()]).collect();
         for at in 0..count {
             if found.element.repeats() {
                 self.path.at(at);
@@ -142,11 +143,11 @@ impl<'a> Walk<'a> {
             let sibling = siblings.get(at).filter(|sibling| !matches!(sibling, Json::Null));
             let Some(either) = value.or(sibling) else { continue };
             let mut all = rules.clone();
-            for rules in &rules {
-                let Some(slicing) = &rules.slicing else { continue };
+            for (slicing, counts) in slicings(&rules).zip(&mut counts) {
                 let mut any = false;
-                for (_, slice) in slicing.slices_of(self.validator, either, type_name(either, found)) {
+                for (at, slice) in slicing.slices_of(self.validator, either, type_name(either, found)) {
                     any = true;
+                    counts[at] += 1;
                     all.push(&slice.rules);
                     let profiles = slice.profiles.iter().filter_map(|url| self.validator.profile(url));
                     all.extend(profiles.map(|profile| &profile.rules));
@@ -162,6 +163,10 @@ impl<'a> Walk<'a> {
                 }
             }
             self.item(value, sibling, found, checks, &all);
+        }
+        if !counts.is_empty() {
+            self.path.whole();
+            slicings(&rules).zip(&counts).for_each(|(slicing, counts)| self.slices(slicing, counts));
         }
     }
 
@@ -192,34 +197,25 @@ impl<'a> Walk<'a> {
     }
 
     /// How often each slice stands in a list.
-    fn slices(&mut self, rules: &[&'a Rules], items: &'a [Json<'a>]) {
-        for slicing in rules.iter().filter_map(|rules| rules.slicing.as_ref()) {
-            let mut counts = vec![0usize; slicing.slices.len()];
-            for item in items {
-                let type_name = item.text("resourceType").unwrap_or_default();
-                slicing.slices_of(self.validator, item, type_name).for_each(|(at, _)| counts[at] += 1);
+    fn slices(&mut self, slicing: &'a Slicing, counts: &[usize]) {
+        for (slice, &count) in slicing.slices.iter().zip(counts) {
+            let issue = |code: Hcert, profile: &str, path: &Path| {
+                let issue = Issue::new(code).with("profile", profile.to_owned()).with("slice", slice.name.clone());
+                let issue = issue.with("short", slice.short.clone()).with("element", path.name());
+                issue.with("count", count.to_string()).at(path.expression())
+            };
+            let path = &self.path;
+            if let Some(min) = slice.rules.min.as_ref().filter(|min| count < min.asks as usize) {
+                self.broken.push(min.number);
+                let known = slice.known_by(slicing, self.validator);
+                self.problems.add(|| {
+                    let issue = issue(Hcert::SliceTooFew, &min.profile, path);
+                    issue.with("min", min.asks.to_string()).with("known", known)
+                });
             }
-            for (slice, count) in slicing.slices.iter().zip(counts) {
-                let issue = |code: Hcert, profile: &str, path: &Path| {
-                    let issue = Issue::new(code).with("profile", profile.to_owned()).with("slice", slice.name.clone());
-                    let issue = issue.with("short", slice.short.clone()).with("element", path.name());
-                    issue.with("count", count.to_string()).at(path.expression())
-                };
-                let path = &self.path;
-                if let Some(min) = slice.rules.min.as_ref().filter(|min| count < min.asks as usize) {
-                    self.broken.push(min.number);
-                    let known = slice.known_by(slicing, self.validator);
-                    self.problems.add(|| {
-                        let issue = issue(Hcert::SliceTooFew, &min.profile, path);
-                        issue.with("min", min.asks.to_string()).with("known", known)
-                    });
-                }
-                if let Some(max) = slice.rules.max.as_ref().filter(|max| max.asks != MANY && count > max.asks as usize)
-                {
-                    self.broken.push(max.number);
-                    self.problems
-                        .add(|| issue(Hcert::SliceTooMany, &max.profile, path).with("max", max.asks.to_string()));
-                }
+            if let Some(max) = slice.rules.max.as_ref().filter(|max| max.asks != MANY && count > max.asks as usize) {
+                self.broken.push(max.number);
+                self.problems.add(|| issue(Hcert::SliceTooMany, &max.profile, path).with("max", max.asks.to_string()));
             }
         }
     }
@@ -440,6 +436,10 @@ fn members<'a>(object: &'a Object<'a>, definition: &'static TypeDefinition) -> V
         }
     }
     members
+}
+
+fn slicings<'a>(rules: &[&'a Rules]) -> impl Iterator<Item = &'a Slicing> {
+    rules.iter().filter_map(|rules| rules.slicing.as_ref())
 }
 
 /// The items of a list, or the one value. A list where R5 has none is a problem of form; its items are passed over.

@@ -61,13 +61,13 @@ pub struct Evaluation<'a> {
 
 impl<'a> Evaluation<'a> {
     /// True, false or nothing: one value that is no boolean counts as true.
-    pub fn truth(&self, term: &Term, input: Items<'a>) -> Result<Option<bool>> {
+    pub fn truth(&self, term: &'a Term, input: Items<'a>) -> Result<Option<bool>> {
         truth(&self.term(term, &input)?)
     }
 
-    fn term(&self, term: &Term, input: &Items<'a>) -> Result<Items<'a>> {
+    fn term(&self, term: &'a Term, input: &Items<'a>) -> Result<Items<'a>> {
         Ok(match term {
-            Term::Text(text) => Item::Text(Cow::Owned(text.clone())).into(),
+            Term::Text(text) => Item::Text(Cow::Borrowed(text)).into(),
             Term::Number(number) => Item::Number(*number).into(),
             Term::Boolean(truth) => Item::Boolean(*truth).into(),
             Term::Nothing => Items::default(),
@@ -103,14 +103,14 @@ impl<'a> Evaluation<'a> {
         })
     }
 
-    fn on(&self, on: Option<&Term>, input: &Items<'a>) -> Result<Items<'a>> {
+    fn on(&self, on: Option<&'a Term>, input: &Items<'a>) -> Result<Items<'a>> {
         match on {
             Some(on) => self.term(on, input),
             None => Ok(input.clone()),
         }
     }
 
-    fn member(&self, on: Option<&Term>, name: &str, input: &Items<'a>) -> Result<Items<'a>> {
+    fn member(&self, on: Option<&'a Term>, name: &str, input: &Items<'a>) -> Result<Items<'a>> {
         let owned;
         let items = match on {
             Some(on) => {
@@ -133,11 +133,11 @@ impl<'a> Evaluation<'a> {
         Ok(Items(out.into_iter().map(Item::Node).collect()))
     }
 
-    fn call(&self, input: &Items<'a>, call: &Call) -> Result<Items<'a>> {
+    fn call(&self, input: &Items<'a>, call: &'a Call) -> Result<Items<'a>> {
         let items = &input.0;
-        let each = |item: &Item<'a>, test: &Term| self.truth(test, item.clone().into());
+        let each = |item: &Item<'a>, test: &'a Term| self.truth(test, item.clone().into());
         let boolean = |truth: bool| Ok(Item::Boolean(truth).into());
-        let text_of = |term: &Term| text(&self.term(term, input)?);
+        let text_of = |term: &'a Term| text(&self.term(term, input)?);
         Ok(match call {
             Call::Empty => return boolean(items.is_empty()),
             Call::Exists(None) => return boolean(!items.is_empty()),
@@ -282,7 +282,7 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    fn binary(&self, operator: Operator, left: &Term, right: &Term, input: &Items<'a>) -> Result<Items<'a>> {
+    fn binary(&self, operator: Operator, left: &'a Term, right: &'a Term, input: &Items<'a>) -> Result<Items<'a>> {
         use Operator::*;
         if matches!(operator, And | Or | Implies | Xor) {
             let left = self.truth(left, input.clone())?;
