@@ -23,3 +23,4 @@ mod search_type;
 mod terminology;
 mod time;
 mod update;
+mod validate;
