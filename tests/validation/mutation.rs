@@ -20,8 +20,6 @@ pub enum Mutation {
     Rename(&'static str, &'static str),
     /// Puts an item of a list behind the last one once more.
     Repeat(&'static str),
-    /// Replaces the first such piece of a text.
-    Replace(&'static str, &'static str, &'static str),
     /// Puts a text of so many letters in a place.
     Long(&'static str, usize),
     /// Contains a further resource, and refers to it by its id from a section without code, so that nothing else is wrong.
@@ -62,11 +60,6 @@ impl Mutation {
                 let (parent, _) = parent(json, pointer);
                 let Json::Array(items) = parent else { panic!("{pointer} is no item") };
                 items.push(again);
-            }
-            Replace(pointer, from, to) => {
-                let Json::String(text) = at(json, pointer) else { panic!("{pointer} is no text") };
-                assert!(text.contains(from), "{pointer} has no {from}");
-                *text = Cow::Owned(text.replacen(from, to, 1));
             }
             Long(pointer, letters) => set(json, pointer, Json::string("x".repeat(letters))),
             Contain(resource) => {

@@ -21,7 +21,7 @@ pub const ROWS: &[Row] = &[
     row("a list", &DRIVER, Body("[1]"), &["HCERT-108 structure Composition"]),
     row("a number", &DRIVER, Body("7"), &["HCERT-108 structure Composition"]),
     row("a text", &DRIVER, Body(r#""Composition""#), &["HCERT-108 structure Composition"]),
-    row("null", &DRIVER, Body("null"), &["HCERT-108 structure Composition"]),
+    row("null", &DRIVER, Body("null"), &["HCERT-105 structure", "HCERT-108 structure Composition"]),
     row("an object without a resource type", &DRIVER, Remove("/resourceType"), &["HCERT-106 structure Composition"]),
     row("another resource", &DRIVER, Set("/resourceType", r#""Observation""#), &["HCERT-106 structure Composition"]),
     row("a resource type that R5 does not know", &DRIVER, Set("/resourceType", r#""Certificate""#), &["HCERT-106 structure Composition"]),

@@ -38,11 +38,9 @@ pub const ROWS: &[Row] = &[
         &["HCERT-186 value Composition.category[0]", "HCERT-188 code-invalid Composition.category[0]"]),
 
     // Decisions.
-    row("an occupational decision of a driver's certificate", &DRIVER, Set("/contained/1/valueCodeableConcept/coding/0/code", r#""160926000""#),
-        &["HCERT-188 code-invalid Composition.contained[1].value"]),
     row("a decision of another system", &DRIVER, Set("/contained/1/valueCodeableConcept/coding/0/system", r#""http://a.ee/x""#), &["HCERT-188 code-invalid Composition.contained[1].value"]),
     row("a decision without a code", &DRIVER, Set("/contained/1/valueCodeableConcept", r#"{"text":"x"}"#), &["HCERT-189 code-invalid Composition.contained[1].value"]),
-    row("a driver's decision of an occupational certificate", &OCCUPATIONAL, Set("/contained/1/valueCodeableConcept/coding/0/code", r#""171353001""#),
+    row("an occupational decision of another system", &OCCUPATIONAL, Set("/contained/1/valueCodeableConcept/coding/0/system", r#""http://a.ee/x""#),
         &["HCERT-188 code-invalid Composition.contained[1].value"]),
 
     // Restrictions.
