@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use smallvec::SmallVec;
+
 use super::rules::{Profile, Rules, Slicing};
 use super::slice::claimed;
 use super::{Findings, Validator};
@@ -32,6 +34,12 @@ pub struct Walk<'a> {
     /// Rules that were broken.
     pub broken: Vec<u16>,
 }
+
+/// The elements of one object; most have fewer than ten.
+type Members<'a> = SmallVec<[Member<'a>; 10]>;
+
+/// What is asked of one element; a slice of a profile's own list adds two.
+type RuleSet<'a> = SmallVec<[&'a Rules; 4]>;
 
 /// An element as it stands in an object: its value and what stands beside it.
 #[derive(Clone, Copy)]
@@ -126,7 +134,7 @@ impl<'a> Walk<'a> {
 
     fn member(&mut self, member: &Member<'a>, checks: &ElementChecks, rules: &[&'a Rules]) {
         let found = member.found;
-        let rules: Vec<&'a Rules> = rules.iter().filter_map(|rules| rules.child(found.element.name)).collect();
+        let rules: RuleSet = rules.iter().filter_map(|rules| rules.child(found.element.name)).collect();
         let items = member.value.map_or(&[][..], |value| as_items(value, found.element));
         let siblings = member.sibling.map_or(&[][..], |sibling| as_items(sibling, found.element));
         let count = items.len().max(siblings.len());
@@ -311,7 +319,7 @@ impl<'a> Walk<'a> {
     /// What R5 says of single datatypes.
     fn datatype(&mut self, value: &'a Json<'a>, found: Found, rules: &[&'a Rules]) {
         let name = found.element.name;
-        let targets: Vec<_> = rules
+        let targets: SmallVec<[_; 2]> = rules
             .iter()
             .filter_map(|rules| rules.targets.as_ref())
             .map(|rule| (rule.asks.as_slice(), rule.number))
@@ -345,7 +353,7 @@ impl<'a> Walk<'a> {
     fn inner_resource(&mut self, value: &'a Json<'a>, rules: &[&'a Rules]) {
         let definition = value.text("resourceType").and_then(element::of_resource);
         let Some(definition) = definition else { return };
-        let mut all = rules.to_vec();
+        let mut all = RuleSet::from_slice(rules);
         for profile in claimed(self.validator, value) {
             if profile.resource_type != definition.name {
                 self.profile_of_other(profile, definition.name);
@@ -415,8 +423,8 @@ fn refers_to_whole(value: &Json) -> bool {
 }
 
 /// The elements that stand in an object, a value with what stands beside it. What R5 does not know is passed over.
-fn members<'a>(object: &'a Object<'a>, definition: &'static TypeDefinition) -> Vec<Member<'a>> {
-    let mut members: Vec<Member> = Vec::with_capacity(object.0.len());
+fn members<'a>(object: &'a Object<'a>, definition: &'static TypeDefinition) -> Members<'a> {
+    let mut members = Members::new();
     let mut has_siblings = false;
     for (name, value) in object.iter() {
         let Some(found) = definition.find(name) else { continue };

@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use smallvec::{SmallVec, smallvec};
+
+use super::node::Nodes;
 use super::parse::{Call, Operator, Term, Variable};
 use super::{Context, Kind, Node};
 use crate::fhir::codes;
@@ -30,17 +33,17 @@ enum Item<'a> {
 
 /// A collection, which is what every term gives.
 #[derive(Clone, Debug, Default)]
-pub struct Items<'a>(Vec<Item<'a>>);
+pub struct Items<'a>(SmallVec<[Item<'a>; 2]>);
 
 impl<'a> From<Node<'a>> for Items<'a> {
     fn from(node: Node<'a>) -> Self {
-        Items(vec![Item::Node(node)])
+        Items(smallvec![Item::Node(node)])
     }
 }
 
 impl<'a> From<Item<'a>> for Items<'a> {
     fn from(item: Item<'a>) -> Self {
-        Items(vec![item])
+        Items(smallvec![item])
     }
 }
 
@@ -119,7 +122,7 @@ impl<'a> Evaluation<'a> {
             }
             None => input,
         };
-        let mut out = Vec::new();
+        let mut out = SmallVec::new();
         for item in &items.0 {
             let Item::Node(node) = item else { continue };
             // The name of its own type stands for the value itself, first in a path.
@@ -160,7 +163,7 @@ impl<'a> Evaluation<'a> {
             Call::AllTrue => return boolean(items.iter().all(|item| item.boolean() == Some(true))),
             Call::AllFalse => return boolean(items.iter().all(|item| item.boolean() == Some(false))),
             Call::Where(test) => {
-                let mut kept = Vec::new();
+                let mut kept = SmallVec::new();
                 for item in items {
                     if each(item, test)? == Some(true) {
                         kept.push(item.clone());
@@ -169,7 +172,7 @@ impl<'a> Evaluation<'a> {
                 Items(kept)
             }
             Call::Select(of) => {
-                let mut out = Vec::new();
+                let mut out = SmallVec::new();
                 for item in items {
                     out.extend(self.term(of, &item.clone().into())?.0);
                     bounded(&out)?;
@@ -177,7 +180,7 @@ impl<'a> Evaluation<'a> {
                 Items(out)
             }
             Call::Repeat(step) => {
-                let (mut out, mut open) = (Vec::new(), items.clone());
+                let (mut out, mut open) = (SmallVec::new(), items.clone());
                 while let Some(item) = open.pop() {
                     let found = self.term(step, &item.into())?.0;
                     open.extend(found.iter().cloned());
@@ -187,13 +190,13 @@ impl<'a> Evaluation<'a> {
                 Items(out)
             }
             Call::Children => {
-                let mut out = Vec::new();
+                let mut out = SmallVec::new();
                 items.iter().filter_map(Item::node).for_each(|node| node.children(&mut out));
                 Items(out.into_iter().map(Item::Node).collect())
             }
             Call::Descendants => {
-                let mut open: Vec<Node> = items.iter().filter_map(Item::node).collect();
-                let mut out = Vec::new();
+                let mut open: Nodes = items.iter().filter_map(Item::node).collect();
+                let mut out = SmallVec::new();
                 while let Some(node) = open.pop() {
                     let before = open.len();
                     node.children(&mut open);
@@ -214,7 +217,7 @@ impl<'a> Evaluation<'a> {
             Call::Intersect(other) => {
                 let other = self.term(other, &self.context.focus.into())?;
                 bounded_pairs(items, &other.0)?;
-                distinct(&items.iter().filter(|item| other.has(item)).cloned().collect::<Vec<_>>())?
+                distinct(&items.iter().filter(|item| other.has(item)).cloned().collect::<SmallVec<[_; 2]>>())?
             }
             Call::Not => truth(input)?.map(|truth| !truth).into(),
             Call::HasValue => return boolean(matches!(items.as_slice(), [item] if item.has_value())),
@@ -316,7 +319,7 @@ impl<'a> Evaluation<'a> {
             NotEqual => equal(&left, &right).map(|equal| !equal).into(),
             In => within(&left, &right)?,
             Contains => within(&right, &left)?,
-            Union => distinct(&left.0.into_iter().chain(right.0).collect::<Vec<_>>())?,
+            Union => distinct(&left.0.into_iter().chain(right.0).collect::<SmallVec<[_; 2]>>())?,
             Less => order(&left, &right, |order| order.is_lt())?,
             LessOrEqual => order(&left, &right, |order| order.is_le())?,
             Greater => order(&left, &right, |order| order.is_gt())?,
