@@ -22,8 +22,10 @@ pub struct Walk<'a> {
     pub terminology: &'a Terminology,
     /// The whole resource.
     pub root: &'a Json<'a>,
+    /// The whole resource as invariants see it.
+    pub root_node: Node<'a>,
     /// The resource that holds the element where the walk stands: the whole one, or one it contains.
-    pub resource: &'a Json<'a>,
+    pub resource: Node<'a>,
     pub in_contained: bool,
     /// Contained resources by id; of two with one id the first.
     pub contained: HashMap<&'a str, &'a Json<'a>>,
@@ -61,7 +63,8 @@ impl<'a> Walk<'a> {
             validator,
             terminology,
             root,
-            resource: root,
+            root_node: Node::resource(root),
+            resource: Node::resource(root),
             in_contained: false,
             contained,
             referred: HashSet::new(),
@@ -268,7 +271,7 @@ impl<'a> Walk<'a> {
         }
         let node = || match value.or(sibling) {
             Some(either) => Node { value, ..Node::element(either, sibling, found.kind) },
-            None => Node::resource(self.root),
+            None => self.root_node,
         };
         if !checks.invariants.is_empty() {
             let node = node();
@@ -361,7 +364,7 @@ impl<'a> Walk<'a> {
                 all.push(&profile.rules);
             }
         }
-        let outer = std::mem::replace(&mut self.resource, value);
+        let outer = std::mem::replace(&mut self.resource, Node::complex(value, definition));
         let was_contained = std::mem::replace(&mut self.in_contained, true);
         self.object(value, definition, &all);
         (self.resource, self.in_contained) = (outer, was_contained);
