@@ -37,9 +37,6 @@ pub struct Walk<'a> {
     pub broken: Vec<u16>,
 }
 
-/// The elements of one object; most have fewer than ten.
-type Members<'a> = SmallVec<[Member<'a>; 10]>;
-
 /// What is asked of one element; a slice of a profile's own list adds two.
 type RuleSet<'a> = SmallVec<[&'a Rules; 4]>;
 
@@ -93,30 +90,39 @@ impl<'a> Walk<'a> {
     /// The members of a resource, a datatype or a backbone element.
     fn object(&mut self, value: &'a Json<'a>, definition: &'static TypeDefinition, rules: &[&'a Rules]) {
         let Json::Object(object) = value else { return };
-        let members = members(object, definition);
         let checks = definition.checks();
-        for member in &members {
-            self.path.enter(member.found.element.name);
-            self.member(member, &checks.elements[member.found.at], rules);
+        // The places of the elements that stand here, as bits.
+        let mut present = 0u128;
+        let has_siblings = object.iter().any(|(name, _)| name.starts_with('_'));
+        for (name, member) in object.iter() {
+            let Some(found) = definition.find(name) else { continue };
+            present |= bit(found.at);
+            let (value, sibling) = match found.is_sibling {
+                // With its value, where there is one.
+                true if object.get(&name[1..]).is_some() => continue,
+                true => (None, Some(member)),
+                false if has_siblings => (Some(member), sibling_of(object, name)),
+                false => (Some(member), None),
+            };
+            self.path.enter(found.element.name);
+            self.member(Member { found, value, sibling }, &checks.elements[found.at], rules);
             self.path.leave();
         }
-        for at in &checks.required {
-            if members.iter().all(|member| member.found.at != *at) {
-                self.missing(definition.elements[*at].name);
-            }
+        let mut missing = checks.required & !present;
+        while missing != 0 {
+            self.missing(definition.elements[missing.trailing_zeros() as usize].name);
+            missing &= missing - 1;
         }
         for rules in rules {
-            for (name, child) in &rules.children {
-                if members.iter().all(|member| member.found.element.name != name) {
-                    if let Some(element) = definition.elements.iter().find(|element| element.name == name) {
-                        self.path.enter(element.name);
-                        self.count(child, 0);
-                        if let Some(slicing) = &child.slicing {
-                            self.slices(slicing, &vec![0; slicing.slices.len()]);
-                        }
-                        self.path.leave();
-                    }
+            for child in rules.needed.iter().map(|at| &rules.children[*at]) {
+                let place = definition.elements.iter().position(|element| element.name == child.name);
+                let Some(place) = place.filter(|at| present & bit(*at) == 0) else { continue };
+                self.path.enter(definition.elements[place].name);
+                self.count(&child.rules, 0);
+                if let Some(slicing) = &child.rules.slicing {
+                    self.slices(slicing, &vec![0; slicing.slices.len()]);
                 }
+                self.path.leave();
             }
         }
         self.invariants(checks.invariants.iter().copied(), || Node::complex(value, definition));
@@ -135,7 +141,7 @@ impl<'a> Walk<'a> {
         self.path.leave();
     }
 
-    fn member(&mut self, member: &Member<'a>, checks: &ElementChecks, rules: &[&'a Rules]) {
+    fn member(&mut self, member: Member<'a>, checks: &ElementChecks, rules: &[&'a Rules]) {
         let found = member.found;
         let rules: RuleSet = rules.iter().filter_map(|rules| rules.child(found.element.name)).collect();
         let items = member.value.map_or(&[][..], |value| as_items(value, found.element));
@@ -425,28 +431,14 @@ fn refers_to_whole(value: &Json) -> bool {
     }
 }
 
-/// The elements that stand in an object, a value with what stands beside it. What R5 does not know is passed over.
-fn members<'a>(object: &'a Object<'a>, definition: &'static TypeDefinition) -> Members<'a> {
-    let mut members = Members::new();
-    let mut has_siblings = false;
-    for (name, value) in object.iter() {
-        let Some(found) = definition.find(name) else { continue };
-        // Of several types of a choice, which is a problem of form, each is looked at.
-        let same = |member: &&mut Member| member.found.at == found.at && std::ptr::eq(member.found.kind, found.kind);
-        if found.is_sibling {
-            has_siblings = true;
-            match members.iter_mut().find(same) {
-                Some(member) => member.sibling = Some(value),
-                None => members.push(Member { found, value: None, sibling: Some(value) }),
-            }
-        } else {
-            match members.iter_mut().find(same).filter(|_| has_siblings) {
-                Some(member) => (member.value, member.found) = (Some(value), found),
-                None => members.push(Member { found, value: Some(value), sibling: None }),
-            }
-        }
-    }
-    members
+/// What stands beside the primitive value of a name.
+fn sibling_of<'a>(object: &'a Object<'a>, name: &str) -> Option<&'a Json<'a>> {
+    object.iter().find(|(other, _)| other.strip_prefix('_') == Some(name)).map(|(_, sibling)| sibling)
+}
+
+/// The bit of an element's place; a test holds all types below 128.
+fn bit(at: usize) -> u128 {
+    1 << (at & 127)
 }
 
 fn slicings<'a>(rules: &[&'a Rules]) -> impl Iterator<Item = &'a Slicing> {

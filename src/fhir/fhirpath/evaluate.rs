@@ -64,8 +64,27 @@ pub struct Evaluation<'a> {
 
 impl<'a> Evaluation<'a> {
     /// True, false or nothing: one value that is no boolean counts as true.
-    pub fn truth(&self, term: &'a Term, input: Items<'a>) -> Result<Option<bool>> {
-        truth(&self.term(term, &input)?)
+    pub fn truth(&self, term: &'a Term, input: &Items<'a>) -> Result<Option<bool>> {
+        match term {
+            Term::Binary { operator, left, right } if operator.is_logical() => {
+                self.logical(*operator, left, right, input)
+            }
+            Term::Call { on: Some(on), call: Call::Exists(None) } => self.exists(on, input).map(Some),
+            Term::Call { on: Some(on), call: Call::Empty } => self.exists(on, input).map(|exists| Some(!exists)),
+            term => truth(&self.term(term, input)?),
+        }
+    }
+
+    /// Whether a term gives anything. Most invariants ask only this of a plain member, which need not be made for it.
+    fn exists(&self, term: &'a Term, input: &Items<'a>) -> Result<bool> {
+        match (term, input.0.as_slice()) {
+            (Term::Member { on: None, name }, [Item::Node(node)])
+                if name.starts_with(|first: char| first.is_lowercase()) =>
+            {
+                Ok(node.has_child(name))
+            }
+            _ => Ok(!self.term(term, input)?.0.is_empty()),
+        }
     }
 
     fn term(&self, term: &'a Term, input: &Items<'a>) -> Result<Items<'a>> {
@@ -138,7 +157,7 @@ impl<'a> Evaluation<'a> {
 
     fn call(&self, input: &Items<'a>, call: &'a Call) -> Result<Items<'a>> {
         let items = &input.0;
-        let each = |item: &Item<'a>, test: &'a Term| self.truth(test, item.clone().into());
+        let each = |item: &Item<'a>, test: &'a Term| self.truth(test, &item.clone().into());
         let boolean = |truth: bool| Ok(Item::Boolean(truth).into());
         let text_of = |term: &'a Term| text(&self.term(term, input)?);
         Ok(match call {
@@ -222,7 +241,7 @@ impl<'a> Evaluation<'a> {
             Call::Not => truth(input)?.map(|truth| !truth).into(),
             Call::HasValue => return boolean(matches!(items.as_slice(), [item] if item.has_value())),
             Call::OfType(name) => Items(items.iter().filter(|item| item.is(name)).cloned().collect()),
-            Call::Iif(test, then, otherwise) => match (self.truth(test, input.clone())?, otherwise) {
+            Call::Iif(test, then, otherwise) => match (self.truth(test, input)?, otherwise) {
                 (Some(true), _) => self.term(then, input)?,
                 (_, Some(otherwise)) => self.term(otherwise, input)?,
                 (_, None) => Items::default(),
@@ -285,32 +304,36 @@ impl<'a> Evaluation<'a> {
         }
     }
 
+    fn logical(&self, operator: Operator, left: &'a Term, right: &'a Term, input: &Items<'a>) -> Result<Option<bool>> {
+        use Operator::*;
+        let left = self.truth(left, input)?;
+        // What the left side decides alone is not asked again.
+        match (operator, left) {
+            (And, Some(false)) => return Ok(Some(false)),
+            (Or, Some(true)) | (Implies, Some(false)) => return Ok(Some(true)),
+            _ => {}
+        }
+        let right = self.truth(right, input)?;
+        Ok(match operator {
+            And => match (left, right) {
+                (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            },
+            Xor => left.zip(right).map(|(left, right)| left != right),
+            _ => match (left, right) {
+                (_, Some(true)) => Some(true),
+                (Some(_), right) if operator == Implies => right,
+                (Some(false), right) => right,
+                _ => None,
+            },
+        })
+    }
+
     fn binary(&self, operator: Operator, left: &'a Term, right: &'a Term, input: &Items<'a>) -> Result<Items<'a>> {
         use Operator::*;
-        if matches!(operator, And | Or | Implies | Xor) {
-            let left = self.truth(left, input.clone())?;
-            // What the left side decides alone is not asked again.
-            match (operator, left) {
-                (And, Some(false)) => return Ok(Some(false).into()),
-                (Or, Some(true)) | (Implies, Some(false)) => return Ok(Some(true).into()),
-                _ => {}
-            }
-            let right = self.truth(right, input.clone())?;
-            return Ok(match operator {
-                And => match (left, right) {
-                    (_, Some(false)) => Some(false),
-                    (Some(true), Some(true)) => Some(true),
-                    _ => None,
-                },
-                Xor => left.zip(right).map(|(left, right)| left != right),
-                _ => match (left, right) {
-                    (_, Some(true)) => Some(true),
-                    (Some(_), right) if operator == Implies => right,
-                    (Some(false), right) => right,
-                    _ => None,
-                },
-            }
-            .into());
+        if operator.is_logical() {
+            return self.logical(operator, left, right, input).map(Items::from);
         }
         let (left, right) = (self.term(left, input)?, self.term(right, input)?);
         bounded_pairs(&left.0, &right.0)?;

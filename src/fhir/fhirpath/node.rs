@@ -87,6 +87,23 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// Whether there is a child of a name.
+    pub fn has_child(&self, name: &str) -> bool {
+        let Some(object) = self.object() else { return false };
+        let definition = match self.kind {
+            Kind::Complex(definition) => definition,
+            // Beside a primitive value stands an Element.
+            Kind::Primitive(_) => return matches!(name, "id" | "extension") && object.get(name).is_some(),
+            Kind::Unknown => return false,
+        };
+        object.iter().any(|(key, value)| {
+            let key = key.strip_prefix('_').unwrap_or(key);
+            // Nearly every key has another beginning; a key that begins so may be that of a choice.
+            let is_it = key.starts_with(name) && definition.find(key).is_some_and(|found| found.element.name == name);
+            is_it && value.as_array().is_none_or(|items| items.iter().any(|item| !matches!(item, Json::Null)))
+        })
+    }
+
     /// The children of a name.
     pub fn children_named(&self, name: &str, out: &mut Nodes<'a>) {
         self.children_of(|element| element.name == name, |key| key.trim_start_matches('_').starts_with(name), out);
