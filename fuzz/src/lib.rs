@@ -2,6 +2,7 @@
 //! its door, would take a quarter of an hour to build with coverage; these take a minute or two.
 
 pub mod browser;
+pub mod mutation;
 
 /// They name each other as `crate::…`, so they stand at the root as well.
 #[path = "../../src"]

@@ -8,10 +8,11 @@ use hcert_fuzz::certificate::{Id, Names, Version, head, narrative};
 use hcert_fuzz::fhir::json::{self, Json, Object, Read};
 use hcert_fuzz::fhir::narrative::problems as narrative_problems;
 use hcert_fuzz::fhir::shape;
+use hcert_fuzz::mutation::mutated;
 use hcert_fuzz::outcome::{Issue, Language, Problems};
 use hcert_fuzz::profile::Validator;
 use hcert_fuzz::terminology::Terminology;
-use libfuzzer_sys::fuzz_target;
+use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 
 /// All that a certificate is judged by: each profile with code lists that warn of an unknown code, or refuse it.
 struct Judge {
@@ -30,6 +31,18 @@ static JUDGE: LazyLock<Judge> = LazyLock::new(|| {
 
 fuzz_target!(|bytes: &[u8]| {
     assert_eq!(judged(bytes), judged(bytes), "judged twice, it is the same");
+});
+
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    // Every second body stays JSON; the others are for the reader.
+    let body = if seed.is_multiple_of(2) { mutated(&data[..size], seed) } else { None };
+    match body.filter(|body| body.len() <= max_size) {
+        Some(body) => {
+            data[..body.len()].copy_from_slice(&body);
+            body.len()
+        }
+        None => fuzzer_mutate(data, size, max_size),
+    }
 });
 
 /// The body as it would be stored, and everything wrong with it; nothing when it cannot be read.

@@ -9,8 +9,8 @@ use roxmltree::Document;
 
 /// Elements that run, load or hide something, whatever a table of ours says.
 const ACTIVE: &[&str] = &[
-    "audio", "base", "button", "embed", "form", "frame", "iframe", "input", "link", "math", "meta", "noscript", "object", "script",
-    "select", "style", "svg", "template", "textarea", "title", "video", "xmp",
+    "audio", "base", "button", "embed", "form", "frame", "iframe", "input", "link", "math", "meta", "noscript",
+    "object", "script", "select", "style", "svg", "template", "textarea", "title", "video", "xmp",
 ];
 
 /// Attributes that lead somewhere.
