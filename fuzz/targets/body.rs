@@ -83,11 +83,23 @@ fn told(problems: Problems) -> Vec<Issue> {
     let issues = problems.into_issues();
     assert!(issues.len() <= 101, "a hundred are told, and how many were left out");
     for issue in &issues {
+        assert!(issue.expression().iter().all(|place| is_place(place)), "{:?} is a place", issue.expression());
         for language in [Language::English, Language::Estonian] {
             assert!(!issue.text(language).is_empty(), "{:?} says something", issue.code());
         }
     }
     issues
+}
+
+/// Whether it is FHIRPath of names and indexes, as `Composition.section[2].entry[0]`, with names of bounded length.
+fn is_place(expression: &str) -> bool {
+    expression.split('.').all(|step| {
+        let mut parts = step.split('[');
+        let name = parts.next().unwrap_or_default();
+        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let is_index = |part: &str| part.strip_suffix(']').is_some_and(|index| index.parse::<usize>().is_ok());
+        is_name && (1..=64).contains(&name.len()) && !name.as_bytes()[0].is_ascii_digit() && parts.all(is_index)
+    })
 }
 
 /// What was read and normalised is read again as it is, and has nothing left to be normalised.
