@@ -42,8 +42,9 @@ impl<'a> Walk<'a> {
             ("code" | "string" | "uri", None) => return,
             _ => {
                 let codings = codings(value, type_name);
-                let pairs = codings.iter().filter_map(|coding| Some((coding.text("system"), coding.text("code")?)));
-                let judged = pairs.map(|(system, code)| self.terminology.judge(value_set, system, code));
+                // A coding without system names no code of any list.
+                let pairs = codings.iter().filter_map(|coding| Some((coding.text("system")?, coding.text("code")?)));
+                let judged = pairs.map(|(system, code)| self.terminology.judge(value_set, Some(system), code));
                 judged.max().unwrap_or(Membership::NotMember)
             }
         };
@@ -87,14 +88,14 @@ fn codings<'j>(value: &'j Json<'j>, type_name: &str) -> &'j [Json<'j>] {
     }
 }
 
-/// `system|code, system|code`, empty when there is no code.
+/// `system|code, system|code`, empty when there is no code; `|code` is one without system.
 fn code_words(value: &Json, type_name: &str) -> String {
     if let Some(code) = value.as_str() {
         return code.to_owned();
     }
     let shown = codings(value, type_name).iter().filter_map(|coding| {
         let code = coding.text("code")?;
-        Some(coding.text("system").map_or(code.to_owned(), |system| format!("{system}|{code}")))
+        Some(format!("{}|{code}", coding.text("system").unwrap_or_default()))
     });
     shown.collect::<Vec<_>>().join(", ")
 }

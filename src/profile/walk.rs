@@ -336,7 +336,10 @@ impl<'a> Walk<'a> {
         match found.kind.name {
             "Reference" => {
                 value.text("reference").into_iter().for_each(|text| self.refers(text));
-                self.reference(value, found.kind, name, &targets);
+                // That of a CodeableReference was asked with what the element around it allows.
+                if !is_of_codeable_reference(found.element) {
+                    self.reference(value, found.kind, name, &targets);
+                }
             }
             "CodeableReference" => {
                 if let Some(reference) = value.get("reference") {
@@ -443,6 +446,12 @@ fn bit(at: usize) -> u128 {
 
 fn slicings<'a>(rules: &[&'a Rules]) -> impl Iterator<Item = &'a Slicing> {
     rules.iter().filter_map(|rules| rules.slicing.as_ref())
+}
+
+/// Whether an element is the reference inside a CodeableReference.
+fn is_of_codeable_reference(element: &'static Element) -> bool {
+    let is_it = |definition: &TypeDefinition| definition.elements.iter().any(|of| std::ptr::eq(of, element));
+    element.name == "reference" && element::of("CodeableReference").is_some_and(is_it)
 }
 
 /// The items of a list, or the one value. A list where R5 has none is a problem of form; its items are passed over.

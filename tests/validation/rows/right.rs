@@ -1,0 +1,91 @@
+//! Changes that leave a certificate right, beside those that do not. A warning is told with its code.
+
+use crate::base::*;
+use crate::mutation::Mutation::*;
+use crate::row::{Row, row};
+
+#[rustfmt::skip]
+pub const ROWS: &[Row] = &[
+    row("a driver's certificate", &DRIVER, Nothing, &[]),
+    row("a driver's draft", &DRIVER_DRAFT, Nothing, &[]),
+    row("a changed certificate", &DRIVER_CHANGED, Nothing, &[]),
+    row("a certificate with a declaration on paper", &DRIVER_PAPER, Nothing, &[]),
+    row("an occupational certificate", &OCCUPATIONAL, Nothing, &[]),
+    row("an occupational draft", &OCCUPATIONAL_DRAFT, Nothing, &[]),
+    row("a rejection", &OCCUPATIONAL_REJECTED, Nothing, &[]),
+    row("fit for work without restrictions", &OCCUPATIONAL_FIT, Nothing, &[]),
+    row("what an employer gets", &EMPLOYER, Nothing, &[]).under("ee-health-certificate-occupational-employer"),
+    row("a suspended certificate", &SUSPENDED, Nothing, &[]).under("ee-health-certificate-driver"),
+    row("a cancelled certificate", &CANCELLED, Nothing, &[]).under("ee-health-certificate-driver"),
+
+    // Contract 8.4: both systems of a driver's restrictions are right.
+    row("a driver's restriction of drivers' own list", &DRIVER, Set("/contained/2/component/0/code/coding/0",
+            r#"{"system":"https://fhir.ee/CodeSystem/mootorsoidukijuhi-medits-piirang","code":"01.06"}"#), &[]),
+    row("a driver's restriction of the common list", &DRIVER, Set("/contained/2/component/0/code/coding/0",
+            r#"{"system":"https://fhir.ee/CodeSystem/tervisetoendi-piirangud","code":"00.98"}"#), &[]),
+    row("a driver's restriction by both lists", &DRIVER, Push("/contained/2/component/0/code/coding",
+            r#"{"system":"https://fhir.ee/CodeSystem/mootorsoidukijuhi-medits-piirang","code":"01.06"}"#), &[]),
+    row("a driver's restriction that the known part of the common list has not", &DRIVER, Set("/contained/2/component/0/code/coding/0",
+            r#"{"system":"https://fhir.ee/CodeSystem/tervisetoendi-piirangud","code":"99.99"}"#),
+        &["warning HCERT-196 code-invalid Composition.contained[2].component[0].code"]),
+    // Contract 8.3: what a list known in part does not have may be in the rest of it.
+    row("a risk factor that the known part of the list has not", &OCCUPATIONAL, Set("/contained/4/valueCodeableConcept/coding/0/code", r#""999""#),
+        &["warning HCERT-196 code-invalid Composition.contained[4].value"]),
+    row("a decision that the known part of the list has not", &DRIVER, Set("/contained/1/valueCodeableConcept/coding/0/code", r#""160926000""#),
+        &["warning HCERT-196 code-invalid Composition.contained[1].value"]),
+    row("a driver's decision in an occupational certificate", &OCCUPATIONAL, Set("/contained/1/valueCodeableConcept/coding/0/code", r#""171353001""#),
+        &["warning HCERT-196 code-invalid Composition.contained[1].value"]),
+
+    row("a profile with its version", &DRIVER_PAPER, Set("/meta/profile/0", r#""https://fhir.ee/hcert/StructureDefinition/ee-health-certificate-driver|1.0.0""#), &[]),
+    row("a decision known by its code alone", &DRIVER_PAPER, Remove("/contained/1/meta"), &[]),
+    row("a decision that names another profile as well", &DRIVER_PAPER, Push("/contained/1/meta/profile", r#""http://a.ee/x""#), &[]),
+    row("no narrative", &DRIVER_PAPER, Remove("/text"), &[]),
+    row("a section without a code", &DRIVER_PAPER, Push("/section", r#"{"title":"x","entry":[{"reference":"Basic/1"}]}"#), &[]),
+    row("a section with a code of another system", &DRIVER_PAPER, Push("/section", r#"{"code":{"coding":[{"system":"http://a.ee/x","code":"decision"}]},"entry":[{"reference":"Basic/1"}]}"#), &[]),
+    row("sections in sections", &DRIVER_PAPER, Push("/section", r#"{"title":"x","section":[{"title":"y","section":[{"entry":[{"reference":"Basic/1"}]}]}]}"#), &[]),
+    row("a section with a code and another beside it", &DRIVER_PAPER, Push("/section/1/code/coding", r#"{"system":"http://a.ee/x","code":"x"}"#), &[]),
+    row("sections in another order", &DRIVER_PAPER, Set("/section", r##"[
+            {"code":{"coding":[{"system":"https://fhir.ee/CodeSystem/tervisetoendi-sektsioon","code":"health-declaration"}]},"entry":[{"reference":"QuestionnaireResponse/300"}]},
+            {"code":{"coding":[{"system":"https://fhir.ee/CodeSystem/tervisetoendi-sektsioon","code":"decision"}]},"entry":[{"reference":"#decision"}]}]"##), &[]),
+    row("a type without any coding", &DRIVER_PAPER, Set("/type", r#"{"text":"x"}"#), &[]),
+    row("an extension with a value", &DRIVER_PAPER, Push("/extension", r#"{"url":"http://a.ee/x","valueString":"x"}"#), &[]),
+    row("an extension with extensions", &DRIVER_PAPER, Push("/extension", r#"{"url":"http://a.ee/x","extension":[{"url":"y","valueBoolean":true}]}"#), &[]),
+    row("a value with an extension beside it", &DRIVER_PAPER, Set("/_title", r#"{"extension":[{"url":"http://a.ee/x","valueString":"x"}]}"#), &[]),
+    row("a date that is a day", &DRIVER_PAPER, Set("/date", r#""2025-06-18""#), &[]),
+    row("a period of days, both the same", &DRIVER_PAPER, Set("/event/0/period", r#"{"start":"2025-06-18","end":"2025-06-18"}"#), &[]),
+    row("a language", &DRIVER_PAPER, Set("/language", r#""et""#), &[]),
+    row("a number with an exponent", &OCCUPATIONAL, Set("/contained/6/component/0/valueQuantity/value", "7.5e-1"), &[]),
+    row("fit without restrictions, but with a certificate that has an event", &DRIVER_FIT, Remove("/section/1/text"), &[]),
+    row("a rejection without a period", &OCCUPATIONAL_REJECTED, Set("/title", r#""x""#), &[]),
+
+    // References.
+    row("a patient elsewhere", &DRIVER_PAPER, Set("/subject/0/reference", r#""https://a.ee/fhir/Patient/200""#), &[]),
+    row("a patient by version", &DRIVER_PAPER, Set("/subject/0/reference", r#""Patient/200/_history/3""#), &[]),
+    row("a patient by uuid", &DRIVER_PAPER, Set("/subject/0/reference", r#""urn:uuid:c757873d-ec9a-4326-a141-556f43239520""#), &[]),
+    row("a patient by identifier", &DRIVER_PAPER, Set("/subject/0", r#"{"identifier":{"system":"https://fhir.ee/sid/pid/est/ni","value":"37601010101"}}"#), &[]),
+    row("a patient by name", &DRIVER_PAPER, Set("/subject/0", r#"{"display":"Mari Maasikas"}"#), &[]),
+    row("a health declaration that is contained", &DRIVER_DRAFT, Set("/contained/0/practitioner/display", r#""x""#), &[]),
+    row("a contained resource that refers to the certificate", &DRIVER_PAPER, Push("/contained", r##"{"resourceType":"Basic","id":"x","code":{"text":"x"},"subject":{"reference":"#"}}"##), &[]),
+    row("a contained resource that refers to itself", &DRIVER_PAPER, Contain(r##"{"resourceType":"Observation","id":"x","status":"final","code":{"text":"x"},"hasMember":[{"reference":"#x"}]}"##), &[]),
+    row("a contained resource of any other type", &DRIVER_PAPER, Contain(r#"{"resourceType":"Organization","id":"x","name":"x"}"#), &[]),
+    row("a contained observation of no profile", &DRIVER_PAPER, Contain(r#"{"resourceType":"Observation","id":"x","status":"preliminary","code":{"text":"x"},"valueString":"x"}"#), &[]),
+
+    // Narratives.
+    row("a narrative with a table, a list, a link and an image", &DRIVER_PAPER, Set("/text/div",
+            r##""<div xmlns=\"http://www.w3.org/1999/xhtml\"><table><tr><td>x</td></tr></table><ul><li><a href=\"http://a.ee/\">x</a></li></ul><img src=\"data:image/png;base64,AAAA\" alt=\"x\"/></div>""##), &[]),
+    row("a narrative with a style that only shows", &DRIVER_PAPER, Set("/text/div", r#""<div xmlns=\"http://www.w3.org/1999/xhtml\"><p style=\"color: red\">x</p></div>""#), &[]),
+    row("a restriction with a quantity", &OCCUPATIONAL, Set("/contained/2/component/0/valueQuantity", r#"{"value":12.5,"unit":"kg","system":"http://unitsofmeasure.org","code":"kg"}"#), &[]),
+];
+
+/// Right because of what only this service does.
+#[rustfmt::skip]
+pub const OWN: &[Row] = &[
+    // Contract 3.5: they are dropped before anything is asked of them.
+    row("a section of a suspension, however wrong", &DRIVER_PAPER,
+        Push("/section", r#"{"code":{"coding":[{"system":"https://fhir.ee/CodeSystem/tervisetoendi-sektsioon","code":"suspend-reason"}]},"foo":1}"#), &[]),
+    row("a section of a cancellation without text", &DRIVER_PAPER,
+        Push("/section", r#"{"code":{"coding":[{"system":"https://fhir.ee/CodeSystem/tervisetoendi-sektsioon","code":"cancel-reason"}]}}"#), &[]),
+    // Contract 2.8.
+    row("a local time", &DRIVER_PAPER, Set("/date", r#""2025-06-18T14:40:00""#), &[]),
+    row("a title of a thousand characters", &DRIVER_PAPER, Long("/title", 1_000), &[]),
+];
