@@ -203,7 +203,8 @@ function walk(root, refuse) {
       }
     }
     const seen = new Set();
-    const more = inside && kind ? errors(inside.elements.get(path)) : [];
+    // A reference to another element's content brings that element's invariants along, as a type brings its own.
+    const more = inside && (kind || element.contentReference) ? errors(inside.elements.get(path)) : [];
     for (const constraint of [...errors(element), ...more]) {
       if (seen.has(constraint.key)) continue;
       // fhirpath.js knows no value of the type xhtml, so it would refuse every narrative by this one; txt-2 says as much.

@@ -52,7 +52,9 @@ fn ten_thousand_contained_resources_with_one_id_are_counted() {
 fn ten_thousand_contained_resources_that_refer_to_each_other_in_a_circle_are_right() {
     let resources = list(10_000, |at| {
         let next = (at + 1) % 10_000;
-        format!(r##"{{"resourceType":"Basic","id":"b{at}","code":{{"text":"x"}},"subject":{{"reference":"#b{next}"}}}}"##)
+        format!(
+            r##"{{"resourceType":"Basic","id":"b{at}","code":{{"text":"x"}},"subject":{{"reference":"#b{next}"}}}}"##
+        )
     });
     assert!(judge::create(&with("contained", &resources)).is_ok());
 }

@@ -22,15 +22,40 @@ enum Change {
 
 /// Member names that make sense somewhere, and some that never do.
 const NAMES: [&str; 16] = [
-    "resourceType", "id", "extension", "url", "valueString", "_valueString", "contained", "reference", "section", "entry", "code",
-    "text", "div", "meta", "_title", "$serde_json::private::Number",
+    "resourceType",
+    "id",
+    "extension",
+    "url",
+    "valueString",
+    "_valueString",
+    "contained",
+    "reference",
+    "section",
+    "entry",
+    "code",
+    "text",
+    "div",
+    "meta",
+    "_title",
+    "$serde_json::private::Number",
 ];
 
 /// Texts that mean something somewhere.
 const TEXTS: [&str; 13] = [
-    "", "#", "#author", "#decision", "final", "Patient/200", "Observation", "Composition", "Bundle", "2025-02-30",
-    "<div xmlns=\"http://www.w3.org/1999/xhtml\"><script/></div>", "http://snomed.info/sct", "\u{0}",
-    ];
+    "",
+    "#",
+    "#author",
+    "#decision",
+    "final",
+    "Patient/200",
+    "Observation",
+    "Composition",
+    "Bundle",
+    "2025-02-30",
+    "<div xmlns=\"http://www.w3.org/1999/xhtml\"><script/></div>",
+    "http://snomed.info/sct",
+    "\u{0}",
+];
 
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![8 => prop::sample::select(&NAMES[..]).prop_map(str::to_owned), 1 => "\\PC{0,12}"]
