@@ -13,6 +13,9 @@ use crate::limits::{GENERATED_CHARACTERS_MAX, GENERATED_LINES_MAX, GENERATED_TEX
 /// `text.status` of a narrative that holds what the fields hold.
 pub const GENERATED: &str = "generated";
 
+/// What follows the namespace in the opening tag.
+const LANGUAGE: &str = r#"" lang="et" xml:lang="et">"#;
+
 /// Characters that the marks of what was left out and the ends of lists take at most.
 const ENDING_CHARACTERS: usize = 100;
 
@@ -51,7 +54,13 @@ pub fn generate(composition: &Object, names: &Names) -> String {
 /// Whether the narrative is what [`generate`] makes of the other fields, so that it may be made anew when they change.
 pub fn is_generated(composition: &Object, names: &Names) -> bool {
     let div = composition.get("text").and_then(|text| text.text("div"));
-    div.is_some_and(|div| div == generate(composition, names))
+    div.is_some_and(|div| may_be_generated(div) && div == generate(composition, names))
+}
+
+/// Whether a div begins as those of [`generate`] do, which hardly any other does.
+pub fn may_be_generated(div: &str) -> bool {
+    let opening = || div.strip_prefix("<div xmlns=\"")?.strip_prefix(XHTML)?.strip_prefix(LANGUAGE);
+    opening().is_some()
 }
 
 /// Gives the certificate the narrative of its fields, in the place of the one it has, or where R5 has its place.
@@ -188,7 +197,7 @@ struct Page {
 
 impl Page {
     fn new() -> Page {
-        let div = format!(r#"<div xmlns="{XHTML}" lang="et" xml:lang="et">"#);
+        let div = format!(r#"<div xmlns="{XHTML}{LANGUAGE}"#);
         Page { lines: 0, characters: div.len(), is_full: false, div }
     }
 

@@ -236,6 +236,24 @@ mod tests {
         }
     }
 
+    /// What was seen: a member's name went into the place of every problem below it, however long and whatever it held, so that a body
+    /// of the allowed size was answered with a hundred times as much, and with places that are no FHIRPath.
+    #[test]
+    fn a_name_that_is_none_of_fhirpath_stands_in_no_place() {
+        let places = |text: &str| -> Vec<String> {
+            let refused = parse(text.as_bytes()).expect_err(text);
+            refused.issues().iter().map(|issue| issue.expression().join(" ")).collect()
+        };
+        let long = "a".repeat(65);
+        for name in ["a b", "", "7", "õ", "a.b", "a[0]", "`a`", &long] {
+            let text = format!(r#"{{"resourceType":"Basic","b":[{{"{name}":{{"c":[null],"d":{{}}}}}}]}}"#);
+            assert_eq!(places(&text), ["Basic.b[0]", "Basic.b[0]"], "{name}");
+            assert_eq!(places(&format!(r#"{{"{name}":[]}}"#)), [""], "{name}");
+        }
+        assert_eq!(places(r#"{"_a":{}}"#), ["_a"]);
+        assert_eq!(places(r#"[{"a":[]},{}]"#), ["", ""]);
+    }
+
     #[test]
     fn a_resource_of_the_largest_depth_fits_into_an_entry() {
         let nested = |levels: usize| format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels));

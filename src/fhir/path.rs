@@ -65,14 +65,18 @@ impl Path {
 
     /// The expression of a member that R5 does not know; the element that holds it when its name is no FHIRPath name.
     pub fn with_unknown(&self, name: &str) -> String {
-        let is_name = (1..=NAME_BYTES_MAX).contains(&name.len())
-            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-            && !name.starts_with(|first: char| first.is_ascii_digit());
         let mut text = self.expression();
-        if is_name {
+        if is_name(name) {
             text.push('.');
             text.push_str(name);
         }
         text
     }
+}
+
+/// Whether an expression may hold the name of an element that R5 may not know.
+pub fn is_name(name: &str) -> bool {
+    (1..=NAME_BYTES_MAX).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && !name.starts_with(|first: char| first.is_ascii_digit())
 }

@@ -153,9 +153,12 @@ fn profile_of<'r>(json: &Json, standard: &Standard<'r>) -> Option<&'r Profile> {
 fn narrate(certificate: &mut Object, before: &[u8], names: &Names) -> bool {
     let is_stale = || {
         let given = certificate.get("text").and_then(|text| text.text("div"));
+        if !given.is_some_and(narrative::may_be_generated) {
+            return false;
+        }
         let Json::Object(stored) = json::parse_stored(before) else { return false };
         let stored_div = stored.get("text").and_then(|text| text.text("div"));
-        given.is_some() && given == stored_div && narrative::is_generated(&stored, names)
+        given == stored_div && narrative::is_generated(&stored, names)
     };
     let renews = certificate.get("text").is_none() || !before.is_empty() && is_stale();
     if renews {

@@ -70,7 +70,7 @@ impl<'a> Walk<'a> {
 
     /// What cannot be asked of these values is not met.
     fn holds(&self, expression: &'a Expression, focus: Node<'a>) -> bool {
-        let context = Context { focus, resource: Node::resource(self.resource), root: Node::resource(self.root) };
+        let context = Context { focus, resource: self.resource, root: self.root_node };
         expression.holds(context).unwrap_or(false)
     }
 

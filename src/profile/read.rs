@@ -64,6 +64,7 @@ pub fn read(definitions: &[Json<'static>]) -> Result<Profiles, ProfileError> {
     for definition in definitions {
         reader.profile(definition.text("url").unwrap_or_default())?;
     }
+    reader.profiles.iter_mut().for_each(|profile| profile.rules.note_needed());
     Ok(Profiles { profiles: reader.profiles, rule_names: reader.rule_names })
 }
 

@@ -51,7 +51,7 @@ impl<'a> Walk<'a> {
         if let Some(named) = named.filter(|named| !matches!(goal, Goal::Odd) && *named != type_name) {
             return self.wrong_target(shown, type_name, of, named.to_owned());
         }
-        let r5_fits = r5.targets.is_empty() || r5.targets.iter().any(|target| *target == type_name);
+        let r5_fits = r5.targets.is_empty() || r5.targets.contains(&type_name);
         if !r5_fits || matches!(goal, Goal::Odd) && targets.is_empty() {
             let known = if r5.targets.is_empty() { "any resource".to_owned() } else { r5.targets.join(", ") };
             return self.wrong_target(shown, type_name, of, known);

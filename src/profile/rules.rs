@@ -34,9 +34,18 @@ pub struct Rules {
     /// Canonical address of the value set of a required binding.
     pub value_set: Option<Rule<String>>,
     pub invariants: Vec<Rule<Arc<Constraint>>>,
-    /// By FHIRPath's name.
-    pub children: Vec<(String, Rules)>,
+    pub children: Vec<Child>,
+    /// Those of the children that ask something of an element that does not stand.
+    pub needed: Vec<usize>,
     pub slicing: Option<Slicing>,
+}
+
+/// What is asked of an element inside.
+#[derive(Clone, Debug)]
+pub struct Child {
+    /// FHIRPath's name.
+    pub name: String,
+    pub rules: Rules,
 }
 
 /// One thing that a profile asks.
@@ -109,17 +118,31 @@ pub struct Slice {
 
 impl Rules {
     pub fn child(&self, name: &str) -> Option<&Rules> {
-        self.children.iter().find(|(known, _)| known == name).map(|(_, rules)| rules)
+        self.children.iter().find(|child| child.name == name).map(|child| &child.rules)
     }
 
     pub fn child_mut(&mut self, name: &str) -> &mut Rules {
-        let at = match self.children.iter().position(|(known, _)| known == name) {
+        let at = match self.children.iter().position(|child| child.name == name) {
             Some(at) => at,
             None => {
-                self.children.push((name.to_owned(), Rules::default()));
+                self.children.push(Child { name: name.to_owned(), rules: Rules::default() });
                 self.children.len() - 1
             }
         };
-        &mut self.children[at].1
+        &mut self.children[at].rules
+    }
+
+    /// Notes at every element which children are needed. Done once, when all rules are read.
+    pub fn note_needed(&mut self) {
+        self.children.iter_mut().for_each(|child| child.rules.note_needed());
+        let slices = self.slicing.iter_mut().flat_map(|slicing| &mut slicing.slices);
+        slices.for_each(|slice| slice.rules.note_needed());
+        let asks = |rules: &Rules| rules.min.as_ref().is_some_and(|min| min.asks > 0);
+        let is_needed = |child: &Child| {
+            let slices = child.rules.slicing.as_ref().map_or(&[][..], |slicing| &slicing.slices);
+            asks(&child.rules) || slices.iter().any(|slice| asks(&slice.rules))
+        };
+        let needed = self.children.iter().enumerate().filter(|(_, child)| is_needed(child));
+        self.needed = needed.map(|(at, _)| at).collect();
     }
 }

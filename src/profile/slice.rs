@@ -80,6 +80,5 @@ impl Profile {
 /// The profiles known here that a resource names in `meta.profile`.
 pub fn claimed<'v>(validator: &'v Validator, resource: &Json) -> impl Iterator<Item = &'v Profile> {
     let named = resource.get("meta").map_or(&[][..], |meta| meta.items("profile"));
-    let known: Vec<&Profile> = named.iter().filter_map(|url| validator.profile(url.as_str()?)).collect();
-    known.into_iter()
+    named.iter().filter_map(|url| validator.profile(url.as_str()?))
 }

@@ -1,6 +1,6 @@
 //! Values that a profile fixes: whole (`fixed`) or in part (`pattern`).
 
-use super::rules::{Rules, Value};
+use super::rules::{Child, Rules, Value};
 use crate::fhir::json::Json;
 
 impl Value {
@@ -61,7 +61,7 @@ impl Rules {
             return Some(value.asks.identifies(found));
         }
         let mut known = None;
-        for (name, rules) in &self.children {
+        for Child { name, rules } in &self.children {
             let inside = found.get(name);
             let items = inside.map_or(&[][..], |inside| inside.as_array().unwrap_or(std::slice::from_ref(inside)));
             let fits = items.iter().filter_map(|item| rules.identifies(item)).fold(None, |fits, this| match fits {
@@ -81,6 +81,6 @@ impl Rules {
 
     /// Whether these rules fix a value here or below.
     fn fixes(&self) -> bool {
-        self.value.is_some() || self.children.iter().any(|(_, rules)| rules.fixes())
+        self.value.is_some() || self.children.iter().any(|child| child.rules.fixes())
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use smallvec::SmallVec;
+
 use super::rules::{Profile, Rules, Slicing};
 use super::slice::claimed;
 use super::{Findings, Validator};
@@ -20,8 +22,10 @@ pub struct Walk<'a> {
     pub terminology: &'a Terminology,
     /// The whole resource.
     pub root: &'a Json<'a>,
+    /// The whole resource as invariants see it.
+    pub root_node: Node<'a>,
     /// The resource that holds the element where the walk stands: the whole one, or one it contains.
-    pub resource: &'a Json<'a>,
+    pub resource: Node<'a>,
     pub in_contained: bool,
     /// Contained resources by id; of two with one id the first.
     pub contained: HashMap<&'a str, &'a Json<'a>>,
@@ -32,6 +36,9 @@ pub struct Walk<'a> {
     /// Rules that were broken.
     pub broken: Vec<u16>,
 }
+
+/// What is asked of one element; a slice of a profile's own list adds two.
+type RuleSet<'a> = SmallVec<[&'a Rules; 4]>;
 
 /// An element as it stands in an object: its value and what stands beside it.
 #[derive(Clone, Copy)]
@@ -53,7 +60,8 @@ impl<'a> Walk<'a> {
             validator,
             terminology,
             root,
-            resource: root,
+            root_node: Node::resource(root),
+            resource: Node::resource(root),
             in_contained: false,
             contained,
             referred: HashSet::new(),
@@ -82,30 +90,39 @@ impl<'a> Walk<'a> {
     /// The members of a resource, a datatype or a backbone element.
     fn object(&mut self, value: &'a Json<'a>, definition: &'static TypeDefinition, rules: &[&'a Rules]) {
         let Json::Object(object) = value else { return };
-        let members = members(object, definition);
         let checks = definition.checks();
-        for member in &members {
-            self.path.enter(member.found.element.name);
-            self.member(member, &checks.elements[member.found.at], rules);
+        // The places of the elements that stand here, as bits.
+        let mut present = 0u128;
+        let has_siblings = object.iter().any(|(name, _)| name.starts_with('_'));
+        for (name, member) in object.iter() {
+            let Some(found) = definition.find(name) else { continue };
+            present |= bit(found.at);
+            let (value, sibling) = match found.is_sibling {
+                // With its value, where there is one.
+                true if object.get(&name[1..]).is_some() => continue,
+                true => (None, Some(member)),
+                false if has_siblings => (Some(member), sibling_of(object, name)),
+                false => (Some(member), None),
+            };
+            self.path.enter(found.element.name);
+            self.member(Member { found, value, sibling }, &checks.elements[found.at], rules);
             self.path.leave();
         }
-        for at in &checks.required {
-            if members.iter().all(|member| member.found.at != *at) {
-                self.missing(definition.elements[*at].name);
-            }
+        let mut missing = checks.required & !present;
+        while missing != 0 {
+            self.missing(definition.elements[missing.trailing_zeros() as usize].name);
+            missing &= missing - 1;
         }
         for rules in rules {
-            for (name, child) in &rules.children {
-                if members.iter().all(|member| member.found.element.name != name) {
-                    if let Some(element) = definition.elements.iter().find(|element| element.name == name) {
-                        self.path.enter(element.name);
-                        self.count(child, 0);
-                        if let Some(slicing) = &child.slicing {
-                            self.slices(slicing, &vec![0; slicing.slices.len()]);
-                        }
-                        self.path.leave();
-                    }
+            for child in rules.needed.iter().map(|at| &rules.children[*at]) {
+                let place = definition.elements.iter().position(|element| element.name == child.name);
+                let Some(place) = place.filter(|at| present & bit(*at) == 0) else { continue };
+                self.path.enter(definition.elements[place].name);
+                self.count(&child.rules, 0);
+                if let Some(slicing) = &child.rules.slicing {
+                    self.slices(slicing, &vec![0; slicing.slices.len()]);
                 }
+                self.path.leave();
             }
         }
         self.invariants(checks.invariants.iter().copied(), || Node::complex(value, definition));
@@ -124,9 +141,9 @@ impl<'a> Walk<'a> {
         self.path.leave();
     }
 
-    fn member(&mut self, member: &Member<'a>, checks: &ElementChecks, rules: &[&'a Rules]) {
+    fn member(&mut self, member: Member<'a>, checks: &ElementChecks, rules: &[&'a Rules]) {
         let found = member.found;
-        let rules: Vec<&'a Rules> = rules.iter().filter_map(|rules| rules.child(found.element.name)).collect();
+        let rules: RuleSet = rules.iter().filter_map(|rules| rules.child(found.element.name)).collect();
         let items = member.value.map_or(&[][..], |value| as_items(value, found.element));
         let siblings = member.sibling.map_or(&[][..], |sibling| as_items(sibling, found.element));
         let count = items.len().max(siblings.len());
@@ -260,7 +277,7 @@ impl<'a> Walk<'a> {
         }
         let node = || match value.or(sibling) {
             Some(either) => Node { value, ..Node::element(either, sibling, found.kind) },
-            None => Node::resource(self.root),
+            None => self.root_node,
         };
         if !checks.invariants.is_empty() {
             let node = node();
@@ -311,7 +328,7 @@ impl<'a> Walk<'a> {
     /// What R5 says of single datatypes.
     fn datatype(&mut self, value: &'a Json<'a>, found: Found, rules: &[&'a Rules]) {
         let name = found.element.name;
-        let targets: Vec<_> = rules
+        let targets: SmallVec<[_; 2]> = rules
             .iter()
             .filter_map(|rules| rules.targets.as_ref())
             .map(|rule| (rule.asks.as_slice(), rule.number))
@@ -348,7 +365,7 @@ impl<'a> Walk<'a> {
     fn inner_resource(&mut self, value: &'a Json<'a>, rules: &[&'a Rules]) {
         let definition = value.text("resourceType").and_then(element::of_resource);
         let Some(definition) = definition else { return };
-        let mut all = rules.to_vec();
+        let mut all = RuleSet::from_slice(rules);
         for profile in claimed(self.validator, value) {
             if profile.resource_type != definition.name {
                 self.profile_of_other(profile, definition.name);
@@ -356,7 +373,7 @@ impl<'a> Walk<'a> {
                 all.push(&profile.rules);
             }
         }
-        let outer = std::mem::replace(&mut self.resource, value);
+        let outer = std::mem::replace(&mut self.resource, Node::complex(value, definition));
         let was_contained = std::mem::replace(&mut self.in_contained, true);
         self.object(value, definition, &all);
         (self.resource, self.in_contained) = (outer, was_contained);
@@ -417,28 +434,14 @@ fn refers_to_whole(value: &Json) -> bool {
     }
 }
 
-/// The elements that stand in an object, a value with what stands beside it. What R5 does not know is passed over.
-fn members<'a>(object: &'a Object<'a>, definition: &'static TypeDefinition) -> Vec<Member<'a>> {
-    let mut members: Vec<Member> = Vec::with_capacity(object.0.len());
-    let mut has_siblings = false;
-    for (name, value) in object.iter() {
-        let Some(found) = definition.find(name) else { continue };
-        // Of several types of a choice, which is a problem of form, each is looked at.
-        let same = |member: &&mut Member| member.found.at == found.at && std::ptr::eq(member.found.kind, found.kind);
-        if found.is_sibling {
-            has_siblings = true;
-            match members.iter_mut().find(same) {
-                Some(member) => member.sibling = Some(value),
-                None => members.push(Member { found, value: None, sibling: Some(value) }),
-            }
-        } else {
-            match members.iter_mut().find(same).filter(|_| has_siblings) {
-                Some(member) => (member.value, member.found) = (Some(value), found),
-                None => members.push(Member { found, value: Some(value), sibling: None }),
-            }
-        }
-    }
-    members
+/// What stands beside the primitive value of a name.
+fn sibling_of<'a>(object: &'a Object<'a>, name: &str) -> Option<&'a Json<'a>> {
+    object.iter().find(|(other, _)| other.strip_prefix('_') == Some(name)).map(|(_, sibling)| sibling)
+}
+
+/// The bit of an element's place; a test holds all types below 128.
+fn bit(at: usize) -> u128 {
+    1 << (at & 127)
 }
 
 fn slicings<'a>(rules: &[&'a Rules]) -> impl Iterator<Item = &'a Slicing> {

@@ -9,8 +9,8 @@ use crate::fhir::invariant::{self, Invariant};
 pub struct Checks {
     /// Its own invariants and those of the types it is built on, but for those that are asked elsewhere.
     pub invariants: Vec<&'static Invariant>,
-    /// Places of the elements that must be there.
-    pub required: Vec<usize>,
+    /// Places of the elements that must be there, as bits.
+    pub required: u128,
     /// By place.
     pub elements: Vec<ElementChecks>,
 }
@@ -37,7 +37,7 @@ impl Checks {
         let required = definition.elements.iter().enumerate().filter(|(_, element)| element.min > 0);
         Checks {
             invariants,
-            required: required.map(|(at, _)| at).collect(),
+            required: required.fold(0, |bits, (at, _)| bits | 1 << (at & 127)),
             elements: definition.elements.iter().map(|element| element_checks(definition, element)).collect(),
         }
     }

@@ -260,6 +260,7 @@ mod tests {
             let definition = of(name).unwrap_or_else(|| panic!("{name} is missing"));
             resources += usize::from(of_resource(name).is_some());
             elements += definition.elements.len();
+            assert!(definition.elements.len() <= 128, "{name} has more elements than places have bits");
             let mut json = HashSet::new();
             assert!(definition.keys.iter().all(|key| json.insert(key.json.clone())), "{name} has a name twice");
             for kind in definition.elements.iter().flat_map(|element| &element.types) {

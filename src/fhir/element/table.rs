@@ -1,5 +1,6 @@
 //! Reading `data/r5-elements.txt`.
 
+use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
 use super::keys::{Key, Keys};
@@ -31,6 +32,10 @@ static SLOTS: LazyLock<Vec<Slot>> = LazyLock::new(|| {
     slots
 });
 
+/// Where each type stands among the slots.
+static PLACES: LazyLock<HashMap<&'static str, usize>> =
+    LazyLock::new(|| SLOTS.iter().enumerate().map(|(at, slot)| (slot.head[0], at)).collect());
+
 fn margin(text: &str) -> usize {
     let mut at = 0;
     while text[at..].starts_with(' ') {
@@ -42,7 +47,7 @@ fn margin(text: &str) -> usize {
 /// A type by name, a backbone element by path.
 pub fn of(name: &str) -> Option<&'static TypeDefinition> {
     let root = name.split('.').next()?;
-    let at = SLOTS.binary_search_by(|slot| slot.head[0].cmp(root)).ok()?;
+    let at = *PLACES.get(root)?;
     let definitions = SLOTS[at].definitions.get_or_init(|| read(&SLOTS[at]));
     // The type itself stands behind its backbone elements.
     definitions.iter().rev().find(|definition| definition.name == name)

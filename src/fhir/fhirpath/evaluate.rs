@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use smallvec::{SmallVec, smallvec};
+
+use super::node::Nodes;
 use super::parse::{Call, Operator, Term, Variable};
 use super::{Context, Kind, Node};
 use crate::fhir::codes;
@@ -30,17 +33,17 @@ enum Item<'a> {
 
 /// A collection, which is what every term gives.
 #[derive(Clone, Debug, Default)]
-pub struct Items<'a>(Vec<Item<'a>>);
+pub struct Items<'a>(SmallVec<[Item<'a>; 2]>);
 
 impl<'a> From<Node<'a>> for Items<'a> {
     fn from(node: Node<'a>) -> Self {
-        Items(vec![Item::Node(node)])
+        Items(smallvec![Item::Node(node)])
     }
 }
 
 impl<'a> From<Item<'a>> for Items<'a> {
     fn from(item: Item<'a>) -> Self {
-        Items(vec![item])
+        Items(smallvec![item])
     }
 }
 
@@ -61,8 +64,27 @@ pub struct Evaluation<'a> {
 
 impl<'a> Evaluation<'a> {
     /// True, false or nothing: one value that is no boolean counts as true.
-    pub fn truth(&self, term: &'a Term, input: Items<'a>) -> Result<Option<bool>> {
-        truth(&self.term(term, &input)?)
+    pub fn truth(&self, term: &'a Term, input: &Items<'a>) -> Result<Option<bool>> {
+        match term {
+            Term::Binary { operator, left, right } if operator.is_logical() => {
+                self.logical(*operator, left, right, input)
+            }
+            Term::Call { on: Some(on), call: Call::Exists(None) } => self.exists(on, input).map(Some),
+            Term::Call { on: Some(on), call: Call::Empty } => self.exists(on, input).map(|exists| Some(!exists)),
+            term => truth(&self.term(term, input)?),
+        }
+    }
+
+    /// Whether a term gives anything. Most invariants ask only this of a plain member, which need not be made for it.
+    fn exists(&self, term: &'a Term, input: &Items<'a>) -> Result<bool> {
+        match (term, input.0.as_slice()) {
+            (Term::Member { on: None, name }, [Item::Node(node)])
+                if name.starts_with(|first: char| first.is_lowercase()) =>
+            {
+                Ok(node.has_child(name))
+            }
+            _ => Ok(!self.term(term, input)?.0.is_empty()),
+        }
     }
 
     fn term(&self, term: &'a Term, input: &Items<'a>) -> Result<Items<'a>> {
@@ -119,7 +141,7 @@ impl<'a> Evaluation<'a> {
             }
             None => input,
         };
-        let mut out = Vec::new();
+        let mut out = SmallVec::new();
         for item in &items.0 {
             let Item::Node(node) = item else { continue };
             // The name of its own type stands for the value itself, first in a path.
@@ -135,7 +157,7 @@ impl<'a> Evaluation<'a> {
 
     fn call(&self, input: &Items<'a>, call: &'a Call) -> Result<Items<'a>> {
         let items = &input.0;
-        let each = |item: &Item<'a>, test: &'a Term| self.truth(test, item.clone().into());
+        let each = |item: &Item<'a>, test: &'a Term| self.truth(test, &item.clone().into());
         let boolean = |truth: bool| Ok(Item::Boolean(truth).into());
         let text_of = |term: &'a Term| text(&self.term(term, input)?);
         Ok(match call {
@@ -160,7 +182,7 @@ impl<'a> Evaluation<'a> {
             Call::AllTrue => return boolean(items.iter().all(|item| item.boolean() == Some(true))),
             Call::AllFalse => return boolean(items.iter().all(|item| item.boolean() == Some(false))),
             Call::Where(test) => {
-                let mut kept = Vec::new();
+                let mut kept = SmallVec::new();
                 for item in items {
                     if each(item, test)? == Some(true) {
                         kept.push(item.clone());
@@ -169,7 +191,7 @@ impl<'a> Evaluation<'a> {
                 Items(kept)
             }
             Call::Select(of) => {
-                let mut out = Vec::new();
+                let mut out = SmallVec::new();
                 for item in items {
                     out.extend(self.term(of, &item.clone().into())?.0);
                     bounded(&out)?;
@@ -177,7 +199,7 @@ impl<'a> Evaluation<'a> {
                 Items(out)
             }
             Call::Repeat(step) => {
-                let (mut out, mut open) = (Vec::new(), items.clone());
+                let (mut out, mut open) = (SmallVec::new(), items.clone());
                 while let Some(item) = open.pop() {
                     let found = self.term(step, &item.into())?.0;
                     open.extend(found.iter().cloned());
@@ -187,13 +209,13 @@ impl<'a> Evaluation<'a> {
                 Items(out)
             }
             Call::Children => {
-                let mut out = Vec::new();
+                let mut out = SmallVec::new();
                 items.iter().filter_map(Item::node).for_each(|node| node.children(&mut out));
                 Items(out.into_iter().map(Item::Node).collect())
             }
             Call::Descendants => {
-                let mut open: Vec<Node> = items.iter().filter_map(Item::node).collect();
-                let mut out = Vec::new();
+                let mut open: Nodes = items.iter().filter_map(Item::node).collect();
+                let mut out = SmallVec::new();
                 while let Some(node) = open.pop() {
                     let before = open.len();
                     node.children(&mut open);
@@ -214,12 +236,12 @@ impl<'a> Evaluation<'a> {
             Call::Intersect(other) => {
                 let other = self.term(other, &self.context.focus.into())?;
                 bounded_pairs(items, &other.0)?;
-                distinct(&items.iter().filter(|item| other.has(item)).cloned().collect::<Vec<_>>())?
+                distinct(&items.iter().filter(|item| other.has(item)).cloned().collect::<SmallVec<[_; 2]>>())?
             }
             Call::Not => truth(input)?.map(|truth| !truth).into(),
             Call::HasValue => return boolean(matches!(items.as_slice(), [item] if item.has_value())),
             Call::OfType(name) => Items(items.iter().filter(|item| item.is(name)).cloned().collect()),
-            Call::Iif(test, then, otherwise) => match (self.truth(test, input.clone())?, otherwise) {
+            Call::Iif(test, then, otherwise) => match (self.truth(test, input)?, otherwise) {
                 (Some(true), _) => self.term(then, input)?,
                 (_, Some(otherwise)) => self.term(otherwise, input)?,
                 (_, None) => Items::default(),
@@ -282,32 +304,36 @@ impl<'a> Evaluation<'a> {
         }
     }
 
+    fn logical(&self, operator: Operator, left: &'a Term, right: &'a Term, input: &Items<'a>) -> Result<Option<bool>> {
+        use Operator::*;
+        let left = self.truth(left, input)?;
+        // What the left side decides alone is not asked again.
+        match (operator, left) {
+            (And, Some(false)) => return Ok(Some(false)),
+            (Or, Some(true)) | (Implies, Some(false)) => return Ok(Some(true)),
+            _ => {}
+        }
+        let right = self.truth(right, input)?;
+        Ok(match operator {
+            And => match (left, right) {
+                (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            },
+            Xor => left.zip(right).map(|(left, right)| left != right),
+            _ => match (left, right) {
+                (_, Some(true)) => Some(true),
+                (Some(_), right) if operator == Implies => right,
+                (Some(false), right) => right,
+                _ => None,
+            },
+        })
+    }
+
     fn binary(&self, operator: Operator, left: &'a Term, right: &'a Term, input: &Items<'a>) -> Result<Items<'a>> {
         use Operator::*;
-        if matches!(operator, And | Or | Implies | Xor) {
-            let left = self.truth(left, input.clone())?;
-            // What the left side decides alone is not asked again.
-            match (operator, left) {
-                (And, Some(false)) => return Ok(Some(false).into()),
-                (Or, Some(true)) | (Implies, Some(false)) => return Ok(Some(true).into()),
-                _ => {}
-            }
-            let right = self.truth(right, input.clone())?;
-            return Ok(match operator {
-                And => match (left, right) {
-                    (_, Some(false)) => Some(false),
-                    (Some(true), Some(true)) => Some(true),
-                    _ => None,
-                },
-                Xor => left.zip(right).map(|(left, right)| left != right),
-                _ => match (left, right) {
-                    (_, Some(true)) => Some(true),
-                    (Some(_), right) if operator == Implies => right,
-                    (Some(false), right) => right,
-                    _ => None,
-                },
-            }
-            .into());
+        if operator.is_logical() {
+            return self.logical(operator, left, right, input).map(Items::from);
         }
         let (left, right) = (self.term(left, input)?, self.term(right, input)?);
         bounded_pairs(&left.0, &right.0)?;
@@ -316,7 +342,7 @@ impl<'a> Evaluation<'a> {
             NotEqual => equal(&left, &right).map(|equal| !equal).into(),
             In => within(&left, &right)?,
             Contains => within(&right, &left)?,
-            Union => distinct(&left.0.into_iter().chain(right.0).collect::<Vec<_>>())?,
+            Union => distinct(&left.0.into_iter().chain(right.0).collect::<SmallVec<[_; 2]>>())?,
             Less => order(&left, &right, |order| order.is_lt())?,
             LessOrEqual => order(&left, &right, |order| order.is_le())?,
             Greater => order(&left, &right, |order| order.is_gt())?,

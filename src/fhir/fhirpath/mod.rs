@@ -58,6 +58,6 @@ impl Expression {
     /// # Errors
     /// The values are not what the expression asks of them, such as several where one is needed.
     pub fn holds<'a>(&'a self, context: Context<'a>) -> Result<bool, EvaluationError> {
-        evaluate::Evaluation { context }.truth(&self.root, context.focus.into()).map(|truth| truth == Some(true))
+        evaluate::Evaluation { context }.truth(&self.root, &context.focus.into()).map(|truth| truth == Some(true))
     }
 }

@@ -1,8 +1,13 @@
 //! A place in a resource as FHIRPath sees it: a value, what stands beside it (`_name`), and its type.
 
+use smallvec::SmallVec;
+
 use crate::fhir::element::{self, Content, Element, ElementType, TypeDefinition};
 use crate::fhir::json::{Json, Object};
 use crate::fhir::primitive::Primitive;
+
+/// Nearly every step of a path leads to a few.
+pub type Nodes<'a> = SmallVec<[Node<'a>; 2]>;
 
 /// One element with a value of its own, in an array or alone.
 #[derive(Clone, Copy, Debug)]
@@ -82,18 +87,35 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// Whether there is a child of a name.
+    pub fn has_child(&self, name: &str) -> bool {
+        let Some(object) = self.object() else { return false };
+        let definition = match self.kind {
+            Kind::Complex(definition) => definition,
+            // Beside a primitive value stands an Element.
+            Kind::Primitive(_) => return matches!(name, "id" | "extension") && object.get(name).is_some(),
+            Kind::Unknown => return false,
+        };
+        object.iter().any(|(key, value)| {
+            let key = key.strip_prefix('_').unwrap_or(key);
+            // Nearly every key has another beginning; a key that begins so may be that of a choice.
+            let is_it = key.starts_with(name) && definition.find(key).is_some_and(|found| found.element.name == name);
+            is_it && value.as_array().is_none_or(|items| items.iter().any(|item| !matches!(item, Json::Null)))
+        })
+    }
+
     /// The children of a name.
-    pub fn children_named(&self, name: &str, out: &mut Vec<Node<'a>>) {
+    pub fn children_named(&self, name: &str, out: &mut Nodes<'a>) {
         self.children_of(|element| element.name == name, |key| key.trim_start_matches('_').starts_with(name), out);
     }
 
     /// All children.
-    pub fn children(&self, out: &mut Vec<Node<'a>>) {
+    pub fn children(&self, out: &mut Nodes<'a>) {
         self.children_of(|_| true, |_| true, out);
     }
 
     /// `may_be` sorts out most keys before they are looked up.
-    fn children_of(&self, wanted: impl Fn(&Element) -> bool, may_be: impl Fn(&str) -> bool, out: &mut Vec<Node<'a>>) {
+    fn children_of(&self, wanted: impl Fn(&Element) -> bool, may_be: impl Fn(&str) -> bool, out: &mut Nodes<'a>) {
         let Some(object) = self.object() else { return };
         let definition = match self.kind {
             Kind::Complex(definition) => Some(definition),

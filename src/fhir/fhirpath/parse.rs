@@ -101,6 +101,11 @@ pub enum Operator {
 }
 
 impl Operator {
+    /// Whether it joins truths.
+    pub fn is_logical(self) -> bool {
+        matches!(self, Operator::And | Operator::Or | Operator::Xor | Operator::Implies)
+    }
+
     /// How tightly it binds; `is` and `as` stand at 8.
     fn precedence(self) -> u8 {
         use Operator::*;

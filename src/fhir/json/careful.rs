@@ -10,6 +10,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 
 use super::{Json, Object};
 use crate::fhir::element;
+use crate::fhir::path::is_name;
 use crate::limits::JSON_DEPTH_MAX;
 use crate::outcome::{Hcert, Issue, Outcome, Problems};
 
@@ -58,12 +59,16 @@ impl<'de> Walk<'de> {
         self.problems.borrow_mut().add(|| Issue::new(code).at(self.expression()));
     }
 
+    /// FHIRPath of the element, or of the innermost one around it whose name FHIRPath has: others may be as long as the body, and each
+    /// problem below them would repeat them.
     fn expression(&self) -> String {
         let mut text = String::new();
         for step in self.path.borrow().iter() {
             match step {
+                Step::Member(name) if !is_name(name) => break,
                 Step::Member(name) if text.is_empty() => text.push_str(name),
                 Step::Member(name) => text.push_str(&format!(".{name}")),
+                Step::Item(_) if text.is_empty() => break,
                 Step::Item(index) => text.push_str(&format!("[{index}]")),
             }
         }
