@@ -11,6 +11,7 @@ mod limit;
 mod mutation;
 mod outside;
 mod random;
+mod right;
 mod row;
 mod rows;
 mod table;
