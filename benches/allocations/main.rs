@@ -58,7 +58,7 @@ const BOUNDS: &[Bound] = &[
     bound("search by subject, 5 hits",      Own,          44,    33_200),
     bound("search by employer and period",  Own,          40,     7_600),
     bound("dense search, page 1",           Own,          64,    87_000),
-    bound("metadata",                       Own,           4,     7_200),
+    bound("metadata",                       Own,           4,    10_400),
     bound("create",                         Own,         161,    46_500),
     bound("create",                         All,         585,   188_000),
     bound("update",                         Own,         300,    85_500),
