@@ -129,6 +129,8 @@ const HOSTILE: &[(&str, &str)] = &[
     ("<p>a</b>", "elements that end in the wrong order: <p> </b>"),
     ("<p id=\"a\" id=\"b\">a</p>", "the same attribute twice: id"),
     ("<x:b>a</x:b>", "a prefix without a namespace: x"),
+    // Found by fuzzing: the XML reader passes over an empty prefix.
+    ("a<:i/>", "a prefix without a namespace: :"),
     ("<p class=a>a</p>", "XML that is not well-formed"),
     ("<input disabled>a", "XML that is not well-formed"),
     ("a & b", "XML that is not well-formed"),
