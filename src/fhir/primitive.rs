@@ -208,7 +208,10 @@ fn is_decimal(text: &str) -> bool {
     let number = number.strip_prefix('-').unwrap_or(number);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let part = |digits: &str, most: usize| is_digits(digits) && digits.len() <= most;
-    part(whole, 18) && (whole == "0" || !whole.starts_with('0')) && part(fraction, 17) && part(exponent, 9)
+    let has_form =
+        part(whole, 18) && (whole == "0" || !whole.starts_with('0')) && part(fraction, 17) && part(exponent, 9);
+    // One that no program's number holds (1e400) would be read by each in its own way.
+    has_form && text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 #[cfg(test)]

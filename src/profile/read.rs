@@ -190,13 +190,22 @@ impl Reader<'_> {
         r5_types: &[&'static str],
     ) -> Result<(), ProfileError> {
         match name {
-            "min" => rules.min = Some(self.rule(here, "min", number(here, value)?)),
+            "min" => {
+                let min = number(here, value)?;
+                if rules.min.as_ref().is_some_and(|known| known.asks > min) {
+                    return Err(here.error("min is lower than that of the profile it stands on"));
+                }
+                rules.min = Some(self.rule(here, "min", min));
+            }
             "max" => {
                 let max = match value.as_str() {
                     Some("*") => MANY,
                     Some(digits) => digits.parse().map_err(|_| here.error("max is no number"))?,
                     None => return Err(here.error("max is no text")),
                 };
+                if rules.max.as_ref().is_some_and(|known| known.asks < max) {
+                    return Err(here.error("max is higher than that of the profile it stands on"));
+                }
                 rules.max = Some(self.rule(here, "max", max));
             }
             "type" => self.types(here, value, rules, r5_types)?,
@@ -372,6 +381,7 @@ fn slice_of<'s>(slicing: &'s mut Slicing, name: &str) -> &'s mut Slice {
                 short: name.to_owned(),
                 types: Vec::new(),
                 profiles: Vec::new(),
+                coding: None,
                 rules: Rules::default(),
             });
             slicing.slices.len() - 1

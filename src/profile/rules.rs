@@ -112,8 +112,20 @@ pub struct Slice {
     pub types: Vec<String>,
     /// Addresses of profiles that its items follow.
     pub profiles: Vec<String>,
+    /// The system and code by which its items are known, where one coding of one element tells: asked of every section.
+    pub coding: Option<(String, String)>,
     /// `min` and `max` count the items of the slice.
     pub rules: Rules,
+}
+
+/// The one coding, of system and code, that rules fix.
+fn only_coding(rules: &Rules) -> Option<(String, String)> {
+    let json = &rules.value.as_ref()?.asks.json;
+    let is_only = json.as_object().is_some_and(|object| object.0.len() == 1);
+    match json.items("coding") {
+        [coding] if is_only => Some((coding.text("system")?.to_owned(), coding.text("code")?.to_owned())),
+        _ => None,
+    }
 }
 
 impl Rules {
@@ -137,6 +149,11 @@ impl Rules {
         self.children.iter_mut().for_each(|child| child.rules.note_needed());
         let slices = self.slicing.iter_mut().flat_map(|slicing| &mut slicing.slices);
         slices.for_each(|slice| slice.rules.note_needed());
+        if let Some(Slicing { by, slices, .. }) = &mut self.slicing
+            && let [Discriminator::Value(path)] = by.as_slice()
+        {
+            slices.iter_mut().for_each(|slice| slice.coding = slice.rules.child(path).and_then(only_coding));
+        }
         let asks = |rules: &Rules| rules.min.as_ref().is_some_and(|min| min.asks > 0);
         let is_needed = |child: &Child| {
             let slices = child.rules.slicing.as_ref().map_or(&[][..], |slicing| &slicing.slices);

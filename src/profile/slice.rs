@@ -26,6 +26,12 @@ impl Slice {
                 self.profiles.is_empty() || profiles.into_iter().any(|profile| profile.is_of(validator, item))
             }
             Discriminator::Value(path) => {
+                if let Some((system, code)) = &self.coding {
+                    let codings = item.get(path).map_or(&[][..], |concept| concept.items("coding"));
+                    let is_it =
+                        |coding: &Json| coding.text("code") == Some(code) && coding.text("system") == Some(system);
+                    return codings.iter().any(is_it);
+                }
                 let rules = self.rules.child(path);
                 rules.zip(item.get(path)).and_then(|(rules, found)| rules.identifies(found)).unwrap_or(false)
             }

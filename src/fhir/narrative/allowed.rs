@@ -42,6 +42,8 @@ pub fn problems(div: &str) -> Vec<Problem> {
         }
         Err(error) => found.problems.push(error.into()),
     }
+    // What made the XML unreadable may stand behind as many named characters as are told.
+    found.problems.truncate(NARRATIVE_PROBLEMS_MAX);
     found.problems
 }
 

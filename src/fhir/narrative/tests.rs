@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::elements::ELEMENTS;
 use super::*;
+use crate::limits::NARRATIVE_PROBLEMS_MAX;
 
 fn div(content: &str) -> String {
     format!("<div xmlns=\"{XHTML}\">{content}</div>")
@@ -376,4 +377,11 @@ proptest! {
     fn a_plain_text_makes_a_right_div(text in "\\PC*[a-zõ]\\PC*") {
         prop_assert_eq!(told(&section_text(&text)), [""; 0]);
     }
+}
+
+/// Found by fuzzing: named characters up to the bound, and then an error of the XML, were one problem too many.
+#[test]
+fn no_more_problems_are_told_than_the_bound_where_the_xml_breaks_off_too() {
+    let names: String = (0..2 * NARRATIVE_PROBLEMS_MAX).map(|at| format!("&a{at};")).collect();
+    assert_eq!(problems(&format!("<div xmlns=\"{XHTML}\">{names}<p></div>")).len(), NARRATIVE_PROBLEMS_MAX);
 }

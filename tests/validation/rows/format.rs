@@ -14,6 +14,7 @@ pub const ROWS: &[Row] = &[
     row("integer: a fraction", &DRIVER, Push("/extension", r#"{"url":"http://a.ee/x","valueInteger":1.5}"#), VALUE),
     row("integer: more than 32 bits", &DRIVER, Push("/extension", r#"{"url":"http://a.ee/x","valueInteger":2147483648}"#), VALUE),
     row("integer: a text", &DRIVER, Push("/extension", r#"{"url":"http://a.ee/x","valueInteger":"1"}"#), KIND),
+    row("decimal: more than a program's number holds", &DRIVER, Push("/extension", r#"{"url":"http://a.ee/x","valueDecimal":1e400}"#), VALUE),
     row("integer: 1e400", &DRIVER, Push("/extension", r#"{"url":"http://a.ee/x","valueInteger":1e400}"#), VALUE),
     row("integer64: a number instead of a text", &DRIVER, Push("/extension", r#"{"url":"http://a.ee/x","valueInteger64":1}"#), KIND),
     row("integer64: more than 64 bits", &DRIVER, Push("/extension", r#"{"url":"http://a.ee/x","valueInteger64":"9223372036854775808"}"#), VALUE),
