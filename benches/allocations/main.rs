@@ -59,11 +59,11 @@ const BOUNDS: &[Bound] = &[
     bound("search by employer and period",  Own,          40,     7_600),
     bound("dense search, page 1",           Own,          64,    87_000),
     bound("metadata",                       Own,           4,    10_400),
-    bound("create",                         Own,         161,    46_500),
-    bound("create",                         All,         585,   188_000),
-    bound("update",                         Own,         300,    85_500),
-    bound("update",                         All,         655,   222_000),
-    bound("$suspend",                       Own,         206,    57_000),
+    bound("create",                         Own,         201,    55_000),
+    bound("create",                         All,         597,   192_000),
+    bound("update",                         Own,         353,    98_500),
+    bound("update",                         All,         679,   230_000),
+    bound("$suspend",                       Own,         207,    57_000),
     bound("$suspend",                       All,         560,   194_000),
 ];
 
