@@ -6,7 +6,6 @@ use crate::fhir::date_time;
 use crate::fhir::fhirpath::{Context, Expression, Node};
 use crate::fhir::invariant::{self, Invariant};
 use crate::fhir::json::Json;
-use crate::fhir::path::Path;
 use crate::outcome::{Hcert, Issue};
 
 /// What R5's invariants say, in Estonian, for those a certificate is likely to break; the others are told in R5's own English.
@@ -33,6 +32,9 @@ const ESTONIAN: &[(&str, &str)] = &[
     ("sqt-1", "võrdlusmärki (comparator) ei tohi siin olla"),
     ("tim-1", "kui on kestus, peab olema ka selle ühik"),
 ];
+
+/// Characters of a reference or an id that a message repeats.
+const FOUND_CHARACTERS: usize = 40;
 
 /// The invariant of SimpleQuantity, which is a profile of a datatype and so not in the table.
 const SIMPLE_QUANTITY: (&str, &str) = ("sqt-1", "The comparator is not used on a SimpleQuantity");
@@ -74,8 +76,8 @@ impl<'a> Walk<'a> {
         expression.holds(context).unwrap_or(false)
     }
 
-    /// Tells that a rule of R5 is broken which the walk itself asks.
-    pub fn tell_invariant(&mut self, key: &'static str, at: impl Fn(&Path) -> String) {
+    /// Tells that a rule of R5 is broken which the walk itself asks, and what was found.
+    pub fn tell_invariant(&mut self, key: &'static str, found: Option<&str>) {
         let paths = ["Reference", "DomainResource", "Element", "Extension", "Narrative.div"];
         let in_table = || paths.iter().flat_map(|path| invariant::at(path)).find(|invariant| invariant.key == key);
         let human = match key == SIMPLE_QUANTITY.0 {
@@ -83,7 +85,13 @@ impl<'a> Walk<'a> {
             false => in_table().map_or("", |invariant| invariant.human),
         };
         let path = &self.path;
-        self.problems.add(|| issue(key, human).at(at(path)));
+        self.problems.add(|| {
+            let issue = match found {
+                Some(found) => issue_with(key, human, found),
+                None => issue(key, human),
+            };
+            issue.at(path.expression())
+        });
     }
 
     fn tell(&mut self, key: &'static str, human: &'static str) {
@@ -92,8 +100,19 @@ impl<'a> Walk<'a> {
     }
 }
 
+fn estonian(key: &str, human: &'static str) -> &'static str {
+    ESTONIAN.iter().find(|(known, _)| *known == key).map_or(human, |(_, estonian)| estonian)
+}
+
+fn issue_with(key: &'static str, human: &'static str, found: &str) -> Issue {
+    // Shortened here, so that what the rule says is not cut off behind it.
+    let found: String = found.chars().take(FOUND_CHARACTERS).collect();
+    let issue = Issue::new(Hcert::InvariantBroken).with("key", key);
+    issue.with("human", format!("'{found}': {human}")).with("human_et", format!("'{found}': {}", estonian(key, human)))
+}
+
 fn issue(key: &'static str, human: &'static str) -> Issue {
-    let estonian = ESTONIAN.iter().find(|(known, _)| *known == key).map_or(human, |(_, estonian)| estonian);
+    let estonian = estonian(key, human);
     Issue::new(Hcert::InvariantBroken).with("key", key).with("human", human).with("human_et", estonian)
 }
 

@@ -4,7 +4,6 @@ use super::rules::Target;
 use super::walk::Walk;
 use crate::fhir::element::{self, ElementType};
 use crate::fhir::json::Json;
-use crate::fhir::path::Path;
 use crate::outcome::{Hcert, Issue};
 
 /// What a reference leads to, as far as it tells.
@@ -34,7 +33,7 @@ impl<'a> Walk<'a> {
             Some(text) => match text.strip_prefix('#') {
                 Some(id) => match self.inside(id) {
                     Some(resource) => Goal::Inside(resource),
-                    None => return self.broken_invariant("ref-1"),
+                    None => return self.tell_invariant("ref-1", Some(text)),
                 },
                 None => outside(text),
             },
@@ -108,11 +107,6 @@ impl<'a> Walk<'a> {
             return self.in_contained.then_some(self.root);
         }
         self.contained.get(id).copied()
-    }
-
-    /// ref-1 is about the reference's own text.
-    fn broken_invariant(&mut self, key: &'static str) {
-        self.tell_invariant(key, Path::expression);
     }
 }
 

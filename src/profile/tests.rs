@@ -29,3 +29,94 @@ fn examples_are_right() {
         }
     }
 }
+
+/// A profile of Observation with one element in its differential.
+fn profile_with(element: &str) -> Result<Validator, ProfileError> {
+    let text = format!(
+        r#"{{"resourceType":"StructureDefinition","id":"p","url":"http://a.ee/p","type":"Observation","derivation":"constraint",
+        "baseDefinition":"http://hl7.org/fhir/StructureDefinition/Observation","differential":{{"element":[{element}]}}}}"#
+    );
+    Validator::of(&[json::parse(text.as_bytes()).unwrap().into_owned()])
+}
+
+#[test]
+fn what_cannot_be_checked_stops_the_start_and_says_where() {
+    assert!(profile_with(r#"{"id":"Observation.code","min":1,"max":"1"}"#).is_ok());
+    for (element, problem) in [
+        (r#"{"id":"Observation.colour","min":1}"#, "R5 has no element colour here"),
+        (r#"{"id":"Patient.name","min":1}"#, "does not begin with the type"),
+        (r#"{"id":"Observation.code","maxLength":5}"#, "maxLength cannot be checked"),
+        (r#"{"id":"Observation.code","minValueInteger":5}"#, "minValueInteger cannot be checked"),
+        (r#"{"id":"Observation.code","min":"1"}"#, "min is no number"),
+        (r#"{"id":"Observation.code","max":"many"}"#, "max is no number"),
+        (r#"{"id":"Observation.note:one","sliceName":"one"}"#, "a slice stands before its slicing"),
+        (
+            r#"{"id":"Observation.note","slicing":{"discriminator":[{"type":"exists","path":"text"}],"rules":"open"}}"#,
+            "cannot be told apart",
+        ),
+        (
+            r#"{"id":"Observation.note","slicing":{"discriminator":[{"type":"value","path":"extension('a').value"}],"rules":"open"}}"#,
+            "cannot be told apart",
+        ),
+        (
+            r#"{"id":"Observation.note","slicing":{"discriminator":[{"type":"value","path":"text"}],"rules":"openAtEnd"}}"#,
+            "cannot be checked",
+        ),
+        (
+            r#"{"id":"Observation.note","slicing":{"ordered":true,"discriminator":[{"type":"value","path":"text"}],"rules":"open"}}"#,
+            "the order of slices cannot be checked",
+        ),
+        (r#"{"id":"Observation.subject","type":[{"code":"Reference","aggregation":["bundled"]}]}"#, "type.aggregation"),
+        (
+            r#"{"id":"Observation.subject","type":[{"code":"Reference","targetProfile":["http://a.ee/q"]}]}"#,
+            "the target http://a.ee/q is not at hand",
+        ),
+        (
+            r#"{"id":"Observation","constraint":[{"key":"k","severity":"error","human":"h","expression":"now() > issued"}]}"#,
+            "k: the function now",
+        ),
+        (r#"{"id":"Observation","constraint":[{"key":"k","severity":"error","human":"h"}]}"#, "constraint.expression"),
+    ] {
+        let refused = profile_with(element).err().unwrap_or_else(|| panic!("{element} passed"));
+        assert!(refused.problem.contains(problem), "{element}: {refused}");
+        assert!(refused.to_string().contains("http://a.ee/p"), "{refused}");
+    }
+}
+
+#[test]
+fn a_profile_must_stand_on_one_that_is_there_and_loosen_nothing() {
+    let of = |base: &str, element: &str| {
+        let text = format!(
+            r#"{{"resourceType":"StructureDefinition","id":"q","url":"http://a.ee/q","type":"Observation","derivation":"constraint",
+            "baseDefinition":"{base}","differential":{{"element":[{element}]}}}}"#
+        );
+        json::parse(text.as_bytes()).unwrap().into_owned()
+    };
+    let r5 = "http://hl7.org/fhir/StructureDefinition/Observation";
+    let problem = |definitions: &[Json<'static>]| Validator::of(definitions).err().map(|error| error.problem);
+    let nothing = r#"{"id":"Observation.note","min":1,"max":"2"}"#;
+    assert_eq!(problem(&[of(r5, nothing)]), None);
+    assert_eq!(problem(&[of("http://a.ee/other", nothing)]).as_deref(), Some("it is not at hand"));
+    assert_eq!(problem(&[of("http://a.ee/q", nothing)]).as_deref(), Some("it stands on itself"));
+    let derived = |element: &str| {
+        let Json::Object(mut object) = of("http://a.ee/q", element) else { unreachable!("an object was written") };
+        object.set("url", Json::string("http://a.ee/derived"));
+        [of(r5, nothing), Json::Object(object)]
+    };
+    assert_eq!(problem(&derived(r#"{"id":"Observation.note","min":2,"max":"2"}"#)), None);
+    for loose in [r#"{"id":"Observation.note","min":0}"#, r#"{"id":"Observation.note","max":"*"}"#] {
+        assert!(
+            problem(&derived(loose)).is_some_and(|problem| problem.contains("the profile it stands on")),
+            "{loose}"
+        );
+    }
+}
+
+#[test]
+fn no_profile_of_ours_can_be_missing() {
+    let ids: Vec<String> = validator().profiles().iter().map(|profile| profile.id.clone()).collect();
+    assert_eq!(ids.len(), 10);
+    for known in crate::certificate::Profile::ALL {
+        assert!(ids.iter().any(|id| id == known.name()), "{}", known.name());
+    }
+}

@@ -351,7 +351,7 @@ impl<'a> Walk<'a> {
             _ => {}
         }
         if found.kind.profile == Some("SimpleQuantity") && value.get("comparator").is_some() {
-            self.tell_invariant("sqt-1", Path::expression);
+            self.tell_invariant("sqt-1", None);
         }
     }
 
@@ -390,7 +390,7 @@ impl<'a> Walk<'a> {
     /// ele-1: an element with nothing but an id says nothing.
     fn only_id(&mut self, object: &Object) {
         if object.iter().all(|(name, _)| name == "id" || name == "_id") {
-            self.tell_invariant("ele-1", Path::expression);
+            self.tell_invariant("ele-1", None);
         }
     }
 
@@ -414,7 +414,7 @@ impl<'a> Walk<'a> {
                     issue.at(format!("{}.id", path.expression()))
                 }),
                 Some(id) if !self.referred.contains(id) && !refers_to_whole(resource) => {
-                    self.tell_invariant("dom-3", Path::expression);
+                    self.tell_invariant("dom-3", Some(id));
                 }
                 Some(_) => {}
             }
