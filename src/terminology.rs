@@ -1,6 +1,6 @@
 //! Code systems and value sets at hand, and whether a code is one of theirs. Contract 8.3.
 //!
-//! They ship with the binary as [`definitions`](crate::definitions); an operator may load others, or fuller ones, which then stand in
+//! They ship with the binary as [`definitions`]; an operator may load others, or fuller ones, which then stand in
 //! the place of those that have the same address. A [`Terminology`] is one moment of them and never changes.
 
 mod about;
