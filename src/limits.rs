@@ -26,9 +26,9 @@ pub const REASON_CHARACTERS_MAX: usize = 10_000;
 /// Characters of any FHIR string. R5 `datatypes.html#string`: 1024 * 1024.
 pub const STRING_CHARACTERS_MAX: usize = 1024 * 1024;
 
-/// Values that one step of an invariant looks at, and pairs of them it compares. The largest certificates have some thousands; an
+/// Values that one evaluation of an invariant looks at, pairs that it compares among them. The largest certificates have some thousands; an
 /// invariant that would look at more is answered as not met.
-pub const FHIRPATH_STEPS_MAX: usize = 100_000;
+pub const FHIRPATH_STEPS_MAX: usize = 1_000_000;
 
 /// Problems told of one narrative; who has more learns of them when these are gone. An answer tells of 100 in all.
 pub const NARRATIVE_PROBLEMS_MAX: usize = 20;

@@ -72,7 +72,8 @@ impl<'a> Walk<'a> {
 
     /// What cannot be asked of these values is not met.
     fn holds(&self, expression: &'a Expression, focus: Node<'a>) -> bool {
-        let context = Context { focus, resource: self.resource, root: self.root_node };
+        let (resource, root) = (self.resource, self.root_node);
+        let context = Context { focus, resource, root, contained: self.contained };
         expression.holds(context).unwrap_or(false)
     }
 

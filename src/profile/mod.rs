@@ -18,6 +18,7 @@ mod walk;
 
 use crate::certificate::Names;
 use crate::definitions;
+use crate::fhir::fhirpath;
 use crate::fhir::json::Json;
 use crate::outcome::Problems;
 use crate::terminology::Terminology;
@@ -83,6 +84,7 @@ impl Validator {
         profile: Option<&'a Profile>,
         terminology: &'a Terminology,
     ) -> Findings {
-        walk::Walk::new(self, terminology, resource).run(profile)
+        let contained = fhirpath::contained(resource);
+        walk::Walk::new(self, terminology, resource, &contained).run(profile)
     }
 }

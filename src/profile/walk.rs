@@ -1,6 +1,6 @@
 //! One walk over a resource: at each element R5's own rules, then those of every profile that is about it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use smallvec::SmallVec;
 
@@ -8,7 +8,7 @@ use super::rules::{Profile, Rules, Slicing};
 use super::slice::claimed;
 use super::{Findings, Validator};
 use crate::fhir::element::{self, Content, Element, ElementChecks, Found, MANY, TypeDefinition};
-use crate::fhir::fhirpath::Node;
+use crate::fhir::fhirpath::{Contained, Node};
 use crate::fhir::json::{Json, Object};
 use crate::fhir::narrative;
 use crate::fhir::path::Path;
@@ -27,8 +27,7 @@ pub struct Walk<'a> {
     /// The resource that holds the element where the walk stands: the whole one, or one it contains.
     pub resource: Node<'a>,
     pub in_contained: bool,
-    /// Contained resources by id; of two with one id the first.
-    pub contained: HashMap<&'a str, &'a Json<'a>>,
+    pub contained: &'a Contained<'a>,
     /// What something inside refers to: ids of contained resources, and nothing for the whole.
     referred: HashSet<&'a str>,
     pub path: Path,
@@ -49,13 +48,12 @@ struct Member<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub fn new(validator: &'a Validator, terminology: &'a Terminology, root: &'a Json<'a>) -> Walk<'a> {
-        let mut contained = HashMap::new();
-        for resource in root.items("contained") {
-            if let Some(id) = resource.text("id") {
-                contained.entry(id).or_insert(resource);
-            }
-        }
+    pub fn new(
+        validator: &'a Validator,
+        terminology: &'a Terminology,
+        root: &'a Json<'a>,
+        contained: &'a Contained<'a>,
+    ) -> Walk<'a> {
         Walk {
             validator,
             terminology,

@@ -1,6 +1,7 @@
 //! What an expression says of a place in a resource.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
 use smallvec::{SmallVec, smallvec};
@@ -60,9 +61,38 @@ const TOO_MANY: EvaluationError = EvaluationError("too many values to look at");
 
 pub struct Evaluation<'a> {
     pub context: Context<'a>,
+    /// Values and pairs of them that were looked at.
+    steps: Cell<usize>,
 }
 
 impl<'a> Evaluation<'a> {
+    pub fn new(context: Context<'a>) -> Evaluation<'a> {
+        Evaluation { context, steps: Cell::new(0) }
+    }
+
+    /// Counts values that are looked at. The bound is one for the whole evaluation: a step may come again for each of many values.
+    fn spend(&self, steps: usize) -> Result<()> {
+        let spent = self.steps.get().saturating_add(steps);
+        self.steps.set(spent);
+        if spent > FHIRPATH_STEPS_MAX { Err(TOO_MANY) } else { Ok(()) }
+    }
+
+    fn spend_pairs(&self, left: &Items, right: &Items) -> Result<()> {
+        self.spend(left.0.len().saturating_mul(right.0.len()))
+    }
+
+    /// The same values, each once.
+    fn distinct(&self, items: Items<'a>) -> Result<Items<'a>> {
+        self.spend_pairs(&items, &items)?;
+        let mut out = Items::default();
+        for item in items.0 {
+            if !out.has(&item) {
+                out.0.push(item);
+            }
+        }
+        Ok(out)
+    }
+
     /// True, false or nothing: one value that is no boolean counts as true.
     pub fn truth(&self, term: &'a Term, input: &Items<'a>) -> Result<Option<bool>> {
         match term {
@@ -150,8 +180,8 @@ impl<'a> Evaluation<'a> {
             } else {
                 node.children_named(name, &mut out);
             }
-            bounded(&out)?;
         }
+        self.spend(out.len())?;
         Ok(Items(out.into_iter().map(Item::Node).collect()))
     }
 
@@ -193,8 +223,9 @@ impl<'a> Evaluation<'a> {
             Call::Select(of) => {
                 let mut out = SmallVec::new();
                 for item in items {
-                    out.extend(self.term(of, &item.clone().into())?.0);
-                    bounded(&out)?;
+                    let found = self.term(of, &item.clone().into())?.0;
+                    self.spend(found.len())?;
+                    out.extend(found);
                 }
                 Items(out)
             }
@@ -202,9 +233,9 @@ impl<'a> Evaluation<'a> {
                 let (mut out, mut open) = (SmallVec::new(), items.clone());
                 while let Some(item) = open.pop() {
                     let found = self.term(step, &item.into())?.0;
+                    self.spend(found.len() + 1)?;
                     open.extend(found.iter().cloned());
                     out.extend(found);
-                    bounded(&out)?;
                 }
                 Items(out)
             }
@@ -219,24 +250,24 @@ impl<'a> Evaluation<'a> {
                 while let Some(node) = open.pop() {
                     let before = open.len();
                     node.children(&mut open);
+                    self.spend(open.len() - before)?;
                     out.extend(open[before..].iter().copied().map(Item::Node));
-                    bounded(&out)?;
                 }
                 Items(out)
             }
             Call::Count => Item::Number(items.len() as f64).into(),
             Call::First => Items(items.first().cloned().into_iter().collect()),
             Call::Tail => Items(items.iter().skip(1).cloned().collect()),
-            Call::Distinct => distinct(items)?,
-            Call::IsDistinct => return boolean(distinct(items)?.0.len() == items.len()),
+            Call::Distinct => self.distinct(input.clone())?,
+            Call::IsDistinct => return boolean(self.distinct(input.clone())?.0.len() == items.len()),
             Call::Combine(other) => {
                 let other = self.term(other, &self.context.focus.into())?;
                 Items(items.iter().cloned().chain(other.0).collect())
             }
             Call::Intersect(other) => {
                 let other = self.term(other, &self.context.focus.into())?;
-                bounded_pairs(items, &other.0)?;
-                distinct(&items.iter().filter(|item| other.has(item)).cloned().collect::<SmallVec<[_; 2]>>())?
+                self.spend_pairs(input, &other)?;
+                self.distinct(Items(items.iter().filter(|item| other.has(item)).cloned().collect()))?
             }
             Call::Not => truth(input)?.map(|truth| !truth).into(),
             Call::HasValue => return boolean(matches!(items.as_slice(), [item] if item.has_value())),
@@ -297,10 +328,7 @@ impl<'a> Evaluation<'a> {
         };
         match reference.strip_prefix('#')? {
             "" => Some(self.context.root),
-            id => {
-                let contained = self.context.root.value?.items("contained");
-                contained.iter().find(|resource| resource.text("id") == Some(id)).map(Node::resource)
-            }
+            id => self.context.contained.get(id).copied().map(Node::resource),
         }
     }
 
@@ -336,13 +364,13 @@ impl<'a> Evaluation<'a> {
             return self.logical(operator, left, right, input).map(Items::from);
         }
         let (left, right) = (self.term(left, input)?, self.term(right, input)?);
-        bounded_pairs(&left.0, &right.0)?;
+        self.spend_pairs(&left, &right)?;
         Ok(match operator {
             Equal => equal(&left, &right).into(),
             NotEqual => equal(&left, &right).map(|equal| !equal).into(),
             In => within(&left, &right)?,
             Contains => within(&right, &left)?,
-            Union => distinct(&left.0.into_iter().chain(right.0).collect::<SmallVec<[_; 2]>>())?,
+            Union => self.distinct(Items(left.0.into_iter().chain(right.0).collect()))?,
             Less => order(&left, &right, |order| order.is_lt())?,
             LessOrEqual => order(&left, &right, |order| order.is_le())?,
             Greater => order(&left, &right, |order| order.is_gt())?,
@@ -491,24 +519,4 @@ fn order<'a>(left: &Items, right: &Items, test: impl Fn(std::cmp::Ordering) -> b
     };
     let order = order.ok_or(EvaluationError("two values that have no order"))?;
     Ok(Some(test(order)).into())
-}
-
-fn distinct<'a>(items: &[Item<'a>]) -> Result<Items<'a>> {
-    bounded_pairs(items, items)?;
-    let mut out = Items::default();
-    for item in items {
-        if !out.has(item) {
-            out.0.push(item.clone());
-        }
-    }
-    Ok(out)
-}
-
-fn bounded<T>(items: &[T]) -> Result<()> {
-    if items.len() > FHIRPATH_STEPS_MAX { Err(TOO_MANY) } else { Ok(()) }
-}
-
-fn bounded_pairs<T>(left: &[T], right: &[T]) -> Result<()> {
-    // Two comparisons of values for each: a square of a thousand is a few milliseconds.
-    if left.len().saturating_mul(right.len()) > FHIRPATH_STEPS_MAX { Err(TOO_MANY) } else { Ok(()) }
 }

@@ -9,8 +9,10 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::fmt;
 
+use crate::fhir::json::Json;
 pub use evaluate::EvaluationError;
 pub use node::{Kind, Node};
 
@@ -42,6 +44,22 @@ pub struct Context<'a> {
     pub resource: Node<'a>,
     /// `%rootResource`: that resource, or the one it is contained in.
     pub root: Node<'a>,
+    /// What the root contains, by id: many values may ask for it.
+    pub contained: &'a Contained<'a>,
+}
+
+/// Contained resources by id; of two with one id the first.
+pub type Contained<'a> = HashMap<&'a str, &'a Json<'a>>;
+
+/// What a resource contains.
+pub fn contained<'a>(root: &'a Json<'a>) -> Contained<'a> {
+    let mut contained = HashMap::new();
+    for resource in root.items("contained") {
+        if let Some(id) = resource.text("id") {
+            contained.entry(id).or_insert(resource);
+        }
+    }
+    contained
 }
 
 impl Expression {
@@ -58,6 +76,6 @@ impl Expression {
     /// # Errors
     /// The values are not what the expression asks of them, such as several where one is needed.
     pub fn holds<'a>(&'a self, context: Context<'a>) -> Result<bool, EvaluationError> {
-        evaluate::Evaluation { context }.truth(&self.root, &context.focus.into()).map(|truth| truth == Some(true))
+        evaluate::Evaluation::new(context).truth(&self.root, &context.focus.into()).map(|truth| truth == Some(true))
     }
 }

@@ -12,7 +12,8 @@ fn asked(text: &str) -> Result<bool, EvaluationError> {
     let json = json::parse(OBSERVATION.as_bytes()).unwrap();
     let node = Node::resource(&json);
     let expression = Expression::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-    expression.holds(Context { focus: node, resource: node, root: node })
+    let contained = contained(&json);
+    expression.holds(Context { focus: node, resource: node, root: node, contained: &contained })
 }
 
 #[test]
@@ -137,9 +138,35 @@ fn values_without_end_are_not_looked_at() {
     let text = format!(r#"{{"resourceType":"Observation","note":[{}]}}"#, many.join(","));
     let json = json::parse(text.as_bytes()).unwrap();
     let node = Node::resource(&json);
-    let holds =
-        |text: &str| Expression::parse(text).unwrap().holds(Context { focus: node, resource: node, root: node });
+    let contained = contained(&json);
+    let context = Context { focus: node, resource: node, root: node, contained: &contained };
+    let holds = |text: &str| match Expression::parse(text) {
+        Ok(expression) => expression.holds(context),
+        Err(error) => panic!("{text}: {error}"),
+    };
     assert_eq!(holds("note.count() = 1000"), Ok(true));
     assert!(holds("note.text.isDistinct()").is_err());
     assert!(holds("note.repeat($this)").is_err());
+}
+
+#[test]
+fn a_step_that_comes_again_for_each_value_is_bounded_as_a_whole() {
+    let coding = |at: usize| format!(r#"{{"system":"a","code":"{at}"}}"#);
+    let holds = |count: usize| {
+        let components: Vec<String> =
+            (0..count).map(|at| format!(r#"{{"code":{{"coding":[{}]}}}}"#, coding(at))).collect();
+        let codings: Vec<String> = (count..2 * count).map(coding).collect();
+        let text = format!(
+            r#"{{"resourceType":"Observation","code":{{"coding":[{}]}},"component":[{}]}}"#,
+            codings.join(","),
+            components.join(",")
+        );
+        let json = json::parse(text.as_bytes()).unwrap();
+        let (node, contained) = (Node::resource(&json), contained(&json));
+        let asked = "component.code.where(coding.intersect(%resource.code.coding).exists()).empty()";
+        let expression = Expression::parse(asked).unwrap();
+        expression.holds(Context { focus: node, resource: node, root: node, contained: &contained })
+    };
+    assert_eq!(holds(100), Ok(true));
+    assert!(holds(2_000).is_err());
 }
