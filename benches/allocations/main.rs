@@ -5,7 +5,8 @@
 //! cargo bench --profile dev --bench allocations -- read search
 //! ```
 //!
-//! Counts do not depend on the machine or on what runs beside, so `.ci/run` holds them. Requests go through [`Server::answer`], the whole
+//! Counts of the answering thread do not depend on the machine or on what runs beside, so `.ci/run` holds them; those of all threads
+//! move by some hundredths, so their bounds leave five. Requests go through [`Server::answer`], the whole
 //! way but for sockets; some go through hyper and a connection in memory, one of them with nothing behind it. `docs/performance/hot-paths.md` tells where the rest goes.
 
 mod connection;
@@ -44,7 +45,7 @@ enum Who {
 use Who::{All, Own};
 
 /// Medians as they were when they were last looked at; a lower one is written down here, so that nothing creeps back. What all threads
-/// ask for differs by some hundredths from run to run, as the writer's pages fall.
+/// ask for differs by some hundredths from run to run, as the writer's batches and pages fall: these bounds stand 5 % above.
 #[rustfmt::skip]
 const BOUNDS: &[Bound] = &[
     //  path                              who   allocations    bytes
@@ -60,11 +61,11 @@ const BOUNDS: &[Bound] = &[
     bound("dense search, page 1",           Own,          64,    87_000),
     bound("metadata",                       Own,           4,    10_400),
     bound("create",                         Own,         201,    55_000),
-    bound("create",                         All,         597,   192_000),
+    bound("create",                         All,         625,   196_000),
     bound("update",                         Own,         353,    98_500),
-    bound("update",                         All,         679,   230_000),
+    bound("update",                         All,         712,   235_000),
     bound("$suspend",                       Own,         207,    57_000),
-    bound("$suspend",                       All,         560,   194_000),
+    bound("$suspend",                       All,         562,   194_000),
 ];
 
 const fn bound(path: &'static str, who: Who, allocations: u64, bytes: u64) -> Bound {
