@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use crate::certificate::Names;
 use crate::fhir::json::{self, Json};
+use crate::outcome::reflected::System;
 
 /// One resource of `data/`.
 #[derive(Debug)]
@@ -88,6 +89,9 @@ fn fill(value: &mut Json<'static>, names: &Names) {
 }
 
 fn filled(text: &str, names: &Names) -> String {
+    let text = System::ALL.iter().fold(text.to_owned(), |text, system| {
+        text.replace(&format!("{{{}}}", system.placeholder()), names.issue_systems.of(*system))
+    });
     [
         ("{profile_base}", &names.profile_base),
         ("{code_system_base}", &names.code_system_base),
@@ -95,7 +99,7 @@ fn filled(text: &str, names: &Names) -> String {
         ("{hcert_issue_system}", &names.hcert_issue_system),
     ]
     .iter()
-    .fold(text.to_owned(), |text, (place, name)| text.replace(place, name))
+    .fold(text, |text, (place, name)| text.replace(place, name))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("outcome", &["limits"]),
     ("fhir", &["limits", "outcome"]),
     ("certificate", &["fhir", "limits", "outcome"]),
-    ("definitions", &["certificate", "fhir"]),
+    ("definitions", &["certificate", "fhir", "outcome"]),
     ("terminology", &["certificate", "definitions", "fhir", "limits", "outcome"]),
     ("profile", &["certificate", "definitions", "fhir", "limits", "outcome", "terminology"]),
     ("search", &["certificate", "fhir", "limits", "outcome"]),

@@ -1,6 +1,7 @@
 //! The namespaces a certificate is written in.
 
 use crate::certificate::Profile;
+use crate::outcome::IssueSystems;
 
 /// The placeholders of the specification, filled from the configuration; none ends with a slash.
 ///
@@ -17,6 +18,8 @@ pub struct Names {
     pub hcert_ns: String,
     /// `{hcert_issue_system}`
     pub hcert_issue_system: String,
+    /// `{issue_system_mpi}` and its sisters.
+    pub issue_systems: IssueSystems,
 }
 
 impl Names {
@@ -52,6 +55,7 @@ impl Default for Names {
             profile_base: "https://fhir.ee/hcert".into(),
             hcert_ns: "https://fhir.ee/hcert".into(),
             hcert_issue_system: "https://hcert.tehik.ee/issue".into(),
+            issue_systems: IssueSystems::default(),
         }
     }
 }

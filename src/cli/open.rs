@@ -6,6 +6,7 @@ use crate::certificate::Names;
 use crate::config::{Config, FullUrl, QuickRepair};
 use crate::engine::{self, Clock, Engine};
 use crate::interaction::{Rulebook, Service, Settings};
+use crate::outcome::IssueSystems;
 use crate::registry::Registry;
 use crate::search::paging::Counts;
 
@@ -64,11 +65,16 @@ pub fn rulebook(config: &Config, engine: Arc<Engine>) -> Result<Rulebook, String
 
 /// The namespaces a certificate is written in.
 pub fn names(config: &Config, base_url: &str) -> Names {
+    let pairs = config.namespaces.pairs();
     Names {
         base_url: base_url.to_owned(),
         code_system_base: config.namespaces.code_system_base.clone(),
         profile_base: config.namespaces.profile_base.clone(),
         hcert_ns: config.namespaces.hcert_ns.clone(),
         hcert_issue_system: config.namespaces.hcert_issue_system.clone(),
+        issue_systems: IssueSystems::new(|setting| {
+            let value = pairs.iter().find(|(name, _)| name == setting).map(|(_, value)| value.clone());
+            value.expect("every system has its setting; a test of the configuration holds them together")
+        }),
     }
 }

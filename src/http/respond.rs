@@ -21,7 +21,7 @@ use crate::certificate::Version;
 use crate::fhir::date_time;
 use crate::interaction::{Answer, Turn};
 use crate::limits::{GZIP_BYTES_MIN, RETRY_AFTER_S};
-use crate::outcome::{Outcome, entry};
+use crate::outcome::Outcome;
 
 /// Writes what an interaction answered. Source: Contract 2.2, 2.4.
 pub fn answer(answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
@@ -46,8 +46,7 @@ pub fn answer(answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
 ///
 /// Source: specification 7; Contract 5.1, 5.2.
 pub fn outcome(outcome: &Outcome, wanted: &Wanted, issue_system: &str) -> Response<Full<Bytes>> {
-    let leading = outcome.leading();
-    let status = status(entry(leading).status);
+    let status = status(outcome.status());
     let mut first_id = None;
     let json = outcome.to_json(wanted.language, issue_system, || {
         let id = Uuid::new_v4();
@@ -55,7 +54,7 @@ pub fn outcome(outcome: &Outcome, wanted: &Wanted, issue_system: &str) -> Respon
         id.to_string()
     });
     if let (Some(cause), Some(issue)) = (outcome.cause(), first_id) {
-        let (code, request) = (leading.code(), wanted.request_id.as_str());
+        let (code, request) = (outcome.leading_code(), wanted.request_id.as_str());
         if status.is_server_error() {
             tracing::error!(%issue, code, request, cause, "failed");
         } else {

@@ -5,17 +5,22 @@
 mod catalogue;
 mod operation_outcome;
 mod problems;
+pub mod reflected;
 mod words;
 
 use std::borrow::Cow;
 
 pub use catalogue::{Entry, Hcert, IssueType, Language, entry};
 pub use problems::Problems;
+pub use reflected::{Chain, IssueSystems, Reflected};
 
-/// One or more problems of one request, told together.
+/// One or more problems of one request, told together: our own, and behind them those of other systems.
 #[derive(Debug)]
 pub struct Outcome {
     issues: Vec<Issue>,
+    reflected: Vec<Reflected>,
+    /// Status that the reflected issues lead to where none is our own.
+    reflected_status: u16,
     cause: Option<String>,
 }
 
@@ -131,6 +136,10 @@ impl Issue {
 }
 
 impl Outcome {
+    fn from_issues(issues: Vec<Issue>) -> Self {
+        Outcome { issues, reflected: Vec::new(), reflected_status: 0, cause: None }
+    }
+
     /// A fault of ours. The caller learns nothing of `cause`; it goes to the log.
     pub fn internal(cause: impl ToString) -> Self {
         Outcome::from(Issue::new(Hcert::Internal)).because(cause)
@@ -151,11 +160,40 @@ impl Outcome {
         self.cause.as_deref()
     }
 
+    /// Our own issues.
     pub fn issues(&self) -> &[Issue] {
         &self.issues
     }
 
-    /// The code that decides the status: the first in the order of the catalogue, so that a body which cannot be read (400)
+    /// Issues of other systems, in their order.
+    pub fn reflected(&self) -> &[Reflected] {
+        &self.reflected
+    }
+
+    /// Tells issues of other systems behind our own. `status` counts when there are none of our own.
+    pub fn reflecting(mut self, status: u16, issues: Vec<Reflected>) -> Self {
+        self.reflected_status = status;
+        self.reflected.extend(issues);
+        self
+    }
+
+    /// HTTP status of an answer that is nothing but this.
+    pub fn status(&self) -> u16 {
+        match self.issues.is_empty() && !self.reflected.is_empty() {
+            true => self.reflected_status,
+            false => entry(self.leading()).status,
+        }
+    }
+
+    /// The code that decides the status, for the log.
+    pub fn leading_code(&self) -> &str {
+        match self.reflected.first() {
+            Some(first) if self.issues.is_empty() => first.code(),
+            _ => self.leading().code(),
+        }
+    }
+
+    /// The code of our own that decides the status: the first in the order of the catalogue, so that a body which cannot be read (400)
     /// weighs more than a rule that it breaks (422). Contract 5.2.
     pub fn leading(&self) -> Hcert {
         self.issues.iter().map(Issue::code).min().unwrap_or(Hcert::Internal)
@@ -164,13 +202,23 @@ impl Outcome {
     /// Takes the issues of another outcome in.
     pub fn merge(&mut self, other: Outcome) {
         self.issues.extend(other.issues);
+        self.reflected.extend(other.reflected);
+        self.reflected_status = self.reflected_status.max(other.reflected_status);
         self.cause = self.cause.take().or(other.cause);
+    }
+}
+
+impl From<Chain> for Outcome {
+    /// The chain alone, under its own status. It must not be empty.
+    fn from(chain: Chain) -> Self {
+        debug_assert!(!chain.issues.is_empty(), "a chain holds at least one issue");
+        Outcome::from_issues(Vec::new()).reflecting(chain.status, chain.issues)
     }
 }
 
 impl From<Issue> for Outcome {
     fn from(issue: Issue) -> Self {
-        Outcome { issues: vec![issue], cause: None }
+        Outcome::from_issues(vec![issue])
     }
 }
 
@@ -178,7 +226,7 @@ impl From<Vec<Issue>> for Outcome {
     /// `issues` must not be empty: an outcome without an issue says nothing.
     fn from(issues: Vec<Issue>) -> Self {
         debug_assert!(!issues.is_empty(), "an outcome holds at least one issue");
-        Outcome { issues, cause: None }
+        Outcome::from_issues(issues)
     }
 }
 

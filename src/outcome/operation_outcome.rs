@@ -1,10 +1,9 @@
 //! An [`Outcome`] as FHIR resource, in the shape of specification 7.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 
-use super::{Issue, Language, Outcome, entry};
+use super::reflected::Coding;
+use super::{Issue, Language, Outcome, Reflected, entry};
 
 impl Outcome {
     /// The OperationOutcome, minified JSON. `system` is `{hcert_issue_system}`; `id` makes the id of each issue (a uuid).
@@ -12,8 +11,12 @@ impl Outcome {
     /// Source: specification 7; Contract 5.1.
     pub fn to_json(&self, language: Language, system: &str, mut id: impl FnMut() -> String) -> Vec<u8> {
         let texts: Vec<String> = self.issues.iter().map(|issue| issue.text(language)).collect();
-        let told = self.issues.iter().zip(&texts);
-        let issue = told.clone().map(|(issue, text)| resource_issue(issue, text, system, id())).collect();
+        let own = self.issues.iter().zip(&texts);
+        let mut issue: Vec<ResourceIssue> =
+            own.clone().map(|(issue, text)| resource_issue(issue, text, system, id())).collect();
+        issue.extend(self.reflected.iter().map(|reflected| reflected_issue(reflected, id())));
+        let told = own.map(|(issue, text)| (issue.code().code(), text.as_str()));
+        let told = told.chain(self.reflected.iter().map(|reflected| (reflected.code(), reflected.text.as_str())));
         let text = Narrative { status: "generated", div: narrative(told) };
         let resource = OperationOutcome { resource_type: "OperationOutcome", text, issue };
         serde_json::to_vec(&resource).expect("strings and lists always have a text")
@@ -37,23 +40,31 @@ struct Narrative {
 #[derive(Serialize)]
 struct ResourceIssue<'a> {
     id: String,
-    severity: &'static str,
+    severity: &'a str,
     code: &'a str,
     details: Details<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diagnostics: Option<&'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     expression: &'a [String],
 }
 
 #[derive(Serialize)]
 struct Details<'a> {
-    coding: [Coding<'a>; 1],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    coding: Vec<ResourceCoding<'a>>,
+    #[serde(skip_serializing_if = "str::is_empty")]
     text: &'a str,
 }
 
 #[derive(Serialize)]
-struct Coding<'a> {
-    system: &'a str,
-    code: &'a str,
+struct ResourceCoding<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    display: Option<&'a str>,
 }
 
 fn resource_issue<'a>(issue: &'a Issue, text: &'a str, system: &'a str, id: String) -> ResourceIssue<'a> {
@@ -61,37 +72,66 @@ fn resource_issue<'a>(issue: &'a Issue, text: &'a str, system: &'a str, id: Stri
         id,
         severity: issue.severity_code(),
         code: &entry(issue.code()).issue_type,
-        details: Details { coding: [Coding { system, code: issue.code().code() }], text },
+        details: Details {
+            coding: vec![ResourceCoding { system: Some(system), code: Some(issue.code().code()), display: None }],
+            text,
+        },
+        diagnostics: None,
         expression: issue.expression(),
     }
 }
 
+fn reflected_issue(reflected: &Reflected, id: String) -> ResourceIssue<'_> {
+    ResourceIssue {
+        id,
+        severity: &reflected.severity,
+        code: &reflected.issue_type,
+        details: Details { coding: reflected.codings.iter().map(resource_coding).collect(), text: &reflected.text },
+        diagnostics: reflected.diagnostics.as_deref(),
+        expression: &reflected.expression,
+    }
+}
+
 /// A definition list of code and text.
-fn narrative<'a>(told: impl Iterator<Item = (&'a Issue, &'a String)>) -> String {
+fn narrative<'a>(told: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let mut div = String::from("<div xmlns=\"http://www.w3.org/1999/xhtml\"><dl>");
-    for (issue, text) in told {
-        let _ = write!(div, "<dt>{}</dt><dd>", issue.code().code());
-        for character in text.chars() {
-            match character {
-                '&' => div.push_str("&amp;"),
-                '<' => div.push_str("&lt;"),
-                '>' => div.push_str("&gt;"),
-                '\t' | '\n' | '\r' => div.push(character),
-                // XML has no way to write these.
-                '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => div.push('\u{fffd}'),
-                other => div.push(other),
-            }
-        }
+    for (code, text) in told {
+        div.push_str("<dt>");
+        push_escaped(&mut div, code);
+        div.push_str("</dt><dd>");
+        push_escaped(&mut div, text);
         div.push_str("</dd>");
     }
     div.push_str("</dl></div>");
     div
 }
 
+fn resource_coding(coding: &Coding) -> ResourceCoding<'_> {
+    ResourceCoding {
+        system: coding.system.as_deref(),
+        code: coding.code.as_deref(),
+        display: coding.display.as_deref(),
+    }
+}
+
+fn push_escaped(div: &mut String, text: &str) {
+    for character in text.chars() {
+        match character {
+            '&' => div.push_str("&amp;"),
+            '<' => div.push_str("&lt;"),
+            '>' => div.push_str("&gt;"),
+            '\t' | '\n' | '\r' => div.push(character),
+            // XML has no way to write these.
+            '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => div.push('\u{fffd}'),
+            other => div.push(other),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Hcert;
+    use crate::outcome::{Chain, Hcert};
 
     #[test]
     fn the_resource_has_the_shape_of_the_specification() {
@@ -124,9 +164,36 @@ mod tests {
         let every: String = ('\0'..='\u{ff}').chain(['\u{fffe}', '\u{ffff}', '𝕏']).collect();
         for part in every.chars().collect::<Vec<_>>().chunks(100) {
             let issue = Issue::new(Hcert::JsonSyntax).with("problem", part.iter().collect::<String>());
-            let div = narrative([(&issue, &issue.text(Language::Estonian))].into_iter());
+            let text = issue.text(Language::Estonian);
+            let div = narrative([(text.as_str(), text.as_str())].into_iter());
             roxmltree::Document::parse(&div).expect("well-formed");
         }
+    }
+
+    #[test]
+    fn issues_of_other_systems_stand_behind_our_own_as_they_came() {
+        let reflected = Reflected {
+            severity: "error".into(),
+            issue_type: "exception".into(),
+            codings: vec![Coding {
+                system: Some("https://mpi.tehik.ee".into()),
+                code: Some("MPI-001".into()),
+                display: None,
+            }],
+            text: "Internal <error>".into(),
+            diagnostics: Some("d".into()),
+            expression: vec!["Patient.id".into()],
+        };
+        let outcome = Outcome::from(Chain { status: 503, issues: vec![reflected.clone()] });
+        assert_eq!((outcome.status(), outcome.leading_code()), (503, "MPI-001"));
+        let json = String::from_utf8(outcome.to_json(Language::Estonian, "s", || "i".into())).unwrap();
+        let issue = concat!(
+            r#""issue":[{"id":"i","severity":"error","code":"exception","details":{"coding":[{"system":"https://mpi.tehik.ee","#,
+            r#""code":"MPI-001"}],"text":"Internal <error>"},"diagnostics":"d","expression":["Patient.id"]}]}"#,
+        );
+        assert!(json.ends_with(issue) && json.contains("<dt>MPI-001</dt><dd>Internal &lt;error&gt;</dd>"), "{json}");
+        let both = Outcome::from(Hcert::BodyEmpty).reflecting(503, vec![reflected]);
+        assert_eq!((both.status(), both.leading_code()), (400, "HCERT-100"));
     }
 
     #[test]

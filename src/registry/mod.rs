@@ -1,9 +1,13 @@
 //! The patient registry, as the service asks it. Patients are kept by another system; this room is the way to it, and knows what
 //! identifies them.
 
+mod ask;
+mod patient;
 pub mod personal_code;
 
 use crate::outcome::Outcome;
+pub use ask::{Ask, Caller, Failed, Purpose, Silent, Told, XRoad};
+pub use patient::{Identifier, Patient};
 pub use personal_code::{PersonalCode, PersonalCodeError, Sex};
 
 /// A registry of patients. This release has none to ask, so it finds nobody.

@@ -1,0 +1,50 @@
+//! Errors of other systems, told on as they came: the patient registry's own, and those of the services and registers behind it.
+//!
+//! Source: specification of reflected errors, 7.1 and 7.2; Contract 6.3.
+
+mod system;
+
+pub use system::{IssueSystems, System};
+
+/// One issue of another system's OperationOutcome.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reflected {
+    /// FHIR's code; `error` where the other system gave none.
+    pub severity: String,
+    /// FHIR issue type.
+    pub issue_type: String,
+    /// `details.coding`, in its order.
+    pub codings: Vec<Coding>,
+    /// `details.text`; empty when there was none.
+    pub text: String,
+    pub diagnostics: Option<String>,
+    pub expression: Vec<String>,
+}
+
+/// A code of another system, as it came.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coding {
+    pub system: Option<String>,
+    pub code: Option<String>,
+    pub display: Option<String>,
+}
+
+impl Reflected {
+    /// The code of the first coding, for narratives and logs.
+    pub fn code(&self) -> &str {
+        self.codings.iter().find_map(|coding| coding.code.as_deref()).unwrap_or(&self.issue_type)
+    }
+
+    /// The same, which now refuses nothing.
+    pub fn as_warning(mut self) -> Reflected {
+        "warning".clone_into(&mut self.severity);
+        self
+    }
+}
+
+/// What a registry refused with: its HTTP status and its issues, the registry's own first, the original error last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    pub status: u16,
+    pub issues: Vec<Reflected>,
+}

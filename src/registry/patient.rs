@@ -1,0 +1,79 @@
+//! A patient as far as certificates look at one.
+
+use crate::fhir::json::Json;
+
+/// What a registry says of one patient.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Patient {
+    /// `200`
+    pub id: String,
+    /// `meta.versionId`
+    pub version: String,
+    pub identifiers: Vec<Identifier>,
+    pub is_deceased: bool,
+    /// Ids of patients that are the same person: `link.type` `replaces` or `replaced-by`.
+    pub links: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Identifier {
+    pub system: String,
+    pub value: String,
+}
+
+impl Patient {
+    /// Reads a Patient of R5 or R4; other elements count for nothing. Nothing when it is another resource, or without id or version.
+    pub fn read(resource: &Json) -> Option<Patient> {
+        if resource.text("resourceType") != Some("Patient") {
+            return None;
+        }
+        let identifiers = resource.items("identifier").iter().filter_map(|identifier| {
+            let value = identifier.text("value")?.to_owned();
+            Some(Identifier { system: identifier.text("system").unwrap_or_default().to_owned(), value })
+        });
+        let links = resource.items("link").iter().filter_map(|link| {
+            let same = matches!(link.text("type"), Some("replaces" | "replaced-by"));
+            let other = link.get("other")?.text("reference")?;
+            same.then(|| local_id(other)).flatten().map(str::to_owned)
+        });
+        Some(Patient {
+            id: resource.text("id")?.to_owned(),
+            version: resource.get("meta")?.text("versionId")?.to_owned(),
+            identifiers: identifiers.collect(),
+            is_deceased: matches!(resource.get("deceasedBoolean"), Some(Json::Bool(true)))
+                || resource.get("deceasedDateTime").is_some(),
+            links: links.collect(),
+        })
+    }
+}
+
+/// The id of `Patient/200` or `Patient/200/_history/3`, under whatever address.
+fn local_id(reference: &str) -> Option<&str> {
+    let mut behind = reference.rsplit_once("Patient/")?.1.split('/');
+    behind.next().filter(|id| !id.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fhir::json;
+
+    #[test]
+    fn a_patient_is_read_as_far_as_certificates_need_it() {
+        let read = |text: &str| Patient::read(&json::parse(text.as_bytes()).unwrap());
+        let patient = read(
+            r#"{"resourceType":"Patient","id":"200","meta":{"versionId":"3"},"identifier":[{"system":"s","value":"v"},{"value":"w"},{"system":"x"}],
+               "deceasedDateTime":"2024-01-01","link":[{"type":"replaces","other":{"reference":"Patient/7/_history/1"}},
+               {"type":"seealso","other":{"reference":"Patient/8"}},{"type":"replaced-by","other":{"reference":"https://r.ee/fhir/Patient/9"}},
+               {"type":"replaces","other":{"reference":"Patient/"}}]}"#,
+        );
+        let patient = patient.unwrap();
+        assert_eq!((patient.id.as_str(), patient.version.as_str(), patient.is_deceased), ("200", "3", true));
+        assert_eq!(patient.links, ["7", "9"]);
+        let values: Vec<_> =
+            patient.identifiers.iter().map(|found| (found.system.as_str(), found.value.as_str())).collect();
+        assert_eq!(values, [("s", "v"), ("", "w")]);
+        assert_eq!(read(r#"{"resourceType":"Patient","id":"200"}"#), None);
+        assert_eq!(read(r#"{"resourceType":"Person","id":"200","meta":{"versionId":"3"}}"#), None);
+    }
+}
