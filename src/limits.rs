@@ -214,7 +214,7 @@ pub const TERMINOLOGY_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Codes in all lists together. Estonia's largest list here, that of occupations, has some 10 000; each takes half a kilobyte of memory.
 pub const TERMINOLOGY_CONCEPTS_MAX: usize = 100_000;
 
-/// Code systems and value sets. The service knows some twenty; each load looks at all of them.
+/// Code systems and value sets. The service knows some thirty; each load looks at all of them.
 pub const TERMINOLOGY_LISTS_MAX: usize = 1_000;
 
 /// Value sets that import each other in a row. R5 has no deeper ones than three; a circle is found by this bound too.
