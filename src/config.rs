@@ -109,6 +109,30 @@ pub struct Validation {
 #[serde(default, deny_unknown_fields)]
 pub struct Registry {
     pub external_reference_system: String,
+    pub fault: Vec<FaultRule>,
+}
+
+/// `[[registry.fault]]`: calls that the registry is to fail. Exactly one of `identifier` and `path` is there. Contract 6.4.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultRule {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identifier: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    pub fault: String,
+    /// 0 to 1.
+    #[serde(default = "always")]
+    pub probability: f64,
+    #[serde(default)]
+    pub seed: u64,
+    /// Strikes; none: no end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<u64>,
+}
+
+fn always() -> f64 {
+    1.0
 }
 
 /// `[namespaces]`: the placeholders of the specification. Contract 1.1.
@@ -211,7 +235,7 @@ impl Default for Search {
 
 impl Default for Registry {
     fn default() -> Self {
-        Registry { external_reference_system: "https://tehik.ee/mpi/external-reference".to_owned() }
+        Registry { external_reference_system: "https://tehik.ee/mpi/external-reference".to_owned(), fault: Vec::new() }
     }
 }
 

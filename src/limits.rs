@@ -225,3 +225,15 @@ pub const EXPANSION_CODES_MAX: usize = 1_000;
 
 /// Codes that a message lists. More than twenty nobody reads.
 pub const ALLOWED_CODES_MAX: usize = 20;
+
+/// Codes of a fault. The longest chain there is has three; eight leave room for one that a registry should never send.
+pub const FAULT_CODES_MAX: usize = 8;
+
+/// Seconds a fault delays an answer. Every timeout of the settings can be reached, and nothing waits for ever.
+pub const FAULT_SLOW_S_MAX: u64 = 60;
+
+/// Rules for faults in the settings. Each call of the registry is compared with all of them.
+pub const FAULT_RULES_MAX: usize = 256;
+
+/// Characters of a rule's pattern. The longest identifier with its system is shorter; a pattern costs its length times what it is compared with.
+pub const FAULT_PATTERN_CHARACTERS_MAX: usize = 512;
