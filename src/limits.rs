@@ -55,6 +55,13 @@ pub const XHTML_NAMESPACES_MAX: usize = 128;
 /// Largest id an import may bring, 2^53 - 1: creates count on from it, and every JSON reader holds it exactly.
 pub const IMPORT_ID_MAX: u64 = (1 << 53) - 1;
 
+/// Days from the first to the last that a birth date can mean: those of a leap year, where only the year is known.
+pub const BIRTH_DATE_DAYS_MAX: i32 = 365;
+
+/// Patients that a search by one of them finds too, since links tie them to each other. A person has two or three records; more are a
+/// mistake in the registry, and each makes the search wider.
+pub const LINKED_PATIENTS_MAX: usize = 32;
+
 /// Characters of `Composition.title`. Ten times the longest name of an examination; every search by title compares it, every sort
 /// keeps it at hand.
 pub const TITLE_CHARACTERS_MAX: usize = 1_000;
