@@ -55,6 +55,13 @@ pub const XHTML_NAMESPACES_MAX: usize = 128;
 /// Largest id an import may bring, 2^53 - 1: creates count on from it, and every JSON reader holds it exactly.
 pub const IMPORT_ID_MAX: u64 = (1 << 53) - 1;
 
+/// Days from the first to the last that a birth date can mean: those of a leap year, where only the year is known.
+pub const BIRTH_DATE_DAYS_MAX: i32 = 365;
+
+/// Patients that a search by one of them finds too, since links tie them to each other. A person has two or three records; more are a
+/// mistake in the registry, and each makes the search wider.
+pub const LINKED_PATIENTS_MAX: usize = 32;
+
 /// Characters of `Composition.title`. Ten times the longest name of an examination; every search by title compares it, every sort
 /// keeps it at hand.
 pub const TITLE_CHARACTERS_MAX: usize = 1_000;
@@ -237,3 +244,65 @@ pub const FAULT_RULES_MAX: usize = 256;
 
 /// Characters of a rule's pattern. The longest identifier with its system is shorter; a pattern costs its length times what it is compared with.
 pub const FAULT_PATTERN_CHARACTERS_MAX: usize = 512;
+
+/// Milliseconds a patient registry may take for one answer, connecting included (default of `registry.remote.timeout_ms`). A caller of
+/// this service waits as long.
+pub const REGISTRY_TIMEOUT_MS: u64 = 5_000;
+
+/// Milliseconds for a question to the registry as a whole, with all tries and pauses (default of `registry.remote.deadline_ms`).
+pub const REGISTRY_DEADLINE_MS: u64 = 10_000;
+
+/// Times a question is put to the registry at most (default of `registry.remote.tries`). What three do not mend is no hiccup.
+pub const REGISTRY_TRIES: u32 = 3;
+
+/// Milliseconds that the first pause between two tries lasts at most; each later one may last twice as long.
+pub const REGISTRY_PAUSE_MS: u64 = 50;
+
+/// Milliseconds that any such pause lasts at most.
+pub const REGISTRY_PAUSE_MS_MAX: u64 = 1_000;
+
+/// Requests to the registry at once (default of `registry.remote.connections`). More wait, and their waiting counts.
+pub const REGISTRY_CONNECTIONS: usize = 64;
+
+/// Seconds that an idle connection to the registry is kept. Servers mostly close theirs after a minute.
+pub const REGISTRY_IDLE_S: u64 = 30;
+
+/// Failures in a row after which the registry is left alone (default of `registry.remote.breaker_failures`).
+pub const REGISTRY_BREAKER_FAILURES: u32 = 5;
+
+/// Seconds it is left alone before one request tries again (default of `registry.remote.breaker_open_s`).
+pub const REGISTRY_BREAKER_OPEN_S: u64 = 10;
+
+/// Seconds that a patient the service looked up is remembered (default of `registry.remote.cache_s`). A clinician at work asks for the
+/// same one some times a minute.
+pub const REGISTRY_CACHE_S: u64 = 30;
+
+/// Answers of the registry that are remembered at once.
+pub const REGISTRY_CACHE_ENTRIES_MAX: u64 = 10_000;
+
+/// Bytes of the answers that are remembered at once. A patient has some 2 KB.
+pub const REGISTRY_CACHE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Bytes of an answer of the registry. A page of a hundred patients has some 200 KB; reading stops here.
+pub const REGISTRY_ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Bytes from which an answer of the registry is a large one. It is read in turns, on a thread of its own.
+pub const REGISTRY_LARGE_ANSWER_BYTES: usize = 256 * 1024;
+
+/// Large answers of the registry at once: read as JSON, each may take twenty times its bytes.
+pub const REGISTRY_LARGE_ANSWERS: usize = 2;
+
+/// Bytes of an answer's first line and headers.
+pub const REGISTRY_HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of the file with the service's credential for the registry. A token has up to 4 KB.
+pub const REGISTRY_TOKEN_BYTES_MAX: u64 = 16 * 1024;
+
+/// Issues of another system's OperationOutcome that are told on. The longest chain of the specification has three.
+pub const REFLECTED_ISSUES_MAX: usize = 100;
+
+/// Codings, and expressions, of one such issue that are told on.
+pub const REFLECTED_VALUES_MAX: usize = 20;
+
+/// Characters of a text that comes from another system's issue; what lies behind is cut off.
+pub const REFLECTED_TEXT_CHARACTERS_MAX: usize = 8_000;

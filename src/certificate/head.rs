@@ -1,4 +1,5 @@
-//! The head of a served certificate: id, version and time, which only the writer knows. The store keeps the bytes behind it.
+//! The head of a served resource, a certificate or a patient: id, version and time, which only the writer knows. The store keeps the
+//! bytes behind it.
 //!
 //! ```text
 //! {"resourceType":"Composition","id":"17","meta":{"versionId":"2","lastUpdated":"2025-01-12T10:00:00.123+02:00"   <- head
@@ -28,9 +29,11 @@ const OWN_META: [&str; 4] = ["versionId", "_versionId", "lastUpdated", "_lastUpd
 /// Bytes a head never exceeds.
 pub const HEAD_BYTES_MAX: usize = 160;
 
-/// Writes the head.
-pub fn write(out: &mut Vec<u8>, id: Id, version: Version, stamp: Stamp) {
-    out.extend_from_slice(b"{\"resourceType\":\"Composition\",\"id\":\"");
+/// Writes the head of a Composition or Patient.
+pub fn write(out: &mut Vec<u8>, resource_type: &str, id: Id, version: Version, stamp: Stamp) {
+    out.extend_from_slice(b"{\"resourceType\":\"");
+    out.extend_from_slice(resource_type.as_bytes());
+    out.extend_from_slice(b"\",\"id\":\"");
     write_number(out, id.get());
     out.extend_from_slice(b"\",\"meta\":{\"versionId\":\"");
     write_number(out, u64::from(version.get()));
@@ -104,7 +107,13 @@ mod tests {
         let sent = br#"{"title":"T","resourceType":"Composition","meta":{"versionId":"9","profile":["p"],"lastUpdated":"x","_versionId":{"id":"a"}},"id":"5","n":1.10}"#;
         let tail = tail(json::parse(sent).unwrap().as_object().unwrap());
         let mut whole = Vec::new();
-        write(&mut whole, Id::new(10).unwrap(), Version::FIRST, Stamp { milliseconds: 0, offset_minutes: 120 });
+        write(
+            &mut whole,
+            "Composition",
+            Id::new(10).unwrap(),
+            Version::FIRST,
+            Stamp { milliseconds: 0, offset_minutes: 120 },
+        );
         whole.extend_from_slice(&tail);
         let whole = String::from_utf8(whole).unwrap();
         assert!(

@@ -7,6 +7,7 @@ mod index;
 mod indexer;
 mod overlay;
 mod packed;
+mod patients;
 mod predicate;
 mod store;
 #[cfg(test)]
@@ -17,7 +18,7 @@ mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
@@ -32,6 +33,7 @@ use crate::search::{Hit, Page, Query, row_bytes};
 use classes::Classes;
 use counters::Counters;
 pub use packed::Packed;
+use patients::Links;
 use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error};
 use store::{Store, body};
@@ -76,6 +78,8 @@ struct Shared {
     /// How far the index is being built, in percent.
     built_percent: AtomicU64,
     overlay_rows: AtomicUsize,
+    /// Which patients are tied to which.
+    links: RwLock<Links>,
     bell: indexer::Bell,
 }
 
@@ -165,6 +169,7 @@ impl Embedded {
         let (store, opened) = Store::open(&options.folder, store_options)?;
         let classes = Arc::new(Classes::read(&opened.classes)?);
         let counters = Arc::new(Counters::new(opened.counters));
+        let links = RwLock::new(Links::read(&*store.reader()?)?);
         let shared = Arc::new(Shared {
             store,
             clock: options.clock.clone(),
@@ -176,6 +181,7 @@ impl Embedded {
             seq: AtomicU64::new(opened.position.seq.0),
             built_percent: AtomicU64::new(0),
             overlay_rows: AtomicUsize::new(0),
+            links,
             bell: indexer::Bell::default(),
         });
         let indexer = indexer::start(&shared)?;

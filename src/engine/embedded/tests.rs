@@ -1,5 +1,6 @@
 //! Stories of the engine alone, with rows made by hand.
 
+mod patients;
 mod search;
 
 use std::sync::Arc;
