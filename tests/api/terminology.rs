@@ -262,7 +262,7 @@ async fn a_large_list_is_expanded_piece_by_piece_and_served_whole() {
 async fn the_errors_of_other_systems_are_code_systems_also_where_no_code_is_known() {
     let server = Server::start().await;
     for (url, id, content, codes) in [
-        ("https://mpi.tehik.ee", "mpi-issue", "complete", 101),
+        ("https://mpi.tehik.ee", "mpi-issue", "complete", 105),
         ("https://rahvastikuregister.ee", "population-register-issue", "complete", 15),
         ("https://maaamet.ee", "address-register-issue", "not-present", 0),
         ("https://tootukassa.ee", "unemployment-fund-issue", "not-present", 0),
