@@ -5,6 +5,7 @@
 mod environment;
 mod network;
 mod rules;
+mod secret;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits;
 pub use network::Network;
+pub use secret::Secret;
 
 /// All settings. Their meaning stands in `hcert.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -108,7 +110,66 @@ pub struct Validation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Registry {
+    pub mode: RegistryMode,
     pub external_reference_system: String,
+    pub fault: Vec<FaultRule>,
+    pub remote: Remote,
+}
+
+/// `[[registry.fault]]`: calls that the registry is to fail. Exactly one of `identifier` and `path` is there. Contract 6.4.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultRule {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identifier: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    pub fault: String,
+    /// 0 to 1.
+    #[serde(default = "always")]
+    pub probability: f64,
+    #[serde(default)]
+    pub seed: u64,
+    /// Strikes; none: no end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<u64>,
+}
+
+fn always() -> f64 {
+    1.0
+}
+
+/// Which patient registry is asked. Contract 6.2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RegistryMode {
+    /// The service keeps patients itself.
+    #[default]
+    Embedded,
+    /// Another system does.
+    Remote,
+}
+
+/// `[registry.remote]`: the way to the registry of another system.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Remote {
+    /// Without a slash at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<Secret>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<PathBuf>,
+    pub timeout_ms: u64,
+    pub deadline_ms: u64,
+    pub tries: u32,
+    pub connections: usize,
+    pub breaker_failures: u32,
+    pub breaker_open_s: u64,
+    pub cache_s: u64,
 }
 
 /// `[namespaces]`: the placeholders of the specification. Contract 1.1.
@@ -211,7 +272,30 @@ impl Default for Search {
 
 impl Default for Registry {
     fn default() -> Self {
-        Registry { external_reference_system: "https://tehik.ee/mpi/external-reference".to_owned() }
+        Registry {
+            mode: RegistryMode::Embedded,
+            external_reference_system: "https://tehik.ee/mpi/external-reference".to_owned(),
+            fault: Vec::new(),
+            remote: Remote::default(),
+        }
+    }
+}
+
+impl Default for Remote {
+    fn default() -> Self {
+        Remote {
+            address: None,
+            ca_file: None,
+            token: None,
+            token_file: None,
+            timeout_ms: limits::REGISTRY_TIMEOUT_MS,
+            deadline_ms: limits::REGISTRY_DEADLINE_MS,
+            tries: limits::REGISTRY_TRIES,
+            connections: limits::REGISTRY_CONNECTIONS,
+            breaker_failures: limits::REGISTRY_BREAKER_FAILURES,
+            breaker_open_s: limits::REGISTRY_BREAKER_OPEN_S,
+            cache_s: limits::REGISTRY_CACHE_S,
+        }
     }
 }
 
@@ -292,6 +376,8 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     const FILE_OF_THE_PROJECT: &str = include_str!("../hcert.toml");
@@ -310,7 +396,9 @@ mod tests {
 
     #[test]
     fn the_file_of_the_project_names_every_setting() {
-        for section in keys("").iter() {
+        let defaults = toml::Table::try_from(Config::default()).unwrap();
+        assert_eq!(defaults.keys().collect::<BTreeSet<_>>(), keys("").iter().collect(), "every section is walked");
+        for (section, members) in sections("", &defaults) {
             let (_, after) =
                 FILE_OF_THE_PROJECT.split_once(&format!("\n[{section}]\n")).expect("every section is there");
             let lines = after.split("\n[").next().unwrap().lines();
@@ -319,8 +407,21 @@ mod tests {
                 .map(|(name, _)| name)
                 .filter(|name| !name.contains(' '))
                 .collect();
-            assert_eq!(named, keys(section), "[{section}]");
+            let mut keys = keys(&section);
+            keys.retain(|key| !members.get(key).is_some_and(toml::Value::is_table));
+            assert_eq!(named, keys, "[{section}]");
         }
+    }
+
+    /// Every table below one, by its whole name: `registry`, `registry.remote`.
+    fn sections<'a>(above: &str, table: &'a toml::Table) -> Vec<(String, &'a toml::Table)> {
+        let tables = table.iter().filter_map(|(name, value)| Some((format!("{above}{name}"), value.as_table()?)));
+        tables
+            .flat_map(|(name, table)| {
+                let below = sections(&format!("{name}."), table);
+                std::iter::once((name, table)).chain(below)
+            })
+            .collect()
     }
 
     /// The keys of a section (of the file for ""), unset ones included, as serde lists them when it refuses another.

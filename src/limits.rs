@@ -221,7 +221,7 @@ pub const TERMINOLOGY_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Codes in all lists together. Estonia's largest list here, that of occupations, has some 10 000; each takes half a kilobyte of memory.
 pub const TERMINOLOGY_CONCEPTS_MAX: usize = 100_000;
 
-/// Code systems and value sets. The service knows some twenty; each load looks at all of them.
+/// Code systems and value sets. The service knows some thirty; each load looks at all of them.
 pub const TERMINOLOGY_LISTS_MAX: usize = 1_000;
 
 /// Value sets that import each other in a row. R5 has no deeper ones than three; a circle is found by this bound too.
@@ -232,3 +232,77 @@ pub const EXPANSION_CODES_MAX: usize = 1_000;
 
 /// Codes that a message lists. More than twenty nobody reads.
 pub const ALLOWED_CODES_MAX: usize = 20;
+
+/// Codes of a fault. The longest chain there is has three; eight leave room for one that a registry should never send.
+pub const FAULT_CODES_MAX: usize = 8;
+
+/// Seconds a fault delays an answer. Every timeout of the settings can be reached, and nothing waits for ever.
+pub const FAULT_SLOW_S_MAX: u64 = 60;
+
+/// Rules for faults in the settings. Each call of the registry is compared with all of them.
+pub const FAULT_RULES_MAX: usize = 256;
+
+/// Characters of a rule's pattern. The longest identifier with its system is shorter; a pattern costs its length times what it is compared with.
+pub const FAULT_PATTERN_CHARACTERS_MAX: usize = 512;
+
+/// Milliseconds a patient registry may take for one answer, connecting included (default of `registry.remote.timeout_ms`). A caller of
+/// this service waits as long.
+pub const REGISTRY_TIMEOUT_MS: u64 = 5_000;
+
+/// Milliseconds for a question to the registry as a whole, with all tries and pauses (default of `registry.remote.deadline_ms`).
+pub const REGISTRY_DEADLINE_MS: u64 = 10_000;
+
+/// Times a question is put to the registry at most (default of `registry.remote.tries`). What three do not mend is no hiccup.
+pub const REGISTRY_TRIES: u32 = 3;
+
+/// Milliseconds that the first pause between two tries lasts at most; each later one may last twice as long.
+pub const REGISTRY_PAUSE_MS: u64 = 50;
+
+/// Milliseconds that any such pause lasts at most.
+pub const REGISTRY_PAUSE_MS_MAX: u64 = 1_000;
+
+/// Requests to the registry at once (default of `registry.remote.connections`). More wait, and their waiting counts.
+pub const REGISTRY_CONNECTIONS: usize = 64;
+
+/// Seconds that an idle connection to the registry is kept. Servers mostly close theirs after a minute.
+pub const REGISTRY_IDLE_S: u64 = 30;
+
+/// Failures in a row after which the registry is left alone (default of `registry.remote.breaker_failures`).
+pub const REGISTRY_BREAKER_FAILURES: u32 = 5;
+
+/// Seconds it is left alone before one request tries again (default of `registry.remote.breaker_open_s`).
+pub const REGISTRY_BREAKER_OPEN_S: u64 = 10;
+
+/// Seconds that a patient the service looked up is remembered (default of `registry.remote.cache_s`). A clinician at work asks for the
+/// same one some times a minute.
+pub const REGISTRY_CACHE_S: u64 = 30;
+
+/// Answers of the registry that are remembered at once.
+pub const REGISTRY_CACHE_ENTRIES_MAX: u64 = 10_000;
+
+/// Bytes of the answers that are remembered at once. A patient has some 2 KB.
+pub const REGISTRY_CACHE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Bytes of an answer of the registry. A page of a hundred patients has some 200 KB; reading stops here.
+pub const REGISTRY_ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Bytes from which an answer of the registry is a large one. It is read in turns, on a thread of its own.
+pub const REGISTRY_LARGE_ANSWER_BYTES: usize = 256 * 1024;
+
+/// Large answers of the registry at once: read as JSON, each may take twenty times its bytes.
+pub const REGISTRY_LARGE_ANSWERS: usize = 2;
+
+/// Bytes of an answer's first line and headers.
+pub const REGISTRY_HEAD_BYTES_MAX: usize = 64 * 1024;
+
+/// Bytes of the file with the service's credential for the registry. A token has up to 4 KB.
+pub const REGISTRY_TOKEN_BYTES_MAX: u64 = 16 * 1024;
+
+/// Issues of another system's OperationOutcome that are told on. The longest chain of the specification has three.
+pub const REFLECTED_ISSUES_MAX: usize = 100;
+
+/// Codings, and expressions, of one such issue that are told on.
+pub const REFLECTED_VALUES_MAX: usize = 20;
+
+/// Characters of a text that comes from another system's issue; what lies behind is cut off.
+pub const REFLECTED_TEXT_CHARACTERS_MAX: usize = 8_000;

@@ -16,7 +16,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("profile", &["certificate", "definitions", "fhir", "limits", "outcome", "terminology"]),
     ("search", &["certificate", "fhir", "limits", "outcome"]),
     ("engine", &["certificate", "fhir", "limits", "outcome", "search"]),
-    ("registry", &["certificate", "fhir", "limits", "outcome"]),
+    ("registry", &["certificate", "config", "fhir", "limits", "outcome"]),
     (
         "interaction",
         &[

@@ -1,4 +1,4 @@
-//! Variables `HCERT__SECTION__KEY` over what the file said.
+//! Variables `HCERT__SECTION__KEY` over what the file said; a section in a section is named `HCERT__SECTION__SECTION__KEY`.
 
 use std::ffi::OsString;
 
@@ -29,10 +29,14 @@ pub fn overlay(
 
 fn with(config: &Config, path: &str, text: &str) -> Result<Config, String> {
     let mut table = Table::try_from(config).map_err(|error| error.to_string())?;
-    let (section, key) = path.split_once("__").ok_or("a setting is named HCERT__SECTION__KEY")?;
-    let Some(Value::Table(members)) = table.get_mut(section) else {
-        return Err(format!("there is no section [{section}]"));
-    };
+    let (section, key) = path.rsplit_once("__").ok_or("a setting is named HCERT__SECTION__KEY")?;
+    let mut members = &mut table;
+    for name in section.split("__") {
+        let Some(Value::Table(below)) = members.get_mut(name) else {
+            return Err(format!("there is no section [{}]", section.replace("__", ".")));
+        };
+        members = below;
+    }
     let value = value(members.get(key), text);
     members.insert(key.to_owned(), value);
     table.try_into().map_err(|error: toml::de::Error| error.to_string().trim_end().to_owned())
@@ -57,6 +61,7 @@ fn toml(text: &str) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{RegistryMode, Secret};
     use super::*;
 
     fn load(variables: &[(&str, &str)]) -> Result<Config, String> {
@@ -73,6 +78,10 @@ mod tests {
             ("HCERT__SERVER__CONNECTIONS_MAX", "7"),
             ("HCERT__SERVER__TRUSTED_PROXIES", "10.0.0.0/8, ::1"),
             ("HCERT__CERTIFICATE__UNIQUE_NUMBER", "true"),
+            ("HCERT__REGISTRY__MODE", "remote"),
+            ("HCERT__REGISTRY__REMOTE__ADDRESS", "https://mpi.example.ee/fhir"),
+            ("HCERT__REGISTRY__REMOTE__TRIES", "5"),
+            ("HCERT__REGISTRY__REMOTE__TOKEN", "12"),
             ("PATH", "/bin"),
         ])
         .unwrap();
@@ -81,6 +90,10 @@ mod tests {
         assert_eq!(config.server.connections_max, 7);
         assert_eq!(config.server.trusted_proxies.len(), 2);
         assert!(config.certificate.unique_number);
+        assert_eq!(config.registry.mode, RegistryMode::Remote);
+        assert_eq!(config.registry.remote.address.as_deref(), Some("https://mpi.example.ee/fhir"));
+        assert_eq!(config.registry.remote.tries, 5);
+        assert_eq!(config.registry.remote.token, Some(Secret("12".to_owned())));
         let list = load(&[("HCERT__SERVER__TRUSTED_PROXIES", "[\"10.0.0.0/8\"]")]).unwrap();
         assert_eq!(list.server.trusted_proxies.len(), 1);
     }
@@ -91,6 +104,11 @@ mod tests {
             ("HCERT__SERVER__LISTN", "x"),
             ("HCERT__SERVR__LISTEN", "x"),
             ("HCERT__LISTEN", "x"),
+            ("HCERT__REGISTRY__REMOTE", "x"),
+            ("HCERT__REGISTRY__REMOTE__ADRESS", "x"),
+            ("HCERT__REGISTRY__REMOTE__TRIES", "many"),
+            ("HCERT__REGISTRY__FAR__ADDRESS", "x"),
+            ("HCERT__REGISTRY__MODE__ADDRESS", "x"),
             ("HCERT__SERVER__CONNECTIONS_MAX", "many"),
             ("HCERT__SERVER__CONNECTIONS_MAX", "1\nlisten = 2"),
             ("HCERT__CERTIFICATE__UNIQUE_NUMBER", "1"),

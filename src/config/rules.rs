@@ -2,7 +2,8 @@
 
 use toml::{Table, Value};
 
-use super::{Config, ConfigError};
+use super::{Config, ConfigError, FaultRule, RegistryMode};
+use crate::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
 
 /// A number's allowed range.
 struct Range {
@@ -27,6 +28,13 @@ const RANGES: &[Range] = &[
     range("search.count_default",      1,     10_000, "entries"),
     range("search.count_max",          1,     10_000, "entries"),
     range("search.link_minutes",       1,     10_080, "minutes"),
+    range("registry.remote.timeout_ms",       10,  60_000, "milliseconds"),
+    range("registry.remote.deadline_ms",      10, 120_000, "milliseconds"),
+    range("registry.remote.tries",             1,       5, "tries"),
+    range("registry.remote.connections",       1,   1_024, "connections"),
+    range("registry.remote.breaker_failures",  1,   1_000, "failures"),
+    range("registry.remote.breaker_open_s",    1,   3_600, "seconds"),
+    range("registry.remote.cache_s",           0,   3_600, "seconds"),
 ];
 
 const fn range(key: &'static str, low: i64, high: i64, unit: &'static str) -> Range {
@@ -40,6 +48,7 @@ const fn range(key: &'static str, low: i64, high: i64, unit: &'static str) -> Ra
 pub fn check(config: &mut Config) -> Result<(), ConfigError> {
     cut_slashes(&mut config.server.base_path);
     config.server.base_url.as_mut().map(cut_slashes);
+    config.registry.remote.address.as_mut().map(cut_slashes);
 
     let mut problems = Vec::new();
     let table = Table::try_from(&*config).map_err(|error| ConfigError(error.to_string()))?;
@@ -61,10 +70,57 @@ pub fn check(config: &mut Config) -> Result<(), ConfigError> {
             problems.push(refusal(&key, text, "an absolute address without query, blanks or a slash at the end"));
         }
     }
-    if let Some(text) = config.server.base_url.as_deref().filter(|text| !text.starts_with("http")) {
-        problems.push(refusal("server.base_url", text, "an address that begins with http:// or https://"));
+    let remote = &config.registry.remote;
+    for (key, text) in [("server.base_url", &config.server.base_url), ("registry.remote.address", &remote.address)] {
+        if let Some(text) = text.as_deref().filter(|text| !text.starts_with("http")) {
+            problems.push(refusal(key, text, "an address that begins with http:// or https://"));
+        }
     }
+    if config.registry.mode == RegistryMode::Remote && remote.address.is_none() {
+        problems.push("registry.mode = 'remote' needs registry.remote.address".to_owned());
+    }
+    if remote.address.as_deref().is_some_and(|text| text.contains('@')) {
+        problems.push("registry.remote.address must hold no user and password; the credential is a setting".to_owned());
+    }
+    if remote.token.is_some() && remote.token_file.is_some() {
+        problems.push("registry.remote.token and registry.remote.token_file exclude each other".to_owned());
+    }
+    if remote.timeout_ms > remote.deadline_ms {
+        problems.push("registry.remote.timeout_ms must not be larger than registry.remote.deadline_ms".to_owned());
+    }
+    problems.extend(faults(&config.registry.fault));
     if problems.is_empty() { Ok(()) } else { Err(ConfigError(problems.join("\n"))) }
+}
+
+/// What a rule for faults must be. The fault itself is read by the registry, which knows the codes.
+fn faults(rules: &[FaultRule]) -> Vec<String> {
+    let mut problems = Vec::new();
+    if rules.len() > FAULT_RULES_MAX {
+        problems.push(format!("registry.fault has {} rules; {FAULT_RULES_MAX} are allowed", rules.len()));
+    }
+    for (number, rule) in rules.iter().enumerate() {
+        let mut refuse = |problem: String| problems.push(format!("registry.fault[{number}]{problem}"));
+        let pattern = match (&rule.identifier, &rule.path) {
+            (Some(pattern), None) | (None, Some(pattern)) => pattern,
+            _ => {
+                refuse(" needs either an identifier or a path".to_owned());
+                continue;
+            }
+        };
+        if pattern.is_empty() || pattern.chars().count() > FAULT_PATTERN_CHARACTERS_MAX {
+            refuse(format!(": its pattern needs 1 to {FAULT_PATTERN_CHARACTERS_MAX} characters"));
+        }
+        if rule.path.as_deref().is_some_and(|path| !path.starts_with(['/', '*'])) {
+            refuse(format!(".path = '{pattern}' is not a path such as /Patient/2*"));
+        }
+        if !(0.0..=1.0).contains(&rule.probability) {
+            refuse(format!(".probability = {} is out of range: 0 to 1", rule.probability));
+        }
+        if rule.times == Some(0) {
+            refuse(".times = 0 is out of range: at least 1".to_owned());
+        }
+    }
+    problems
 }
 
 fn refusal(key: &str, text: &str, expected: &str) -> String {
@@ -72,8 +128,9 @@ fn refusal(key: &str, text: &str, expected: &str) -> String {
 }
 
 fn number(table: &Table, key: &str) -> Option<i64> {
-    let (section, key) = key.split_once('.')?;
-    table.get(section)?.get(key)?.as_integer()
+    let (section, key) = key.rsplit_once('.')?;
+    let section = section.split('.').try_fold(table, |table, name| table.get(name)?.as_table())?;
+    section.get(key)?.as_integer()
 }
 
 /// Every setting that must be an absolute address.
@@ -82,7 +139,10 @@ fn addresses<'a>(config: &'a Config, table: &'a Table) -> Vec<(String, &'a str)>
     let namespaces = namespaces.filter_map(|(key, value)| Some((format!("namespaces.{key}"), value.as_str()?)));
     let external = &config.registry.external_reference_system;
     let base_url = config.server.base_url.iter().map(|text| ("server.base_url".to_owned(), text.as_str()));
-    namespaces.chain([("registry.external_reference_system".to_owned(), external.as_str())]).chain(base_url).collect()
+    let remote =
+        config.registry.remote.address.iter().map(|text| ("registry.remote.address".to_owned(), text.as_str()));
+    let external = [("registry.external_reference_system".to_owned(), external.as_str())];
+    namespaces.chain(external).chain(base_url).chain(remote).collect()
 }
 
 fn cut_slashes(text: &mut String) {
@@ -104,6 +164,7 @@ fn is_address(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Remote, Secret};
     use super::*;
 
     fn problems(change: impl FnOnce(&mut Config)) -> String {
@@ -115,15 +176,24 @@ mod tests {
     #[test]
     fn every_number_is_refused_one_below_and_one_above_its_range() {
         for Range { key, low, high, unit } in RANGES {
-            let (section, name) = key.split_once('.').unwrap();
+            let (section, name) = key.rsplit_once('.').unwrap();
             for (number, allowed) in [(low - 1, false), (*low, true), (*high, true), (high + 1, false)] {
                 let mut table = Table::try_from(Config::default()).unwrap();
-                table[section][name] = Value::Integer(number);
-                let mut config: Config = table.try_into().unwrap();
+                let section = section.split('.').fold(&mut table, |table, name| table[name].as_table_mut().unwrap());
+                section[name] = Value::Integer(number);
+                // A negative number is none of the setting's type, which is refused before.
+                let Ok(mut config) = table.try_into::<Config>() else {
+                    assert!(number < 0, "{key} = {number}");
+                    continue;
+                };
                 if name == "count_default" {
                     config.search.count_max = 10_000;
                 } else if name == "count_max" {
                     config.search.count_default = 1;
+                } else if name == "timeout_ms" {
+                    config.registry.remote.deadline_ms = 120_000;
+                } else if name == "deadline_ms" {
+                    config.registry.remote.timeout_ms = 10;
                 }
                 match check(&mut config) {
                     Ok(()) => assert!(allowed, "{key} = {number}"),
@@ -141,12 +211,39 @@ mod tests {
 
     #[test]
     fn every_number_of_the_settings_has_a_range() {
-        for (section, keys) in &Table::try_from(Config::default()).unwrap() {
-            for (key, value) in keys.as_table().unwrap() {
-                let named = RANGES.iter().any(|range| range.key == format!("{section}.{key}"));
-                assert_eq!(value.is_integer(), named, "{section}.{key}");
+        fn walk(above: &str, table: &Table) {
+            for (name, value) in table {
+                let key = format!("{above}{name}");
+                match value {
+                    Value::Table(below) => walk(&format!("{key}."), below),
+                    _ => assert_eq!(value.is_integer(), RANGES.iter().any(|range| range.key == key), "{key}"),
+                }
             }
         }
+        walk("", &Table::try_from(Config::default()).unwrap());
+    }
+
+    #[test]
+    fn a_remote_registry_needs_an_address_and_one_credential_at_most() {
+        let remote = |change: fn(&mut Remote)| {
+            problems(|config| {
+                config.registry.mode = RegistryMode::Remote;
+                config.registry.remote.address = Some("https://mpi.example.ee/fhir/".to_owned());
+                change(&mut config.registry.remote);
+            })
+        };
+        assert_eq!(remote(|_| ()), "");
+        assert!(remote(|remote| remote.address = None).contains("needs registry.remote.address"));
+        for address in ["urn:x", "mpi.example.ee", "https://mpi.example.ee?a=b", "https://user:word@mpi.example.ee"] {
+            let told = problems(|config| config.registry.remote.address = Some(address.to_owned()));
+            assert!(told.contains("registry.remote.address"), "{address}: {told}");
+        }
+        let both = remote(|remote| {
+            remote.token = Some(Secret("very-secret".to_owned()));
+            remote.token_file = Some("token".into());
+        });
+        assert!(both.contains("exclude each other") && !both.contains("very-secret"), "{both}");
+        assert!(remote(|remote| remote.deadline_ms = 100).contains("timeout_ms"));
     }
 
     #[test]
@@ -171,6 +268,54 @@ mod tests {
         for text in ["fhir", "/a b", "/a?b", "/%20", "//a"] {
             assert!(problems(|config| config.server.base_path = text.to_owned()).contains("base_path"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_rule_for_faults_needs_one_pattern_a_probability_and_a_number_of_strikes() {
+        let told = |rule: &str| {
+            let text = format!("[[registry.fault]]\nfault = \"timeout\"\n{rule}");
+            let mut config = Config::parse(&text).unwrap();
+            check(&mut config).err().map(|error| error.0).unwrap_or_default()
+        };
+        let longest = "a".repeat(FAULT_PATTERN_CHARACTERS_MAX);
+        for right in [
+            "path = \"*\"",
+            "path = \"/Patient/2*\"\nprobability = 0.0\nseed = 7\ntimes = 1",
+            "identifier = \"s|376*\"\nprobability = 1.0",
+            &format!("identifier = \"{longest}\""),
+        ] {
+            assert_eq!(told(right), "", "{right}");
+        }
+        for (wrong, problem) in [
+            ("", "registry.fault[0] needs either an identifier or a path"),
+            ("path = \"*\"\nidentifier = \"a\"", "either an identifier or a path"),
+            ("identifier = \"\"", "1 to 512 characters"),
+            (&format!("identifier = \"{longest}a\""), "1 to 512 characters"),
+            ("path = \"Patient/2\"", "registry.fault[0].path = 'Patient/2'"),
+            ("path = \"*\"\nprobability = 1.1", "probability = 1.1 is out of range: 0 to 1"),
+            ("path = \"*\"\nprobability = -0.1", "probability = -0.1"),
+            ("path = \"*\"\nprobability = nan", "probability = NaN"),
+            ("path = \"*\"\ntimes = 0", "times = 0 is out of range"),
+        ] {
+            assert!(told(wrong).contains(problem), "{wrong}: {}", told(wrong));
+        }
+        assert!(Config::parse("[[registry.fault]]\npath = \"*\"").unwrap_err().0.contains("missing field `fault`"));
+        assert!(Config::parse("[[registry.fault]]\nfalt = \"*\"").unwrap_err().0.contains("`falt`"));
+    }
+
+    #[test]
+    fn rules_for_faults_are_bounded() {
+        let rule = FaultRule {
+            identifier: None,
+            path: Some("*".to_owned()),
+            fault: "timeout".to_owned(),
+            probability: 1.0,
+            seed: 0,
+            times: None,
+        };
+        let with = |count| problems(|config| config.registry.fault = vec![rule.clone(); count]);
+        assert_eq!(with(FAULT_RULES_MAX), "");
+        assert!(with(FAULT_RULES_MAX + 1).contains("has 257 rules; 256 are allowed"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use super::concept::{self, Concept};
 
 macro_rules! codes {
     ($($name:ident = $code:literal,)*) => {
@@ -157,53 +157,14 @@ static CATALOGUE: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         .map(|code| {
             let at = concepts.iter().position(|concept| concept.code == code.code());
             let concept = concepts.swap_remove(at.expect("a test holds the catalogue and the codes together"));
-            concept.into_entry()
+            let Concept { issue_type, status, english, estonian, .. } = concept;
+            Entry { issue_type, status, english, estonian }
         })
         .collect()
 });
 
-#[derive(Deserialize)]
-struct CodeSystem {
-    concept: Vec<Concept>,
-}
-
-#[derive(Deserialize)]
-struct Concept {
-    code: String,
-    display: String,
-    designation: Vec<Designation>,
-    property: Vec<Property>,
-}
-
-#[derive(Deserialize)]
-struct Designation {
-    language: String,
-    value: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Property {
-    code: String,
-    value_code: Option<String>,
-    value_integer: Option<u16>,
-}
-
-impl Concept {
-    fn into_entry(self) -> Entry {
-        let property = |name: &str| self.property.iter().find(|property| property.code == name);
-        Entry {
-            issue_type: property("issue-type").and_then(|found| found.value_code.clone()).unwrap_or_default(),
-            status: property("http-status").and_then(|found| found.value_integer).unwrap_or_default(),
-            estonian: self.designation.iter().find(|d| d.language == "et").map(|d| d.value.clone()).unwrap_or_default(),
-            english: self.display,
-        }
-    }
-}
-
 fn read() -> Vec<Concept> {
-    let text = include_str!("../../data/code-systems/hcert-issue.json");
-    serde_json::from_str::<CodeSystem>(text).expect("a test reads the catalogue").concept
+    concept::read(include_str!("../../data/code-systems/hcert-issue.json"))
 }
 
 #[cfg(test)]

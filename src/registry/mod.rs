@@ -2,6 +2,7 @@
 //! identifies them.
 
 mod ask;
+pub mod fault;
 mod patient;
 pub mod personal_code;
 
