@@ -4,12 +4,15 @@
 mod ask;
 pub mod fault;
 mod patient;
+pub mod person;
 pub mod personal_code;
+mod samples;
 
 use crate::outcome::Outcome;
 pub use ask::{Ask, Caller, Failed, Purpose, Silent, Told, XRoad};
 pub use patient::{Identifier, Patient};
 pub use personal_code::{PersonalCode, PersonalCodeError, Sex};
+pub use samples::samples;
 
 /// A registry of patients. This release has none to ask, so it finds nobody.
 #[derive(Debug, Default)]
