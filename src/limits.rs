@@ -58,6 +58,15 @@ pub const IMPORT_ID_MAX: u64 = (1 << 53) - 1;
 /// Days from the first to the last that a birth date can mean: those of a leap year, where only the year is known.
 pub const BIRTH_DATE_DAYS_MAX: i32 = 365;
 
+/// Identifiers of one patient. A person has a personal code, a passport or two, and numbers of other registries; each is a row of a table.
+pub const PATIENT_IDENTIFIERS_MAX: usize = 100;
+
+/// Characters of one identifier of a patient, system and value together. It is a key of a table; the longest systems have some eighty.
+pub const IDENTIFIER_CHARACTERS_MAX: usize = 1_000;
+
+/// Links of one patient. One person has two or three records.
+pub const PATIENT_LINKS_MAX: usize = 100;
+
 /// Patients that a search by one of them finds too, since links tie them to each other. A person has two or three records; more are a
 /// mistake in the registry, and each makes the search wider.
 pub const LINKED_PATIENTS_MAX: usize = 32;

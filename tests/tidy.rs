@@ -33,7 +33,7 @@ const MAP: &[(&str, &[&str])] = &[
         ],
     ),
     ("http", &["certificate", "config", "fhir", "interaction", "limits", "outcome"]),
-    ("bulk", &["certificate", "engine", "fhir", "interaction", "limits", "outcome"]),
+    ("bulk", &["certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
     ("socket", &["bulk", "certificate", "engine", "interaction", "limits"]),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
     ("bench", &["certificate", "config", "corpus", "engine", "http", "interaction", "limits", "outcome", "registry"]),

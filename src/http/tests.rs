@@ -98,7 +98,8 @@ fn refused(status: u16, code: Hcert) -> (u16, Vec<String>) {
 
 #[tokio::test]
 async fn every_refusal_is_an_operation_outcome_with_the_headers_of_every_answer() {
-    for (method, path) in [("GET", "/"), ("POST", "/fhir/Practitioner"), ("BREW", "/nothing"), ("CONNECT", "example.ee:443")]
+    for (method, path) in
+        [("GET", "/"), ("POST", "/fhir/Practitioner"), ("BREW", "/nothing"), ("CONNECT", "example.ee:443")]
     {
         let told = send(&server(), Request::builder().method(method).uri(path).header(REQUEST_ID, "r-1"), "").await;
         assert_eq!(told.codes(), refused(404, Hcert::PathUnknown), "{method} {path}");

@@ -33,6 +33,14 @@ impl Embedded {
             false => None,
         };
         let mut ids = self.with(wanted, value)?;
+        // The registry's own ids are identifiers too.
+        if ids.is_empty()
+            && wanted == self.settings.external_reference_system
+            && let Some(id) = Id::parse(value)
+            && self.engine.patient_line(id).map_err(unreadable)?.is_some()
+        {
+            ids.push(id);
+        }
         if ids.is_empty()
             && let Some(code) = code
         {

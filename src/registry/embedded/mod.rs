@@ -10,7 +10,7 @@ mod search;
 
 use std::sync::Arc;
 
-use super::{Ask, Caller, Failed, Identifier, Patient, Purpose, Silent, Told};
+use super::{Ask, Caller, Failed, Identifier, Patient, Purpose, Silent, Told, samples};
 use crate::certificate::{Id, Version};
 use crate::config::{Config, FullUrl, PopulationRegister, Registry};
 use crate::engine::{Clock, Engine, Error, PatientFacts, StoredPatient};
@@ -209,8 +209,4 @@ fn told(found: StoredPatient) -> Told {
 /// The store below the registry fails: for its callers the registry is not there.
 fn unreadable(error: Error) -> Silent {
     Silent::Unreachable(error.to_string())
-}
-
-fn samples() -> Vec<crate::engine::PatientWrite> {
-    Vec::new()
 }

@@ -209,12 +209,12 @@ impl Readable {
     ) -> Result<Vec<T>, Error> {
         let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(Vec::new()) };
         let rows = versions.range((id.get(), 1)..=(id.get(), u32::MAX)).map_err(io)?.rev();
-        let one = |row: Result<(redb::AccessGuard<(u64, u32)>, redb::AccessGuard<&[u8]>), _>| {
+        rows.map(|row| {
             let (key, bytes) = row.map_err(io)?;
             let version = Version::new(key.value().1).expect("the range begins at version 1");
             read(version, Record::read(id, version, bytes.value())?)
-        };
-        rows.map(one).collect()
+        })
+        .collect()
     }
 
     /// Current patients with an identifier of this value: system and id, in their order.
