@@ -4,6 +4,7 @@
 mod ask;
 mod patient;
 pub mod personal_code;
+pub mod remote;
 
 use crate::outcome::Outcome;
 pub use ask::{Ask, Caller, Failed, Purpose, Silent, Told, XRoad};
