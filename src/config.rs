@@ -112,7 +112,34 @@ pub struct Validation {
 pub struct Registry {
     pub mode: RegistryMode,
     pub external_reference_system: String,
+    pub population_register: PopulationRegister,
+    pub samples: bool,
+    pub required_headers: Vec<String>,
+    pub fault: Vec<FaultRule>,
     pub remote: Remote,
+}
+
+/// `[[registry.fault]]`: calls that the registry is to fail. Exactly one of `identifier` and `path` is there. Contract 6.4.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultRule {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identifier: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    pub fault: String,
+    /// 0 to 1.
+    #[serde(default = "always")]
+    pub probability: f64,
+    #[serde(default)]
+    pub seed: u64,
+    /// Strikes; none: no end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times: Option<u64>,
+}
+
+fn always() -> f64 {
+    1.0
 }
 
 /// Which patient registry is asked. Contract 6.2.
@@ -124,6 +151,17 @@ pub enum RegistryMode {
     Embedded,
     /// Another system does.
     Remote,
+}
+
+/// Where an embedded registry looks for people it does not know. Contract 6.2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PopulationRegister {
+    /// A stand-in makes them up.
+    #[default]
+    Simulate,
+    /// Nowhere.
+    Off,
 }
 
 /// `[registry.remote]`: the way to the registry of another system.
@@ -251,6 +289,10 @@ impl Default for Registry {
         Registry {
             mode: RegistryMode::Embedded,
             external_reference_system: "https://tehik.ee/mpi/external-reference".to_owned(),
+            population_register: PopulationRegister::Simulate,
+            samples: true,
+            required_headers: Vec::new(),
+            fault: Vec::new(),
             remote: Remote::default(),
         }
     }

@@ -48,7 +48,18 @@ definitions! {
         "tervisetoendi-piirangud"
         "tervisetoendi-sektsioon"
         "toolaadi-ja-tookeskkonnaga-seotud-ohutegurid"
-        "tootamiseks-vajalikud-lisatingimused";
+        "tootamiseks-vajalikud-lisatingimused"
+        "mpi-issue"
+        "xroad-rr-issue"
+        "xroad-ads-issue"
+        "xroad-tor-issue"
+        "xroad-ska-issue"
+        "xroad-tk-issue"
+        "population-register-issue"
+        "unemployment-fund-issue"
+        "social-insurance-issue"
+        "address-register-issue"
+        "tax-customs-issue";
     "ValueSet" in "value-sets":
         "ametite-klassifikaator"
         "labivaatuse-tyyp"
@@ -114,7 +125,7 @@ mod tests {
             assert!(shape::expect(&mut resource, definition.resource_type).is_ok(), "{}", definition.id);
             assert_eq!(resource.text("id"), Some(definition.id));
             let text = String::from_utf8(resource.to_vec()).unwrap();
-            for place in ["_base}", "_ns}", "_system}"] {
+            for place in ["_base}", "_ns}", "_system}", "{issue_"] {
                 assert!(!text.contains(place), "{} holds {place}", definition.id);
             }
         }

@@ -55,6 +55,22 @@ pub const XHTML_NAMESPACES_MAX: usize = 128;
 /// Largest id an import may bring, 2^53 - 1: creates count on from it, and every JSON reader holds it exactly.
 pub const IMPORT_ID_MAX: u64 = (1 << 53) - 1;
 
+/// Days from the first to the last that a birth date can mean: those of a leap year, where only the year is known.
+pub const BIRTH_DATE_DAYS_MAX: i32 = 365;
+
+/// Identifiers of one patient. A person has a personal code, a passport or two, and numbers of other registries; each is a row of a table.
+pub const PATIENT_IDENTIFIERS_MAX: usize = 100;
+
+/// Characters of one identifier of a patient, system and value together. It is a key of a table; the longest systems have some eighty.
+pub const IDENTIFIER_CHARACTERS_MAX: usize = 1_000;
+
+/// Links of one patient. One person has two or three records.
+pub const PATIENT_LINKS_MAX: usize = 100;
+
+/// Patients that a search by one of them finds too, since links tie them to each other. A person has two or three records; more are a
+/// mistake in the registry, and each makes the search wider.
+pub const LINKED_PATIENTS_MAX: usize = 32;
+
 /// Characters of `Composition.title`. Ten times the longest name of an examination; every search by title compares it, every sort
 /// keeps it at hand.
 pub const TITLE_CHARACTERS_MAX: usize = 1_000;
@@ -214,7 +230,7 @@ pub const TERMINOLOGY_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Codes in all lists together. Estonia's largest list here, that of occupations, has some 10 000; each takes half a kilobyte of memory.
 pub const TERMINOLOGY_CONCEPTS_MAX: usize = 100_000;
 
-/// Code systems and value sets. The service knows some twenty; each load looks at all of them.
+/// Code systems and value sets. The service knows some thirty; each load looks at all of them.
 pub const TERMINOLOGY_LISTS_MAX: usize = 1_000;
 
 /// Value sets that import each other in a row. R5 has no deeper ones than three; a circle is found by this bound too.
@@ -225,6 +241,30 @@ pub const EXPANSION_CODES_MAX: usize = 1_000;
 
 /// Codes that a message lists. More than twenty nobody reads.
 pub const ALLOWED_CODES_MAX: usize = 20;
+
+/// Characters of a header of X-Road that is handed on. Contract 1.4.
+pub const X_ROAD_CHARACTERS_MAX: usize = 256;
+
+/// Patients that a search of the embedded registry looks at. Each takes 40 bytes while it is answered; all of Estonia has fewer.
+pub const PATIENT_RESULTS_MAX: usize = 2_000_000;
+
+/// Patients that one identifier is asked for. One person has it; registers with errors in them have a handful.
+pub const PATIENTS_OF_IDENTIFIER_MAX: usize = 100;
+
+/// Seconds that a registry told to hang does so. Longer than anybody waits.
+pub const REGISTRY_HANG_S: u64 = 120;
+
+/// Codes of a fault. The longest chain there is has three; eight leave room for one that a registry should never send.
+pub const FAULT_CODES_MAX: usize = 8;
+
+/// Seconds a fault delays an answer. Every timeout of the settings can be reached, and nothing waits for ever.
+pub const FAULT_SLOW_S_MAX: u64 = 60;
+
+/// Rules for faults in the settings. Each call of the registry is compared with all of them.
+pub const FAULT_RULES_MAX: usize = 256;
+
+/// Characters of a rule's pattern. The longest identifier with its system is shorter; a pattern costs its length times what it is compared with.
+pub const FAULT_PATTERN_CHARACTERS_MAX: usize = 512;
 
 /// Milliseconds a patient registry may take for one answer, connecting included (default of `registry.remote.timeout_ms`). A caller of
 /// this service waits as long.

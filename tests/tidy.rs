@@ -16,7 +16,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("profile", &["certificate", "definitions", "fhir", "limits", "outcome", "terminology"]),
     ("search", &["certificate", "fhir", "limits", "outcome"]),
     ("engine", &["certificate", "fhir", "limits", "outcome", "search"]),
-    ("registry", &["certificate", "fhir", "limits", "outcome"]),
+    ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search"]),
     (
         "interaction",
         &[
@@ -33,7 +33,7 @@ const MAP: &[(&str, &[&str])] = &[
         ],
     ),
     ("http", &["certificate", "config", "fhir", "interaction", "limits", "outcome"]),
-    ("bulk", &["certificate", "engine", "fhir", "interaction", "limits", "outcome"]),
+    ("bulk", &["certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
     ("socket", &["bulk", "certificate", "engine", "interaction", "limits"]),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
     ("bench", &["certificate", "config", "corpus", "engine", "http", "interaction", "limits", "outcome", "registry"]),

@@ -1,6 +1,7 @@
 //! The command line: one file per command. A command is a struct of its flags with a method `run`.
 
 mod bench;
+mod catalogue;
 mod export;
 mod generate;
 mod import;
@@ -36,6 +37,7 @@ enum Command {
     Import(import::Import),
     Export(export::Export),
     Terminology(terminology::Terminology),
+    Catalogue(catalogue::Catalogue),
     Bench(bench::Bench),
     #[command(hide = true)]
     BenchFloor(bench::BenchFloor),
@@ -53,6 +55,7 @@ impl Cli {
             Command::Import(import) => import.run(),
             Command::Export(export) => export.run(),
             Command::Terminology(terminology) => terminology.run(),
+            Command::Catalogue(catalogue) => catalogue.run(),
             Command::Bench(bench) => bench.run(),
             Command::BenchFloor(floor) => floor.run(),
         }

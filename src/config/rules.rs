@@ -2,7 +2,8 @@
 
 use toml::{Table, Value};
 
-use super::{Config, ConfigError, RegistryMode};
+use super::{Config, ConfigError, FaultRule, RegistryMode};
+use crate::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
 
 /// A number's allowed range.
 struct Range {
@@ -87,7 +88,43 @@ pub fn check(config: &mut Config) -> Result<(), ConfigError> {
     if remote.timeout_ms > remote.deadline_ms {
         problems.push("registry.remote.timeout_ms must not be larger than registry.remote.deadline_ms".to_owned());
     }
+    const HEADERS: [&str; 4] = ["x-road-issue", "x-road-userid", "x-road-id", "x-author-id"];
+    for name in config.registry.required_headers.iter().filter(|name| !HEADERS.contains(&name.as_str())) {
+        problems.push(refusal("registry.required_headers", name, &format!("one of {}", HEADERS.join(", "))));
+    }
+    problems.extend(faults(&config.registry.fault));
     if problems.is_empty() { Ok(()) } else { Err(ConfigError(problems.join("\n"))) }
+}
+
+/// What a rule for faults must be. The fault itself is read by the registry, which knows the codes.
+fn faults(rules: &[FaultRule]) -> Vec<String> {
+    let mut problems = Vec::new();
+    if rules.len() > FAULT_RULES_MAX {
+        problems.push(format!("registry.fault has {} rules; {FAULT_RULES_MAX} are allowed", rules.len()));
+    }
+    for (number, rule) in rules.iter().enumerate() {
+        let mut refuse = |problem: String| problems.push(format!("registry.fault[{number}]{problem}"));
+        let pattern = match (&rule.identifier, &rule.path) {
+            (Some(pattern), None) | (None, Some(pattern)) => pattern,
+            _ => {
+                refuse(" needs either an identifier or a path".to_owned());
+                continue;
+            }
+        };
+        if pattern.is_empty() || pattern.chars().count() > FAULT_PATTERN_CHARACTERS_MAX {
+            refuse(format!(": its pattern needs 1 to {FAULT_PATTERN_CHARACTERS_MAX} characters"));
+        }
+        if rule.path.as_deref().is_some_and(|path| !path.starts_with(['/', '*'])) {
+            refuse(format!(".path = '{pattern}' is not a path such as /Patient/2*"));
+        }
+        if !(0.0..=1.0).contains(&rule.probability) {
+            refuse(format!(".probability = {} is out of range: 0 to 1", rule.probability));
+        }
+        if rule.times == Some(0) {
+            refuse(".times = 0 is out of range: at least 1".to_owned());
+        }
+    }
+    problems
 }
 
 fn refusal(key: &str, text: &str, expected: &str) -> String {
@@ -235,6 +272,54 @@ mod tests {
         for text in ["fhir", "/a b", "/a?b", "/%20", "//a"] {
             assert!(problems(|config| config.server.base_path = text.to_owned()).contains("base_path"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_rule_for_faults_needs_one_pattern_a_probability_and_a_number_of_strikes() {
+        let told = |rule: &str| {
+            let text = format!("[[registry.fault]]\nfault = \"timeout\"\n{rule}");
+            let mut config = Config::parse(&text).unwrap();
+            check(&mut config).err().map(|error| error.0).unwrap_or_default()
+        };
+        let longest = "a".repeat(FAULT_PATTERN_CHARACTERS_MAX);
+        for right in [
+            "path = \"*\"",
+            "path = \"/Patient/2*\"\nprobability = 0.0\nseed = 7\ntimes = 1",
+            "identifier = \"s|376*\"\nprobability = 1.0",
+            &format!("identifier = \"{longest}\""),
+        ] {
+            assert_eq!(told(right), "", "{right}");
+        }
+        for (wrong, problem) in [
+            ("", "registry.fault[0] needs either an identifier or a path"),
+            ("path = \"*\"\nidentifier = \"a\"", "either an identifier or a path"),
+            ("identifier = \"\"", "1 to 512 characters"),
+            (&format!("identifier = \"{longest}a\""), "1 to 512 characters"),
+            ("path = \"Patient/2\"", "registry.fault[0].path = 'Patient/2'"),
+            ("path = \"*\"\nprobability = 1.1", "probability = 1.1 is out of range: 0 to 1"),
+            ("path = \"*\"\nprobability = -0.1", "probability = -0.1"),
+            ("path = \"*\"\nprobability = nan", "probability = NaN"),
+            ("path = \"*\"\ntimes = 0", "times = 0 is out of range"),
+        ] {
+            assert!(told(wrong).contains(problem), "{wrong}: {}", told(wrong));
+        }
+        assert!(Config::parse("[[registry.fault]]\npath = \"*\"").unwrap_err().0.contains("missing field `fault`"));
+        assert!(Config::parse("[[registry.fault]]\nfalt = \"*\"").unwrap_err().0.contains("`falt`"));
+    }
+
+    #[test]
+    fn rules_for_faults_are_bounded() {
+        let rule = FaultRule {
+            identifier: None,
+            path: Some("*".to_owned()),
+            fault: "timeout".to_owned(),
+            probability: 1.0,
+            seed: 0,
+            times: None,
+        };
+        let with = |count| problems(|config| config.registry.fault = vec![rule.clone(); count]);
+        assert_eq!(with(FAULT_RULES_MAX), "");
+        assert!(with(FAULT_RULES_MAX + 1).contains("has 257 rules; 256 are allowed"));
     }
 
     #[test]

@@ -7,12 +7,14 @@ mod decide;
 mod embedded;
 mod history;
 mod list;
+mod patient;
 mod write;
 
 pub use embedded::{CommitFloor, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, SearchError};
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};
-pub use write::{Content, Import, Imported, Refused, Who, Write, Written};
+pub use patient::{PatientFacts, PatientLine, PatientWrite, PatientWritten, StoredPatient};
+pub use write::{Content, Import, Imported, Refused, Subject, Who, Write, Written};
 
 use crate::certificate::{Id, Stamp, State, Version};
 

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use super::concept::{self, Concept};
 
 macro_rules! codes {
     ($($name:ident = $code:literal,)*) => {
@@ -95,6 +95,7 @@ codes! {
     InvariantBroken = "HCERT-191",
     ContainedIdRepeated = "HCERT-192",
     ContainedIdMissing = "HCERT-193",
+    SubjectUnknowable = "HCERT-166",
     ProfileOfOtherType = "HCERT-194",
     NarrativeWrong = "HCERT-195",
     ChangeReasonMissing = "HCERT-148",
@@ -104,9 +105,13 @@ codes! {
     StorageUnavailable = "HCERT-152",
     StoppingDown = "HCERT-153",
     CommitUnknown = "HCERT-154",
+    RegistryTimeout = "HCERT-163",
+    RegistryUnreachable = "HCERT-164",
+    RegistryUnreadable = "HCERT-165",
     Internal = "HCERT-155",
     PatientNotUnique = "HCERT-008",
     CodeUnknown = "HCERT-196",
+    LinksUnknown = "HCERT-167",
     LeftOut = "HCERT-197",
     AllRight = "HCERT-198",
     Stored = "HCERT-157",
@@ -157,53 +162,14 @@ static CATALOGUE: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         .map(|code| {
             let at = concepts.iter().position(|concept| concept.code == code.code());
             let concept = concepts.swap_remove(at.expect("a test holds the catalogue and the codes together"));
-            concept.into_entry()
+            let Concept { issue_type, status, english, estonian, .. } = concept;
+            Entry { issue_type, status, english, estonian }
         })
         .collect()
 });
 
-#[derive(Deserialize)]
-struct CodeSystem {
-    concept: Vec<Concept>,
-}
-
-#[derive(Deserialize)]
-struct Concept {
-    code: String,
-    display: String,
-    designation: Vec<Designation>,
-    property: Vec<Property>,
-}
-
-#[derive(Deserialize)]
-struct Designation {
-    language: String,
-    value: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Property {
-    code: String,
-    value_code: Option<String>,
-    value_integer: Option<u16>,
-}
-
-impl Concept {
-    fn into_entry(self) -> Entry {
-        let property = |name: &str| self.property.iter().find(|property| property.code == name);
-        Entry {
-            issue_type: property("issue-type").and_then(|found| found.value_code.clone()).unwrap_or_default(),
-            status: property("http-status").and_then(|found| found.value_integer).unwrap_or_default(),
-            estonian: self.designation.iter().find(|d| d.language == "et").map(|d| d.value.clone()).unwrap_or_default(),
-            english: self.display,
-        }
-    }
-}
-
 fn read() -> Vec<Concept> {
-    let text = include_str!("../../data/code-systems/hcert-issue.json");
-    serde_json::from_str::<CodeSystem>(text).expect("a test reads the catalogue").concept
+    concept::read(include_str!("../../data/code-systems/hcert-issue.json"))
 }
 
 #[cfg(test)]

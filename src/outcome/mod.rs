@@ -3,9 +3,11 @@
 //! The domain says *what* is wrong; which HTTP status that is stands in the catalogue and is read by `http::respond`.
 
 mod catalogue;
+mod concept;
 mod operation_outcome;
 mod problems;
 pub mod reflected;
+mod template;
 mod words;
 
 use std::borrow::Cow;
@@ -112,22 +114,10 @@ impl Issue {
 
     /// The text for the caller in the language asked for, values filled in.
     pub fn text(&self, language: Language) -> String {
-        let mut open = entry(self.code).text(language);
-        let mut text = String::with_capacity(open.len() + 64);
-        // From left to right and once only: a value that looks like a place is a value.
-        while let Some((before, behind)) = open.split_once('<') {
-            let value = |name| match language {
-                Language::English => self.value(name).map(Cow::Borrowed),
-                Language::Estonian => self.value(name).map(|value| words::estonian(name, value)),
-            };
-            let place = behind.split_once('>').and_then(|(name, behind)| Some((value(name)?, behind)));
-            let (filled, behind) = place.unwrap_or((Cow::Borrowed("<"), behind));
-            text.push_str(before);
-            text.push_str(&filled);
-            open = behind;
-        }
-        text.push_str(open);
-        text
+        template::fill(entry(self.code).text(language), |name| match language {
+            Language::English => self.value(name).map(Cow::Borrowed),
+            Language::Estonian => self.value(name).map(|value| words::estonian(name, value)),
+        })
     }
 
     fn value(&self, name: &str) -> Option<&str> {
@@ -168,6 +158,12 @@ impl Outcome {
     /// Issues of other systems, in their order.
     pub fn reflected(&self) -> &[Reflected] {
         &self.reflected
+    }
+
+    /// Our own issues and behind them those of other systems, where either may be empty, but not both.
+    pub fn telling(issues: Vec<Issue>, reflected: Vec<Reflected>) -> Self {
+        debug_assert!(!issues.is_empty() || !reflected.is_empty(), "an outcome holds at least one issue");
+        Outcome::from_issues(issues).reflecting(200, reflected)
     }
 
     /// Tells issues of other systems behind our own. `status` counts when there are none of our own.

@@ -145,7 +145,7 @@ fn apply(json: &mut Json<'static>, place: &mut usize, change: &Change) -> bool {
 /// A certificate as it is served: the head that the writer makes, and what the store keeps.
 fn stored(tail: &[u8]) -> Vec<u8> {
     let mut served = Vec::new();
-    head::write(&mut served, Id::new(17).unwrap(), Version::FIRST, Stamp::at(1_736_676_000_000));
+    head::write(&mut served, "Composition", Id::new(17).unwrap(), Version::FIRST, Stamp::at(1_736_676_000_000));
     served.extend_from_slice(tail);
     served
 }

@@ -7,8 +7,10 @@ mod index;
 mod indexer;
 mod overlay;
 mod packed;
+mod patients;
 mod predicate;
 mod store;
+mod subject;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -17,13 +19,13 @@ mod writer;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
 use super::decide::{self, Current};
-use super::write::{Import, Imported, Refused, Write, Written};
+use super::write::{Import, Imported, Refused, Subject, Write, Written};
 use super::{Clock, ListChange, Names, QuickRepair, Stored, StoredList};
 use crate::certificate::{Id, Seq, State, Version};
 use crate::limits::{OVERLAY_ROWS_MAX, WRITE_QUEUE_MAX};
@@ -32,6 +34,7 @@ use crate::search::{Hit, Page, Query, row_bytes};
 use classes::Classes;
 use counters::Counters;
 pub use packed::Packed;
+use patients::Links;
 use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error};
 use store::{Store, body};
@@ -76,6 +79,8 @@ struct Shared {
     /// How far the index is being built, in percent.
     built_percent: AtomicU64,
     overlay_rows: AtomicUsize,
+    /// Which patients are tied to which.
+    links: RwLock<Links>,
     bell: indexer::Bell,
 }
 
@@ -165,6 +170,7 @@ impl Embedded {
         let (store, opened) = Store::open(&options.folder, store_options)?;
         let classes = Arc::new(Classes::read(&opened.classes)?);
         let counters = Arc::new(Counters::new(opened.counters));
+        let links = RwLock::new(Links::read(&*store.reader()?)?);
         let shared = Arc::new(Shared {
             store,
             clock: options.clock.clone(),
@@ -176,6 +182,7 @@ impl Embedded {
             seq: AtomicU64::new(opened.position.seq.0),
             built_percent: AtomicU64::new(0),
             overlay_rows: AtomicUsize::new(0),
+            links,
             bell: indexer::Bell::default(),
         });
         let indexer = indexer::start(&shared)?;
@@ -215,6 +222,17 @@ impl Embedded {
             }
         };
         Ok(decide::judge(write, current.as_ref()).map(drop))
+    }
+
+    /// The patient that a version is about, where the registry was asked for them.
+    pub fn subject(&self, id: Id, version: Version) -> Result<Option<Subject>, Error> {
+        let reader = self.shared.store.reader()?;
+        let found = reader.version(id, version, |bytes| -> Result<_, Error> {
+            let field = Record::read(bytes)?.field(Tag::Subject)?;
+            let damaged = || Error::Damaged("the subject of a record is cut".into());
+            field.map(|field| subject::decode(field).ok_or_else(damaged)).transpose()
+        })?;
+        Ok(found.transpose()?.flatten())
     }
 
     /// One version of a certificate.
@@ -271,6 +289,9 @@ impl Embedded {
             Write::Create { content, .. } | Write::Update { content, .. } => {
                 let mut draft = self.shared.draft(content.row.class.state, Some((&content.tail, &content.row)));
                 draft.push_who(&content.who);
+                if let Some(subject) = &content.subject {
+                    draft.push(Tag::Subject, &subject::encode(subject));
+                }
                 draft
             }
             Write::Delete { who, .. } => {

@@ -73,7 +73,7 @@ fn bytes_max(record: &Record) -> usize {
 
 fn write(record: &Record, id: Id, version: Version, dictionary: Dictionary, out: &mut Vec<u8>) -> Result<(), Error> {
     out.reserve(bytes_max(record));
-    head::write(out, id, version, record.stamp);
+    head::write(out, "Composition", id, version, record.stamp);
     body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, out)?;
     out.truncate(out.len() - record.row_bytes);
     Ok(())

@@ -1,5 +1,6 @@
 //! Stories of the engine alone, with rows made by hand.
 
+mod patients;
 mod search;
 
 use std::sync::Arc;
@@ -101,7 +102,14 @@ fn content(trigger: Trigger, state: State, subject: &str) -> Content {
         (_, State::Draft) => Need::Preliminary,
         _ => Need::ChangeReason,
     };
-    Content { trigger, brings, tail: format!("}},\"subject\":\"{subject}\"}}").into_bytes(), row, who: Who::default() }
+    Content {
+        trigger,
+        brings,
+        tail: format!("}},\"subject\":\"{subject}\"}}").into_bytes(),
+        row,
+        who: Who::default(),
+        subject: None,
+    }
 }
 
 fn about(subject: &str) -> Term {

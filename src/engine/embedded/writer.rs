@@ -19,8 +19,8 @@ use super::store::record::{Draft, Record};
 use super::store::{Batch, Change, Commit, Error, Position};
 use super::{Import, Imported, Refused, Shared, Write, Written};
 use crate::certificate::{Id, Stamp, State, Version};
-use crate::engine::ListChange;
 use crate::engine::decide::{Current, Decision, judge};
+use crate::engine::{ListChange, PatientWrite, PatientWritten};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_JOBS_MAX, CLASSES_MAX, OVERLAY_ROWS_MAX};
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::row::Row;
@@ -38,8 +38,20 @@ pub struct Prepared {
 /// What waits for the writer.
 pub enum Job {
     Write(Box<Prepared>),
-    Import { versions: Vec<(Draft, Import)>, answer: Answer<Vec<Imported>> },
-    Lists { changes: Vec<ListChange>, answer: Answer<()> },
+    Import {
+        versions: Vec<(Draft, Import)>,
+        answer: Answer<Vec<Imported>>,
+    },
+    Lists {
+        changes: Vec<ListChange>,
+        answer: Answer<()>,
+    },
+    Patients {
+        writes: Vec<PatientWrite>,
+        /// For a place in the queue, instead of being refused.
+        waits: bool,
+        answer: Answer<Vec<PatientWritten>>,
+    },
 }
 
 impl Job {
@@ -48,12 +60,13 @@ impl Job {
             Job::Write(prepared) => prepared.draft.bytes(),
             Job::Import { versions, .. } => versions.iter().map(|(draft, _)| draft.bytes()).sum(),
             Job::Lists { changes, .. } => changes.iter().map(ListChange::bytes).sum(),
+            Job::Patients { writes, .. } => writes.iter().map(PatientWrite::bytes).sum(),
         }
     }
 
     /// An operator's command waits its turn; a caller of the service is told to come again.
     pub fn may_be_refused(&self) -> bool {
-        matches!(self, Job::Write(_))
+        matches!(self, Job::Write(_) | Job::Patients { waits: false, .. })
     }
 
     pub fn refuse(self, refused: Refused) {
@@ -62,6 +75,7 @@ impl Job {
             Job::Write(prepared) => drop(prepared.answer.send(Err(refused))),
             Job::Import { answer, .. } => drop(answer.send(Err(refused))),
             Job::Lists { answer, .. } => drop(answer.send(Err(refused))),
+            Job::Patients { answer, .. } => drop(answer.send(Err(refused))),
         }
     }
 }
@@ -88,12 +102,16 @@ struct Pending {
     /// The last stamp is not the latest one: an import brought older versions.
     latest_is_elsewhere: bool,
     lists_changed: bool,
+    patients_changed: bool,
+    /// Links of the patients that the batch changed.
+    links: Vec<(Id, Vec<Id>)>,
 }
 
 enum Reply {
     Write(Answer<Written>, Result<Written, Refused>),
     Import(Answer<Vec<Imported>>, Vec<Imported>),
     Lists(Answer<()>),
+    Patients(Answer<Vec<PatientWritten>>, Vec<PatientWritten>),
 }
 
 impl Writer {
@@ -134,6 +152,8 @@ impl Writer {
             classes: None,
             latest_is_elsewhere: false,
             lists_changed: false,
+            patients_changed: false,
+            links: Vec::new(),
         };
         let mut replies = Vec::with_capacity(jobs.len());
         let mut jobs = jobs.into_iter();
@@ -157,6 +177,19 @@ impl Writer {
                         pending.lists_changed = true;
                         replies.push(Reply::Lists(answer));
                     }
+                    Job::Patients { writes, answer, .. } => {
+                        let done = match batch.write_patients(&writes, || (self.shared.clock)()) {
+                            Ok(done) => done,
+                            Err(error) => {
+                                replies.push(Reply::Patients(answer, Vec::new()));
+                                return Err(error);
+                            }
+                        };
+                        pending.patients_changed |=
+                            done.written.iter().any(|written| matches!(written, PatientWritten::Stored(..)));
+                        pending.links.extend(done.links);
+                        replies.push(Reply::Patients(answer, done.written));
+                    }
                 }
             }
             let moved = counters::deltas(&pending.entries);
@@ -166,7 +199,7 @@ impl Writer {
             if pending.latest_is_elsewhere {
                 batch.remember_latest_stamp(pending.position.milliseconds)?;
             }
-            let nothing = pending.entries.is_empty() && !pending.lists_changed;
+            let nothing = pending.entries.is_empty() && !pending.lists_changed && !pending.patients_changed;
             Ok(((), if nothing { Commit::No } else { Commit::Yes }))
         });
         match outcome {
@@ -358,6 +391,7 @@ impl Writer {
     /// Makes what was committed visible: after the commit, before the answers.
     fn publish(&mut self, pending: Pending) {
         self.position = pending.position;
+        self.shared.link(pending.links);
         if !pending.entries.is_empty() {
             self.shared.publish(pending.entries, pending.classes.map(Arc::new), pending.position.seq);
         }
@@ -368,6 +402,7 @@ impl Writer {
         let mut pause = Duration::from_millis(10);
         loop {
             let reopened = self.shared.store.reopen().and_then(|(position, classes)| {
+                self.shared.read_links()?;
                 self.shared.catch_up(self.position.seq, position, Classes::read(&classes)?)
             });
             match reopened {
@@ -412,6 +447,7 @@ impl Reply {
             Reply::Write(answer, result) => drop(answer.send(result)),
             Reply::Import(answer, imported) => drop(answer.send(Ok(imported))),
             Reply::Lists(answer) => drop(answer.send(Ok(()))),
+            Reply::Patients(answer, written) => drop(answer.send(Ok(written))),
         }
     }
 
@@ -420,6 +456,7 @@ impl Reply {
             Reply::Write(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
             Reply::Import(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
             Reply::Lists(answer) => drop(answer.send(Err(Refused::Store(error.clone())))),
+            Reply::Patients(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
         }
     }
 }

@@ -2,8 +2,11 @@
 //!
 //! Source: specification of reflected errors, 7.1 and 7.2; Contract 6.3.
 
+mod catalogue;
+mod chain;
 mod system;
 
+pub use catalogue::{Entry, all, find};
 pub use system::{IssueSystems, System};
 
 /// One issue of another system's OperationOutcome.

@@ -18,8 +18,6 @@ mod retry;
 mod tests;
 mod tls;
 
-use std::fmt;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -29,6 +27,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
 use super::{Ask, Caller, Failed, Purpose, Silent, Told};
+use crate::config;
 use answer::Found;
 use breaker::{Breaker, Change};
 use cache::Cache;
@@ -36,38 +35,6 @@ use client::{Client, Lost, Received};
 use credential::Credential;
 use flights::{Flights, Landed, Place};
 use links::Move;
-
-/// How a remote registry is reached. What each means stands in `hcert.toml`, `[registry.remote]`.
-#[derive(Clone)]
-pub struct Settings {
-    /// `https://mpi.example.ee/fhir`
-    pub address: String,
-    pub ca_file: Option<PathBuf>,
-    pub token: Option<String>,
-    pub token_file: Option<PathBuf>,
-    /// For one request.
-    pub timeout: Duration,
-    /// For a question with all its requests.
-    pub deadline: Duration,
-    /// From 1.
-    pub tries: u32,
-    pub connections: usize,
-    pub breaker_failures: u32,
-    pub breaker_open: Duration,
-    /// Zero remembers nothing.
-    pub cache: Duration,
-}
-
-impl fmt::Debug for Settings {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let Settings { address, ca_file, token_file, .. } = self;
-        let has_token = self.token.is_some();
-        write!(formatter, "{address} ca_file={ca_file:?} token={has_token} token_file={token_file:?} ")?;
-        let Settings { timeout, deadline, tries, connections, breaker_failures, breaker_open, cache, .. } = self;
-        write!(formatter, "timeout={timeout:?} deadline={deadline:?} tries={tries} connections={connections} ")?;
-        write!(formatter, "breaker_failures={breaker_failures} breaker_open={breaker_open:?} cache={cache:?}")
-    }
-}
 
 /// The registry, as the service reaches it.
 #[derive(Debug)]
@@ -90,10 +57,10 @@ impl Remote {
     /// Opens no connection yet.
     ///
     /// # Errors
-    /// The address is none of http or https; the file of authorities or of the token cannot be used; two tokens.
-    pub fn new(settings: Settings) -> Result<Remote, String> {
+    /// The address is missing or none of http or https; the file of authorities or of the token cannot be used; two tokens.
+    pub fn new(settings: &config::Remote) -> Result<Remote, String> {
         let now = Instant::now();
-        let address = settings.address.trim_end_matches('/').to_owned();
+        let address = settings.address.as_deref().unwrap_or_default().trim_end_matches('/').to_owned();
         let refused = || format!("'{address}' is no address of a FHIR server, such as https://mpi.example.ee/fhir");
         let uri: Uri = address.parse().map_err(|_| refused())?;
         let is_plain = uri.query().is_none() && !address.contains(['@', '#', '?']) && uri.host().is_some();
@@ -102,18 +69,20 @@ impl Remote {
             Some("http") => tls::none(),
             _ => return Err(refused()),
         };
+        let token = settings.token.as_ref().map(|token| token.0.as_str());
+        let cache = Duration::from_secs(settings.cache_s);
         Ok(Remote {
-            timeout: settings.timeout,
-            deadline: settings.deadline,
+            address,
+            timeout: Duration::from_millis(settings.timeout_ms),
+            deadline: Duration::from_millis(settings.deadline_ms),
             tries: settings.tries.max(1),
-            credential: Credential::new(settings.token.as_deref(), settings.token_file.as_deref(), now)?,
+            credential: Credential::new(token, settings.token_file.as_deref(), now)?,
             client: Client::new(tls, settings.connections),
             connections: Semaphore::new(settings.connections.max(1)),
-            breaker: Breaker::new(settings.breaker_failures, settings.breaker_open),
-            cache: (!settings.cache.is_zero()).then(|| Cache::new(settings.cache)),
+            breaker: Breaker::new(settings.breaker_failures, Duration::from_secs(settings.breaker_open_s)),
+            cache: (!cache.is_zero()).then(|| Cache::new(cache)),
             flights: Flights::default(),
             clock: Instant::now,
-            address,
         })
     }
 
@@ -151,7 +120,7 @@ impl Remote {
                             Landed::Told(told)
                         }
                         Err(Failed::Silent(silent)) => Landed::Silent(silent.clone()),
-                        Ok(_) | Err(Failed::Refused(_)) => Landed::Alone,
+                        Ok(_) | Err(Failed::Refused(_) | Failed::Fault(_)) => Landed::Alone,
                     });
                     return Ok(found?.told);
                 }
@@ -262,7 +231,7 @@ impl Remote {
 fn is_remembered(ask: &Ask, caller: &Caller) -> bool {
     let is_lookup = match ask {
         Ask::Read(_) | Ask::Vread(..) => true,
-        Ask::Search(parameters) => parameters.iter().any(|(name, _)| name == "identifier"),
+        Ask::Search(parameters) => parameters.iter().any(|(name, _)| name == "identifier" || name == "_id"),
         Ask::History(..) => false,
     };
     is_lookup && caller.purpose != Purpose::Callers && caller.fault.is_none()

@@ -6,11 +6,11 @@ use std::ops::Bound;
 use redb::{ReadableTable, Table};
 
 use super::change::{CHANGE_BYTES, Change};
-use super::list;
 use super::reader::newest;
 use super::{CHANGE, CLASS, COUNTER, Error, META, TIME, VERSION, io, record};
+use super::{list, patient};
 use crate::certificate::{Id, Stamp, Version};
-use crate::engine::ListChange;
+use crate::engine::{ListChange, PatientWrite};
 
 /// The open write transaction.
 ///
@@ -136,6 +136,11 @@ impl<'t> Batch<'t> {
     /// Changes the loaded code lists.
     pub fn change_lists(&mut self, changes: &[ListChange]) -> Result<(), Error> {
         list::change(self.transaction, changes)
+    }
+
+    /// Stores patients.
+    pub fn write_patients(&mut self, writes: &[PatientWrite], now: impl Fn() -> i64) -> Result<patient::Done, Error> {
+        patient::write(self.transaction, writes, now)
     }
 
     /// Remembers the latest stamp where the last change does not carry it.

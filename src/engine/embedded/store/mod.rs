@@ -1,6 +1,6 @@
 //! The truth: versions and changes in redb. The only room that knows redb.
 //!
-//! All hot keys ascend, and there are no secondary tables: whatever is searched is searched in the index. `docs/STORAGE.md`
+//! All hot keys ascend, and certificates have no secondary tables: whatever is searched of them is searched in the index. `docs/STORAGE.md`
 //! describes every table byte by byte.
 
 mod batch;
@@ -9,6 +9,7 @@ mod change;
 mod floor;
 mod list;
 mod opening;
+pub mod patient;
 mod reader;
 pub mod record;
 

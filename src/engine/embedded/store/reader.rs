@@ -6,9 +6,10 @@ use std::sync::OnceLock;
 use redb::{OwnedAccessGuard, ReadOnlyTable, ReadableTable};
 
 use super::change::{CHANGE_BYTES, Change};
-use super::{CHANGE, Error, META, TIME, VERSION, io, list};
+use super::{CHANGE, Error, META, TIME, VERSION, io, list, patient};
 use crate::certificate::{Id, Seq, Version};
-use crate::engine::StoredList;
+use crate::engine::{PatientLine, StoredList};
+use patient::record::Record as Patient;
 
 /// One moment of the store.
 pub struct Reader {
@@ -16,11 +17,17 @@ pub struct Reader {
     versions: ReadOnlyTable<(u64, u32), &'static [u8]>,
     /// Opened when it is asked for first: reads of certificates do without.
     changes: OnceLock<ReadOnlyTable<u64, &'static [u8; CHANGE_BYTES]>>,
+    patients: patient::Readable,
 }
 
 impl Reader {
     pub(super) fn new(transaction: redb::ReadTransaction) -> Result<Reader, Error> {
-        Ok(Reader { versions: transaction.open_table(VERSION).map_err(io)?, changes: OnceLock::new(), transaction })
+        Ok(Reader {
+            versions: transaction.open_table(VERSION).map_err(io)?,
+            changes: OnceLock::new(),
+            patients: patient::Readable::default(),
+            transaction,
+        })
     }
 
     fn changes(&self) -> Result<&ReadOnlyTable<u64, &'static [u8; CHANGE_BYTES]>, Error> {
@@ -74,6 +81,59 @@ impl Reader {
     /// The loaded code lists.
     pub fn lists(&self) -> Result<Vec<StoredList>, Error> {
         list::read_all(&self.transaction)
+    }
+
+    /// The newest version of a patient.
+    pub fn newest_patient<T>(
+        &self,
+        id: Id,
+        read: impl FnOnce(Version, Patient) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        self.patients.newest(&self.transaction, id, read)
+    }
+
+    /// One version of a patient.
+    pub fn patient_version<T>(
+        &self,
+        id: Id,
+        version: Version,
+        read: impl FnOnce(Patient) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        self.patients.version(&self.transaction, id, version, read)
+    }
+
+    /// All versions of a patient, newest first.
+    pub fn patient_versions<T>(
+        &self,
+        id: Id,
+        read: impl FnMut(Version, Patient) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        self.patients.versions(&self.transaction, id, read)
+    }
+
+    /// Current patients with an identifier of this value: system and id, in their order.
+    pub fn patients_with(&self, value: &str) -> Result<Vec<(String, Id)>, Error> {
+        self.patients.with(&self.transaction, value)
+    }
+
+    /// Patients whose birth date can mean a day of `from..=to`, by its first day, then id. None when they are more than `max`.
+    pub fn patients_born(&self, from: i32, to: i32, max: usize) -> Result<Option<Vec<PatientLine>>, Error> {
+        self.patients.born(&self.transaction, from, to, max)
+    }
+
+    /// All patients, those without a birth date first. None when they are more than `max`.
+    pub fn patients_all(&self, max: usize) -> Result<Option<Vec<PatientLine>>, Error> {
+        self.patients.all(&self.transaction, max)
+    }
+
+    /// Number of patients.
+    pub fn patient_count(&self) -> Result<u64, Error> {
+        self.patients.count(&self.transaction)
+    }
+
+    /// Links of all current patients that have some.
+    pub fn patient_links(&self) -> Result<Vec<(Id, Vec<Id>)>, Error> {
+        patient::links(&self.transaction)
     }
 
     /// One change.

@@ -75,7 +75,7 @@ impl Writer {
 
 fn whole(id: Id, version: Version, stamp: Stamp, tail: &[u8]) -> Vec<u8> {
     let mut whole = Vec::with_capacity(head::HEAD_BYTES_MAX + tail.len());
-    head::write(&mut whole, id, version, stamp);
+    head::write(&mut whole, "Composition", id, version, stamp);
     whole.extend_from_slice(tail);
     whole
 }

@@ -1,7 +1,5 @@
 //! What comes back, and what the service makes of it.
 
-use std::time::Duration;
-
 use super::server::{Play, Server, answer, json};
 use super::*;
 use crate::limits::{REGISTRY_ANSWER_BYTES_MAX, REGISTRY_LARGE_ANSWER_BYTES};
@@ -103,7 +101,7 @@ async fn a_large_answer_within_the_bound_is_read() {
 async fn a_trickling_answer_ends_with_the_time() {
     let start = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{";
     let server = Server::start(move |_| Play::Trickle(start.as_bytes().to_vec())).await;
-    let remote = remote(&server, |settings| settings.timeout = Duration::from_millis(100));
+    let remote = remote(&server, |settings| settings.timeout_ms = 100);
     assert!(matches!(silent(remote.ask(&read(), &caller(Purpose::Write)).await), Silent::Timeout(_)));
     assert_eq!(server.requests(), 1, "what is only late is not asked for again");
 }
@@ -111,7 +109,7 @@ async fn a_trickling_answer_ends_with_the_time() {
 #[tokio::test]
 async fn a_registry_that_hangs_costs_the_time_and_one_request() {
     let server = Server::start(|_| Play::Hang).await;
-    let remote = remote(&server, |settings| settings.timeout = Duration::from_millis(100));
+    let remote = remote(&server, |settings| settings.timeout_ms = 100);
     assert!(matches!(silent(remote.ask(&read(), &caller(Purpose::Write)).await), Silent::Timeout(_)));
     assert_eq!(server.requests(), 1);
 }
@@ -122,8 +120,8 @@ async fn a_registry_that_is_not_there_is_unreachable() {
     let mut settings = settings(server.address());
     // The port of a socket that listens to nobody any more.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    settings.address = format!("http://{free}/fhir");
-    let remote = Remote::new(settings).unwrap();
+    settings.address = Some(format!("http://{free}/fhir"));
+    let remote = Remote::new(&settings).unwrap();
     assert!(matches!(silent(remote.ask(&read(), &caller(Purpose::Write)).await), Silent::Unreachable(_)));
 }
 

@@ -8,7 +8,8 @@ mod way;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use super::{Remote, Settings};
+use super::Remote;
+use crate::config;
 use crate::registry::{Ask, Caller, Failed, Purpose, Silent, Told};
 use server::Server;
 
@@ -34,27 +35,22 @@ fn caller(purpose: Purpose) -> Caller {
 }
 
 /// Patient settings for patient tests: nothing here times out by itself, and nothing is remembered.
-fn settings(address: String) -> Settings {
-    Settings {
-        address,
-        ca_file: None,
-        token: None,
-        token_file: None,
-        timeout: Duration::from_secs(30),
-        deadline: Duration::from_secs(60),
-        tries: 3,
-        connections: 64,
+fn settings(address: String) -> config::Remote {
+    config::Remote {
+        address: Some(address),
+        timeout_ms: 30_000,
+        deadline_ms: 60_000,
         breaker_failures: 1_000,
-        breaker_open: Duration::from_secs(10),
-        cache: Duration::ZERO,
+        cache_s: 0,
+        ..config::Remote::default()
     }
 }
 
 /// The registry behind a server.
-fn remote(server: &Server, change: impl FnOnce(&mut Settings)) -> Remote {
+fn remote(server: &Server, change: impl FnOnce(&mut config::Remote)) -> Remote {
     let mut settings = settings(server.address());
     change(&mut settings);
-    let mut remote = Remote::new(settings).unwrap();
+    let mut remote = Remote::new(&settings).unwrap();
     AHEAD.set(Duration::ZERO);
     remote.clock = || Instant::now() + AHEAD.get();
     remote

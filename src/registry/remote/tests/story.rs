@@ -47,7 +47,7 @@ async fn a_staged_fault_is_asked_for_once_and_remembered_by_nobody() {
         Play::Send(if seen.header("x-hcert-fault").is_some() { json(503, OUTCOME) } else { json(200, PATIENT) })
     })
     .await;
-    let remote = remote(&server, |settings| settings.cache = Duration::from_secs(30));
+    let remote = remote(&server, |settings| settings.cache_s = 30);
     let staged = Caller { fault: Some("MPI-029".to_owned()), ..caller(Purpose::Write) };
     assert!(remote.ask(&read(), &caller(Purpose::Write)).await.is_ok());
     assert!(
@@ -120,7 +120,7 @@ async fn no_more_requests_are_under_way_than_there_are_connections() {
     let server = Server::start(|seen| if seen.number < 3 { Play::Hang } else { Play::Send(json(200, PATIENT)) }).await;
     let remote = remote(&server, |settings| {
         settings.connections = 2;
-        settings.deadline = Duration::from_millis(200);
+        settings.deadline_ms = 200;
     });
     let writer = caller(Purpose::Write);
     let asked = read();
@@ -185,7 +185,7 @@ async fn an_open_breaker_ends_the_tries() {
 #[tokio::test]
 async fn a_patient_that_was_looked_up_is_remembered_for_a_while() {
     let server = Server::start(|_| Play::Send(json(200, &bundle()))).await;
-    let remote = remote(&server, |settings| settings.cache = Duration::from_secs(30));
+    let remote = remote(&server, |settings| settings.cache_s = 30);
     for purpose in [Purpose::Write, Purpose::Look, Purpose::Write] {
         assert_eq!(text(remote.ask(&search("1"), &caller(purpose)).await), bundle());
     }
@@ -200,7 +200,7 @@ async fn a_patient_that_was_looked_up_is_remembered_for_a_while() {
 #[tokio::test]
 async fn what_a_caller_asks_for_is_asked_for_anew_and_remembered_by_nobody() {
     let server = Server::start(|_| Play::Send(json(200, PATIENT))).await;
-    let remote = remote(&server, |settings| settings.cache = Duration::from_secs(30));
+    let remote = remote(&server, |settings| settings.cache_s = 30);
     for purpose in [Purpose::Callers, Purpose::Write, Purpose::Callers, Purpose::Callers, Purpose::Write] {
         assert!(remote.ask(&read(), &caller(purpose)).await.is_ok());
     }
@@ -217,7 +217,7 @@ async fn nobody_found_and_nothing_told_is_not_remembered() {
         _ => Play::Send(json(200, &bundle())),
     })
     .await;
-    let remote = remote(&server, |settings| settings.cache = Duration::from_secs(30));
+    let remote = remote(&server, |settings| settings.cache_s = 30);
     for _ in 0..6 {
         let _ = remote.ask(&search("1"), &caller(Purpose::Write)).await;
     }
@@ -236,7 +236,7 @@ async fn the_same_question_at_the_same_time_is_one_request() {
         false => Play::Send(json(400, OUTCOME)),
     })
     .await;
-    let remote = remote(&server, |settings| settings.cache = Duration::from_secs(30));
+    let remote = remote(&server, |settings| settings.cache_s = 30);
     let writer = caller(Purpose::Write);
     let (one, two) = (search("1"), search("2"));
     let (first, second, third) =
@@ -252,8 +252,8 @@ async fn the_same_question_at_the_same_time_is_one_request() {
 async fn a_registry_that_hangs_is_one_request_for_all_who_ask_the_same() {
     let server = Server::start(|_| Play::Hang).await;
     let remote = remote(&server, |settings| {
-        settings.cache = Duration::from_secs(30);
-        settings.timeout = Duration::from_millis(100);
+        settings.cache_s = 30;
+        settings.timeout_ms = 100;
     });
     let writer = caller(Purpose::Write);
     let asked = read();
@@ -269,7 +269,7 @@ async fn whoever_waits_for_one_who_goes_away_asks_alone() {
         _ => Play::Send(json(200, PATIENT)),
     })
     .await;
-    let remote = remote(&server, |settings| settings.cache = Duration::from_secs(30));
+    let remote = remote(&server, |settings| settings.cache_s = 30);
     let writer = caller(Purpose::Write);
     let asked = read();
     let leader = tokio::time::timeout(Duration::from_millis(100), remote.ask(&asked, &writer));

@@ -10,13 +10,14 @@ use tokio_rustls::TlsAcceptor;
 
 use super::server::{Play, Server, json};
 use super::*;
+use crate::config::Secret;
 use crate::outcome::Language;
 use crate::registry::XRoad;
 
 #[tokio::test]
 async fn a_request_says_who_asks_and_in_which_language() {
     let server = Server::start(|_| Play::Send(json(200, PATIENT))).await;
-    let remote = remote(&server, |settings| settings.token = Some("own".to_owned()));
+    let remote = remote(&server, |settings| settings.token = Some(Secret("own".to_owned())));
     let some = |text: &str| Some(text.to_owned());
     let asking = Caller {
         language: Language::Estonian,
@@ -80,7 +81,7 @@ async fn links_lead_a_caller_to_this_service_and_stay_as_they_are_for_itself() {
         Play::Send(json(200, &bundle.replace("\"entry\"", &link)))
     })
     .await;
-    let remote = remote(&server, |settings| settings.address.push('/'));
+    let remote = remote(&server, |settings| settings.address = settings.address.take().map(|address| address + "/"));
     let theirs = text(remote.ask(&search("1"), &caller(Purpose::Callers)).await);
     assert!(theirs.contains(r#""url":"https://hcert.example.ee/fhir/Patient?identifier=1""#), "{theirs}");
     assert!(theirs.contains(r#""fullUrl":"https://hcert.example.ee/fhir/Patient/200""#), "{theirs}");
@@ -100,14 +101,14 @@ fn settings_that_lead_nowhere_are_refused() {
         "http://a b",
         "/fhir",
     ] {
-        assert!(Remote::new(settings(address.to_owned())).unwrap_err().contains("address"), "{address}");
+        assert!(Remote::new(&settings(address.to_owned())).unwrap_err().contains("address"), "{address}");
     }
-    let mut twice = settings("http://127.0.0.1:1".to_owned());
-    (twice.token, twice.token_file) = (Some("very-secret".to_owned()), Some("token".into()));
-    assert!(!format!("{twice:?}").contains("very-secret"), "{twice:?}");
-    assert!(!Remote::new(twice).unwrap_err().contains("very-secret"));
-    let remote = Remote::new(Settings { token: Some("very-secret".to_owned()), ..settings("http://a".to_owned()) });
-    assert!(!format!("{remote:?}").contains("very-secret"));
+    assert!(Remote::new(&config::Remote::default()).unwrap_err().contains("address"));
+    let mut settings = settings("http://127.0.0.1:1".to_owned());
+    settings.token = Some(Secret("very-secret".to_owned()));
+    assert!(!format!("{:?}", Remote::new(&settings)).contains("very-secret"));
+    settings.token_file = Some("token".into());
+    assert!(!Remote::new(&settings).unwrap_err().contains("very-secret"));
 }
 
 /// A server with a certificate for `localhost`, and its authority as PEM.
@@ -153,11 +154,11 @@ async fn a_registry_is_believed_by_its_own_authority_and_by_no_other() {
     let mut by_number = settings(format!("https://{}/fhir", server.socket));
     std::fs::write(&file, &pem).unwrap();
     by_number.ca_file = Some(file.clone());
-    let told = silent(Remote::new(by_number).unwrap().ask(&read(), &caller(Purpose::Write)).await);
+    let told = silent(Remote::new(&by_number).unwrap().ask(&read(), &caller(Purpose::Write)).await);
     assert!(matches!(&told, Silent::Unreachable(why) if why.contains("certificate")), "another name: {told:?}");
 
     // Machines without authorities of their own refuse at the start, all others at the first request.
-    if let Ok(remote) = Remote::new(settings(server.address())) {
+    if let Ok(remote) = Remote::new(&settings(server.address())) {
         assert!(matches!(silent(remote.ask(&read(), &caller(Purpose::Write)).await), Silent::Unreachable(_)));
     }
     assert_eq!(server.requests(), 2, "nothing was asked of one who is not believed");

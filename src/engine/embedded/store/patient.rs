@@ -1,0 +1,359 @@
+//! Patients: every version under id and number, and three tables that say again what the newest ones hold, so that a patient is
+//! found by identifier, by birth date and by link.
+//!
+//! The tables are made by the first write; a folder that never had a patient has none, and nobody is found in it.
+
+pub mod record;
+
+use std::sync::OnceLock;
+
+use redb::{
+    Key, ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata, Table, TableDefinition, TableError,
+    Value, WriteTransaction,
+};
+
+use super::reader::newest;
+use super::{Error, META, io};
+use crate::certificate::{Id, Stamp, Version};
+use crate::engine::{PatientFacts, PatientLine, PatientWrite, PatientWritten};
+use crate::limits::BIRTH_DATE_DAYS_MAX;
+use record::Record;
+
+type Versions = TableDefinition<'static, (u64, u32), &'static [u8]>;
+type Identifiers = TableDefinition<'static, (&'static str, &'static str, u64), ()>;
+type Born = TableDefinition<'static, (i32, u64), (i32, u8, i64)>;
+type Links = TableDefinition<'static, u64, &'static [u8]>;
+
+/// Id and version to record.
+const PATIENT: Versions = TableDefinition::new("patient");
+/// Value, system and id of current versions.
+const IDENTIFIER: Identifiers = TableDefinition::new("patient_identifier");
+/// First day of the birth date and id to its last day, flags and stamp, of current versions.
+const BORN: Born = TableDefinition::new("patient_born");
+/// Id to the ids that its current version links to.
+const LINK: Links = TableDefinition::new("patient_link");
+
+/// Name in `meta` of the least id that a new patient may get.
+const NEXT_ID: &str = "next-patient-id";
+
+/// Where patients without a birth date stand in their table: before all others.
+const UNKNOWN: i32 = i32::MIN;
+
+const ACTIVE: u8 = 1;
+const DECEASED: u8 = 2;
+
+/// What a batch of patients did.
+pub struct Done {
+    /// What became of each write, in their order.
+    pub written: Vec<PatientWritten>,
+    /// Links of the new versions, where they have or had some, in the order they were made.
+    pub links: Vec<(Id, Vec<Id>)>,
+}
+
+/// Stores patients in their order. A stamp is later than that of the version before.
+pub fn write(transaction: &WriteTransaction, writes: &[PatientWrite], now: impl Fn() -> i64) -> Result<Done, Error> {
+    let next_id = transaction.open_table(META).map_err(io)?.get(NEXT_ID).map_err(io)?.map(|next| {
+        let bytes = next.value().try_into().map_err(|_| Error::Damaged(format!("'{NEXT_ID}' is no number")))?;
+        Ok(u64::from_le_bytes(bytes))
+    });
+    let next_id = next_id.transpose()?;
+    let mut tables = Tables {
+        versions: transaction.open_table(PATIENT).map_err(io)?,
+        identifiers: transaction.open_table(IDENTIFIER).map_err(io)?,
+        born: transaction.open_table(BORN).map_err(io)?,
+        links: transaction.open_table(LINK).map_err(io)?,
+        next_id: next_id.unwrap_or(1),
+        links_changed: Vec::new(),
+    };
+    let written = writes.iter().map(|write| tables.write(write, &now)).collect::<Result<Vec<_>, _>>()?;
+    let (moved, links) = (tables.next_id, tables.links_changed);
+    if next_id != Some(moved) {
+        let mut meta = transaction.open_table(META).map_err(io)?;
+        meta.insert(NEXT_ID, moved.to_le_bytes().as_slice()).map_err(io)?;
+    }
+    Ok(Done { written, links })
+}
+
+struct Tables<'t> {
+    versions: Table<'t, (u64, u32), &'static [u8]>,
+    identifiers: Table<'t, (&'static str, &'static str, u64), ()>,
+    born: Table<'t, (i32, u64), (i32, u8, i64)>,
+    links: Table<'t, u64, &'static [u8]>,
+    next_id: u64,
+    links_changed: Vec<(Id, Vec<Id>)>,
+}
+
+impl Tables<'_> {
+    fn write(&mut self, write: &PatientWrite, now: &impl Fn() -> i64) -> Result<PatientWritten, Error> {
+        if let Some((system, value)) = &write.unless
+            && let Some(id) = self.first_with(system, value)?
+        {
+            let version = newest(&self.versions, id, |version, _| version)?;
+            let version = version.ok_or_else(|| Error::Damaged(format!("Patient/{id} has lost its versions")))?;
+            return Ok(PatientWritten::ThereAlready(id, version));
+        }
+        let before = match write.id {
+            None => None,
+            Some(id) => self.before(id, &write.tail)?,
+        };
+        let id = match write.id {
+            Some(id) => id,
+            None => Id::new(self.next_id).ok_or_else(|| Error::Damaged(format!("'{NEXT_ID}' is 0")))?,
+        };
+        if let Some(before) = &before {
+            if before.is_same {
+                return Ok(PatientWritten::Identical(id, before.version));
+            }
+            self.forget(id, &before.facts)?;
+        }
+        let version = before.as_ref().map_or(Version::FIRST, |before| before.version.next());
+        let after = before.as_ref().map_or(i64::MIN, |before| before.stamp.milliseconds.saturating_add(1));
+        let stamp = Stamp::at(now().max(after));
+        let record = record::write(&write.facts, stamp, &write.tail);
+        self.versions.insert((id.get(), version.get()), record.as_slice()).map_err(io)?;
+        self.remember(id, &write.facts, stamp)?;
+        if !write.facts.links.is_empty() || before.is_some_and(|before| !before.facts.links.is_empty()) {
+            self.links_changed.push((id, write.facts.links.clone()));
+        }
+        self.next_id = self.next_id.max(id.next().get());
+        Ok(PatientWritten::Stored(id, version))
+    }
+
+    /// The version that a write would replace.
+    fn before(&self, id: Id, tail: &[u8]) -> Result<Option<Before>, Error> {
+        let read = |version, bytes: &[u8]| -> Result<Before, Error> {
+            let record = Record::read(id, version, bytes)?;
+            Ok(Before { version, stamp: record.stamp, facts: record.facts()?, is_same: record.tail == tail })
+        };
+        newest(&self.versions, id, read)?.transpose()
+    }
+
+    fn first_with(&self, system: &str, value: &str) -> Result<Option<Id>, Error> {
+        let mut rows = self.identifiers.range((value, system, 0)..=(value, system, u64::MAX)).map_err(io)?;
+        rows.next().transpose().map_err(io)?.map(|(key, _)| id_of(key.value().2)).transpose()
+    }
+
+    fn remember(&mut self, id: Id, facts: &PatientFacts, stamp: Stamp) -> Result<(), Error> {
+        for (system, value) in &facts.identifiers {
+            self.identifiers.insert((value.as_str(), system.as_str(), id.get()), ()).map_err(io)?;
+        }
+        let flags = if facts.is_active { ACTIVE } else { 0 } | if facts.is_deceased { DECEASED } else { 0 };
+        let (first, last) = facts.born.unwrap_or((UNKNOWN, UNKNOWN));
+        self.born.insert((first, id.get()), (last, flags, stamp.milliseconds)).map_err(io)?;
+        if !facts.links.is_empty() {
+            self.links.insert(id.get(), record::write_links(&facts.links).as_slice()).map_err(io)?;
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, id: Id, facts: &PatientFacts) -> Result<(), Error> {
+        for (system, value) in &facts.identifiers {
+            self.identifiers.remove((value.as_str(), system.as_str(), id.get())).map_err(io)?;
+        }
+        self.born.remove((facts.born.map_or(UNKNOWN, |(first, _)| first), id.get())).map_err(io)?;
+        self.links.remove(id.get()).map_err(io)?;
+        Ok(())
+    }
+}
+
+struct Before {
+    version: Version,
+    stamp: Stamp,
+    facts: PatientFacts,
+    is_same: bool,
+}
+
+/// The tables at one moment, each opened when it is asked for first: certificates do without.
+#[derive(Default)]
+pub struct Readable {
+    versions: Opened<(u64, u32), &'static [u8]>,
+    identifiers: Opened<(&'static str, &'static str, u64), ()>,
+    born: Opened<(i32, u64), (i32, u8, i64)>,
+}
+
+/// A table that may be absent.
+type Opened<K, V> = OnceLock<Option<ReadOnlyTable<K, V>>>;
+
+impl Readable {
+    /// The newest version of a patient.
+    pub fn newest<T>(
+        &self,
+        transaction: &ReadTransaction,
+        id: Id,
+        read: impl FnOnce(Version, Record) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(None) };
+        let read = |version, bytes: &[u8]| read(version, Record::read(id, version, bytes)?);
+        newest(versions, id, read)?.transpose()
+    }
+
+    /// One version of a patient.
+    pub fn version<T>(
+        &self,
+        transaction: &ReadTransaction,
+        id: Id,
+        version: Version,
+        read: impl FnOnce(Record) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(None) };
+        let found = versions.get((id.get(), version.get())).map_err(io)?;
+        found.map(|bytes| read(Record::read(id, version, bytes.value())?)).transpose()
+    }
+
+    /// All versions of a patient, newest first.
+    pub fn versions<T>(
+        &self,
+        transaction: &ReadTransaction,
+        id: Id,
+        mut read: impl FnMut(Version, Record) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(Vec::new()) };
+        let rows = versions.range((id.get(), 1)..=(id.get(), u32::MAX)).map_err(io)?.rev();
+        rows.map(|row| {
+            let (key, bytes) = row.map_err(io)?;
+            let version = Version::new(key.value().1).expect("the range begins at version 1");
+            read(version, Record::read(id, version, bytes.value())?)
+        })
+        .collect()
+    }
+
+    /// Current patients with an identifier of this value: system and id, in their order.
+    pub fn with(&self, transaction: &ReadTransaction, value: &str) -> Result<Vec<(String, Id)>, Error> {
+        let Some(identifiers) = opened(&self.identifiers, transaction, IDENTIFIER)? else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for row in identifiers.range((value, "", 0)..).map_err(io)? {
+            let (key, _) = row.map_err(io)?;
+            let (met, system, id) = key.value();
+            if met != value {
+                break;
+            }
+            found.push((system.to_owned(), id_of(id)?));
+        }
+        Ok(found)
+    }
+
+    /// Patients whose birth date can mean a day of `from..=to`, by its first day, then id. None when they are more than `max`.
+    pub fn born(
+        &self,
+        transaction: &ReadTransaction,
+        from: i32,
+        to: i32,
+        max: usize,
+    ) -> Result<Option<Vec<PatientLine>>, Error> {
+        let Some(born) = opened(&self.born, transaction, BORN)? else { return Ok(Some(Vec::new())) };
+        // A birth date that begins before `from` may reach into it.
+        let first = from.saturating_sub(BIRTH_DATE_DAYS_MAX).max(UNKNOWN + 1);
+        if from > to || first > to {
+            return Ok(Some(Vec::new()));
+        }
+        let lines = born.range((first, 0)..=(to, u64::MAX)).map_err(io)?.map(line);
+        bounded(
+            lines.filter(|line| line.as_ref().map_or(true, |line| line.born.is_some_and(|(_, last)| last >= from))),
+            max,
+        )
+    }
+
+    /// All patients: those without a birth date first, then as [`born`](Self::born).
+    pub fn all(&self, transaction: &ReadTransaction, max: usize) -> Result<Option<Vec<PatientLine>>, Error> {
+        let Some(born) = opened(&self.born, transaction, BORN)? else { return Ok(Some(Vec::new())) };
+        bounded(born.iter().map_err(io)?.map(line), max)
+    }
+
+    /// Number of patients.
+    pub fn count(&self, transaction: &ReadTransaction) -> Result<u64, Error> {
+        // Each has one line.
+        opened(&self.born, transaction, BORN)?.map_or(Ok(0), |born| born.len().map_err(io))
+    }
+}
+
+/// Links of all current patients that have some.
+pub fn links(transaction: &ReadTransaction) -> Result<Vec<(Id, Vec<Id>)>, Error> {
+    let Some(links) = open(transaction, LINK)? else { return Ok(Vec::new()) };
+    let rows = links.iter().map_err(io)?;
+    let read = |id: Id, bytes: &[u8]| {
+        let links = record::links(bytes);
+        links.ok_or_else(|| Error::Damaged(format!("the links of Patient/{id} are not readable")))
+    };
+    rows.map(|row| {
+        let (key, bytes) = row.map_err(io)?;
+        let id = id_of(key.value())?;
+        Ok((id, read(id, bytes.value())?))
+    })
+    .collect()
+}
+
+fn open<K: Key + 'static, V: Value + 'static>(
+    transaction: &ReadTransaction,
+    definition: TableDefinition<K, V>,
+) -> Result<Option<ReadOnlyTable<K, V>>, Error> {
+    match transaction.open_table(definition) {
+        Ok(table) => Ok(Some(table)),
+        Err(TableError::TableDoesNotExist(_)) => Ok(None),
+        Err(error) => Err(io(error)),
+    }
+}
+
+fn opened<'a, K: Key + 'static, V: Value + 'static>(
+    cell: &'a Opened<K, V>,
+    transaction: &ReadTransaction,
+    definition: TableDefinition<K, V>,
+) -> Result<Option<&'a ReadOnlyTable<K, V>>, Error> {
+    if let Some(table) = cell.get() {
+        return Ok(table.as_ref());
+    }
+    let table = open(transaction, definition)?;
+    Ok(cell.get_or_init(|| table).as_ref())
+}
+
+/// A row of the table of birth dates.
+type BornRow<'a> = (redb::AccessGuard<'a, (i32, u64)>, redb::AccessGuard<'a, (i32, u8, i64)>);
+
+fn line(row: Result<BornRow, redb::StorageError>) -> Result<PatientLine, Error> {
+    let (key, value) = row.map_err(io)?;
+    let ((first, id), (last, flags, milliseconds)) = (key.value(), value.value());
+    Ok(PatientLine {
+        id: id_of(id)?,
+        born: (first != UNKNOWN).then_some((first, last)),
+        is_active: flags & ACTIVE != 0,
+        is_deceased: flags & DECEASED != 0,
+        milliseconds,
+    })
+}
+
+/// All of them, or nothing when they are more than `max`.
+fn bounded(
+    lines: impl Iterator<Item = Result<PatientLine, Error>>,
+    max: usize,
+) -> Result<Option<Vec<PatientLine>>, Error> {
+    let mut found = Vec::new();
+    for line in lines {
+        if found.len() == max {
+            return Ok(None);
+        }
+        found.push(line?);
+    }
+    Ok(Some(found))
+}
+
+fn id_of(number: u64) -> Result<Id, Error> {
+    Id::new(number).ok_or_else(|| Error::Damaged("a patient has id 0".into()))
+}
+
+#[cfg(test)]
+impl super::Store {
+    /// Flips a bit in the first version of a patient.
+    pub fn damage_patient(&self, id: Id) {
+        let guard = self.database.read().expect("no holder of this lock can panic");
+        let transaction = guard.as_ref().expect("the store is open").begin_write().unwrap();
+        {
+            let mut versions = transaction.open_table(PATIENT).unwrap();
+            let mut record = versions.get((id.get(), 1)).unwrap().expect("the patient is there").value().to_vec();
+            let last = record.len() - 9;
+            record[last] ^= 1;
+            versions.insert((id.get(), 1), record.as_slice()).unwrap();
+        }
+        transaction.commit().unwrap();
+        drop(guard);
+        self.forget_reader();
+    }
+}

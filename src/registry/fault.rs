@@ -1,0 +1,180 @@
+//! Faults on demand: what the registry is to do wrong, said by a rule of the settings or by the header `x-hcert-fault`. Contract 6.4.
+
+mod rules;
+
+use std::time::Duration;
+
+use crate::limits::{FAULT_CODES_MAX, FAULT_SLOW_S_MAX};
+use crate::outcome::reflected::{self, Entry};
+pub use rules::Rules;
+
+/// One fault: the answer is held back, and then something goes wrong.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// Before anything else happens; zero when nothing is held back.
+    pub delay: Duration,
+    /// Nothing: the registry answers as ever, only later.
+    pub effect: Option<Effect>,
+}
+
+/// What goes wrong.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// The registry refuses with these issues, the original error last.
+    Chain(Vec<&'static Entry>),
+    /// No answer ever comes.
+    Timeout,
+    /// The connection is refused.
+    Refuse,
+    /// An answer that is no FHIR.
+    Garbage,
+}
+
+/// What may stand for a fault, for messages.
+pub const ALLOWED: &str = "codes of the catalogue with / between them (MPI-029/XRR200/10001), timeout, refuse, garbage, slow=2s or slow=150ms, or slow=2s,MPI-021";
+
+impl Fault {
+    /// Reads a fault: `MPI-029/XRR200/10001`, `timeout`, `refuse`, `garbage`, `slow=2s`, `slow=150ms`, or `slow=2s,` and one of the
+    /// first four.
+    ///
+    /// # Errors
+    /// What is wrong, and what is allowed.
+    pub fn parse(text: &str) -> Result<Fault, String> {
+        let Some(behind) = text.strip_prefix("slow=") else {
+            return Ok(Fault { delay: Duration::ZERO, effect: Some(effect(text)?) });
+        };
+        match behind.split_once(',') {
+            Some((delay, behind)) => Ok(Fault { delay: duration(delay)?, effect: Some(effect(behind)?) }),
+            None => Ok(Fault { delay: duration(behind)?, effect: None }),
+        }
+    }
+}
+
+fn effect(text: &str) -> Result<Effect, String> {
+    match text {
+        "timeout" => Ok(Effect::Timeout),
+        "refuse" => Ok(Effect::Refuse),
+        "garbage" => Ok(Effect::Garbage),
+        _ => chain(text).map(Effect::Chain),
+    }
+}
+
+fn chain(text: &str) -> Result<Vec<&'static Entry>, String> {
+    let mut entries = Vec::new();
+    for code in text.split('/') {
+        if entries.len() == FAULT_CODES_MAX {
+            return Err(format!("a fault has at most {FAULT_CODES_MAX} codes"));
+        }
+        let entry = reflected::find(code);
+        entries.push(entry.ok_or_else(|| format!("'{}' is no fault; allowed are {ALLOWED}", shortened(code)))?);
+    }
+    Ok(entries)
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let number = |digits: &str| match digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => digits.parse::<u64>().ok(),
+        false => None,
+    };
+    let milliseconds = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+        (Some(digits), _) => number(digits),
+        (None, Some(digits)) => number(digits).and_then(|seconds| seconds.checked_mul(1000)),
+        (None, None) => None,
+    };
+    match milliseconds {
+        Some(milliseconds) if milliseconds <= FAULT_SLOW_S_MAX * 1000 => Ok(Duration::from_millis(milliseconds)),
+        _ => Err(format!(
+            "'{}' is no delay; allowed are whole seconds (2s) or milliseconds (150ms) up to {FAULT_SLOW_S_MAX}s",
+            shortened(text)
+        )),
+    }
+}
+
+/// What came from outside, no longer than a message can bear.
+fn shortened(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fault as short text.
+    fn told(text: &str) -> String {
+        let Fault { delay, effect } = Fault::parse(text).unwrap();
+        let effect = match effect {
+            None => "-".to_owned(),
+            Some(Effect::Chain(entries)) => {
+                entries.iter().map(|entry| entry.code.as_str()).collect::<Vec<_>>().join(" ")
+            }
+            Some(other) => format!("{other:?}"),
+        };
+        format!("{} {effect}", delay.as_millis())
+    }
+
+    #[test]
+    fn a_fault_is_a_chain_a_word_or_a_delay_and_one_of_them() {
+        for (text, expected) in [
+            ("MPI-029/XRR200/10001", "0 MPI-029 XRR200 10001"),
+            ("MPI-025.01", "0 MPI-025.01"),
+            ("timeout", "0 Timeout"),
+            ("refuse", "0 Refuse"),
+            ("garbage", "0 Garbage"),
+            ("slow=2s", "2000 -"),
+            ("slow=150ms", "150 -"),
+            ("slow=0s", "0 -"),
+            ("slow=60s", "60000 -"),
+            ("slow=60000ms", "60000 -"),
+            ("slow=2s,MPI-021", "2000 MPI-021"),
+            ("slow=5ms,timeout", "5 Timeout"),
+        ] {
+            assert_eq!(told(text), expected, "{text}");
+        }
+        let eight = ["MPI-021"; FAULT_CODES_MAX].join("/");
+        assert_eq!(told(&eight).split(' ').count(), FAULT_CODES_MAX + 1);
+    }
+
+    #[test]
+    fn every_chain_of_the_catalogue_is_a_fault() {
+        for entry in reflected::all() {
+            let codes: Vec<&str> = entry.chain().iter().map(|entry| entry.code.as_str()).collect();
+            assert_eq!(told(&codes.join("/")), format!("0 {}", codes.join(" ")));
+        }
+    }
+
+    #[test]
+    fn what_is_no_fault_is_told_with_what_would_be_one() {
+        for text in [
+            "",
+            "/",
+            "MPI-021/",
+            "MPI-999",
+            "mpi-021",
+            "HCERT-008",
+            "Timeout",
+            "timeout,slow=1s",
+            "slow",
+            "slow=",
+            "slow=2",
+            "slow=s",
+            "slow=ms",
+            "slow=-1s",
+            "slow=+1s",
+            "slow=1.5s",
+            "slow=61s",
+            "slow=60001ms",
+            "slow=99999999999999999999s",
+            "slow=18446744073709551s",
+            "slow=2s,",
+            "slow=2s,slow=2s",
+            "slow=2s,timeout,refuse",
+            "ä/𝕏",
+        ] {
+            let refusal = Fault::parse(text).unwrap_err();
+            assert!(refusal.contains("allowed are"), "{text}: {refusal}");
+        }
+        let nine = ["MPI-021"; FAULT_CODES_MAX + 1].join("/");
+        assert_eq!(Fault::parse(&nine).unwrap_err(), "a fault has at most 8 codes");
+        assert!(Fault::parse(&"ä".repeat(10_000)).unwrap_err().len() < 500);
+    }
+}

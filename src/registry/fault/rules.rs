@@ -1,0 +1,235 @@
+//! The rules of the settings: which calls of the registry fail, how, how likely and how often.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Fault;
+use crate::config::FaultRule;
+
+/// Every rule, in the order of the settings. Calls at the same time may ask it; what a rule counts is counted once.
+#[derive(Debug, Default)]
+pub struct Rules(Vec<Rule>);
+
+#[derive(Debug)]
+struct Rule {
+    pattern: Pattern,
+    fault: Fault,
+    /// 0 to 1.
+    probability: f64,
+    seed: u64,
+    /// Calls that fitted so far: the place in the sequence of chances.
+    fitted: AtomicU64,
+    /// Strikes left.
+    left: AtomicU64,
+}
+
+#[derive(Debug)]
+enum Pattern {
+    /// Compared with what follows `|`, or with all of it when the pattern has a `|` itself.
+    Identifier(String),
+    Path(String),
+}
+
+impl Rules {
+    /// Reads rules whose form the settings have checked.
+    ///
+    /// # Errors
+    /// Every fault that cannot be read, with the number of its rule, one per line.
+    pub fn new(rules: &[FaultRule]) -> Result<Rules, String> {
+        let mut problems = Vec::new();
+        let mut read = Vec::with_capacity(rules.len());
+        for (number, rule) in rules.iter().enumerate() {
+            match Rule::new(rule) {
+                Ok(rule) => read.push(rule),
+                Err(problem) => problems.push(format!("registry.fault[{number}]: {problem}")),
+            }
+        }
+        if problems.is_empty() { Ok(Rules(read)) } else { Err(problems.join("\n")) }
+    }
+
+    /// Whether no rule can ever strike.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What a call is to suffer. `path` is below the base (`/Patient/200`), without query; `identifiers` are those it asks for, as
+    /// `system|value` or a bare value.
+    ///
+    /// The first rule that fits strikes; one that is used up, or that chance passes over, leaves the call to the next.
+    pub fn strike(&self, path: &str, identifiers: &[&str]) -> Option<Fault> {
+        self.0.iter().find(|rule| rule.fits(path, identifiers) && rule.strikes()).map(|rule| rule.fault.clone())
+    }
+}
+
+impl Rule {
+    fn new(rule: &FaultRule) -> Result<Rule, String> {
+        let pattern = match (&rule.identifier, &rule.path) {
+            (Some(identifier), None) => Pattern::Identifier(identifier.clone()),
+            (None, Some(path)) => Pattern::Path(path.clone()),
+            _ => return Err("it needs either an identifier or a path".to_owned()),
+        };
+        Ok(Rule {
+            pattern,
+            fault: Fault::parse(&rule.fault)?,
+            probability: rule.probability,
+            seed: rule.seed,
+            fitted: AtomicU64::new(0),
+            left: AtomicU64::new(rule.times.unwrap_or(u64::MAX)),
+        })
+    }
+
+    fn fits(&self, path: &str, identifiers: &[&str]) -> bool {
+        match &self.pattern {
+            Pattern::Path(pattern) => is_like(path, pattern),
+            Pattern::Identifier(pattern) => identifiers.iter().any(|identifier| match pattern.contains('|') {
+                true => is_like(identifier, pattern),
+                false => is_like(identifier.split_once('|').map_or(*identifier, |(_, value)| value), pattern),
+            }),
+        }
+    }
+
+    fn strikes(&self) -> bool {
+        let at = self.fitted.fetch_add(1, Ordering::Relaxed);
+        let less = |left: u64| if left == u64::MAX { Some(left) } else { left.checked_sub(1) };
+        chance(self.seed, at) < self.probability
+            && self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
+    }
+}
+
+/// Whether a text is like a pattern, whose `*` stand for anything, also for nothing.
+fn is_like(text: &str, pattern: &str) -> bool {
+    let (text, pattern) = (text.as_bytes(), pattern.as_bytes());
+    let (mut at, mut wanted) = (0, 0);
+    // Where to go on when what follows the last star does not fit: the star takes one byte more.
+    let mut again: Option<(usize, usize)> = None;
+    while at < text.len() {
+        match (pattern.get(wanted), again) {
+            (Some(b'*'), _) => {
+                again = Some((at, wanted + 1));
+                wanted += 1;
+            }
+            (Some(byte), _) if *byte == text[at] => (at, wanted) = (at + 1, wanted + 1),
+            (_, Some((taken, behind))) => {
+                again = Some((taken + 1, behind));
+                (at, wanted) = (taken + 1, behind);
+            }
+            (_, None) => return false,
+        }
+    }
+    pattern[wanted..].iter().all(|byte| *byte == b'*')
+}
+
+/// A number from 0 to below 1, the same for the same seed and place each time (SplitMix64).
+fn chance(seed: u64, at: u64) -> f64 {
+    let mut mixed = seed.wrapping_add(at.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^= mixed >> 31;
+    (mixed >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::fault::Effect;
+
+    fn rule(identifier: Option<&str>, path: Option<&str>, fault: &str) -> FaultRule {
+        FaultRule {
+            identifier: identifier.map(str::to_owned),
+            path: path.map(str::to_owned),
+            fault: fault.to_owned(),
+            probability: 1.0,
+            seed: 0,
+            times: None,
+        }
+    }
+
+    fn code(fault: Option<Fault>) -> Option<String> {
+        match fault?.effect {
+            Some(Effect::Chain(entries)) => entries.last().map(|entry| entry.code.clone()),
+            other => Some(format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn a_star_stands_for_anything_and_nothing_else_does() {
+        for (pattern, like, unlike) in [
+            ("*", &["", "a", "**"][..], &[][..]),
+            ("", &[""], &["a"]),
+            ("/Patient/2*", &["/Patient/2", "/Patient/200", "/Patient/200/_history/1"], &["/Patient/12", "/Patient"]),
+            ("*299", &["299", "37605030299", "299299"], &["2990", "29", ""]),
+            ("a*b*c", &["abc", "axxbxxc", "abbcc", "abcbc"], &["ab", "acb", "abcx"]),
+            ("a**c", &["ac", "abc"], &["ab"]),
+            ("ä?", &["ä?"], &["äx", "ä"]),
+        ] {
+            like.iter().for_each(|text| assert!(is_like(text, pattern), "{text} {pattern}"));
+            unlike.iter().for_each(|text| assert!(!is_like(text, pattern), "{text} {pattern}"));
+        }
+        // A pattern of stars costs its length times the text's, not more.
+        assert!(!is_like(&"a".repeat(100_000), &format!("{}b", "*a".repeat(200))));
+    }
+
+    #[test]
+    fn a_rule_is_about_an_identifier_with_or_without_its_system_or_about_a_path() {
+        let rules = [
+            rule(Some("376*"), None, "MPI-021"),
+            rule(Some("https://fhir.ee/sid/pid/fin/*|X1"), None, "MPI-044"),
+            rule(None, Some("/Patient/2*"), "MPI-072"),
+        ];
+        let rules = Rules::new(&rules).unwrap();
+        for (path, identifiers, expected) in [
+            ("/Patient", &["https://fhir.ee/sid/pid/est/ni|37605030299"][..], Some("MPI-021")),
+            ("/Patient", &["37605030299"], Some("MPI-021")),
+            ("/Patient", &["y", "https://fhir.ee/sid/pid/fin/ppn|X1"], Some("MPI-044")),
+            ("/Patient", &["https://fhir.ee/sid/pid/fin/ppn|X2", "X1", "376|0"], None),
+            ("/Patient/200/_history/1", &[], Some("MPI-072")),
+            ("/Patient", &[], None),
+        ] {
+            assert_eq!(code(rules.strike(path, identifiers)).as_deref(), expected, "{path} {identifiers:?}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_is_used_up_leaves_the_call_to_the_next() {
+        let mut twice = rule(None, Some("*"), "timeout");
+        twice.times = Some(2);
+        let rules = Rules::new(&[twice, rule(None, Some("*"), "slow=1s")]).unwrap();
+        let told = || rules.strike("/Patient", &[]).unwrap().effect.is_some();
+        assert_eq!([told(), told(), told(), told()], [true, true, false, false]);
+    }
+
+    #[test]
+    fn no_strike_is_counted_twice_by_calls_at_the_same_time() {
+        let mut some = rule(None, Some("*"), "refuse");
+        some.times = Some(1000);
+        let rules = Rules::new(&[some]).unwrap();
+        let count = || (0..500).filter(|_| rules.strike("/Patient", &[]).is_some()).count();
+        let total: usize = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(count)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(total, 1000);
+    }
+
+    #[test]
+    fn chance_strikes_as_often_as_it_should_and_the_same_calls_every_time() {
+        let strikes = |seed: u64, probability: f64| {
+            let rules = Rules::new(&[FaultRule { probability, seed, ..rule(None, Some("*"), "refuse") }]).unwrap();
+            (0..10_000).map(|_| rules.strike("/", &[]).is_some()).collect::<Vec<bool>>()
+        };
+        let count = |strikes: &[bool]| strikes.iter().filter(|strike| **strike).count();
+        assert!((2_800..3_200).contains(&count(&strikes(7, 0.3))));
+        assert_eq!((count(&strikes(7, 0.0)), count(&strikes(7, 1.0))), (0, 10_000));
+        assert_eq!(strikes(7, 0.3), strikes(7, 0.3));
+        assert_ne!(strikes(7, 0.3), strikes(8, 0.3));
+    }
+
+    #[test]
+    fn every_rule_that_cannot_be_read_is_told_with_its_number() {
+        let wrong = [rule(None, None, "timeout"), rule(None, Some("*"), "timeout"), rule(Some("a"), None, "MPI-999")];
+        let refusal = Rules::new(&wrong).unwrap_err();
+        assert_eq!(refusal.lines().count(), 2, "{refusal}");
+        assert!(
+            refusal.starts_with("registry.fault[0]: it needs") && refusal.contains("\nregistry.fault[2]: 'MPI-999'")
+        );
+    }
+}
