@@ -98,7 +98,7 @@ pub fn way(code: Hcert) -> &'static str {
         Hcert::PatientNotUnique          => "a certificate with `\"subject\": [{\"reference\": \"Patient/999999\"}]`",
         Hcert::LinksUnknown              => "a warning: `GET /Composition?subject=Patient/200` while a remote registry is down",
         Hcert::CodeUnknown               => "a warning: an occupational certificate with a risk factor of the code `999`",
-        Hcert::LinksUnknown              => "a warning: `GET /Composition?subject=Patient/1` with `x-hcert-fault: refuse`",
+        Hcert::LinksUnknown              => "a warning: `GET /Composition?subject=Patient/1` while a remote registry does not answer",
         Hcert::LeftOut                   => "a note: a certificate with more than 100 problems",
         Hcert::AllRight                  => "a note: `POST /Composition/$validate` with a certificate that is right",
         Hcert::Stored                    => "a note: `POST /Composition` with `Prefer: return=OperationOutcome`",
