@@ -167,14 +167,9 @@ impl Remote {
         uri: &Uri,
         deadline: tokio::time::Instant,
     ) -> (Result<Found, Failed>, Option<Duration>) {
-        let shut = || {
-            Err(Failed::Silent(Silent::Unreachable(
-                "too many calls failed lately; none is tried for a while".to_owned(),
-            )))
-        };
         // Whoever would be refused anyway does not wait for a place.
         if self.breaker.refuses((self.clock)()) {
-            return (shut(), None);
+            return (Err(shut()), None);
         }
         let Ok(place) = timeout_at(deadline, self.connections.acquire()).await else { return (Err(late()), None) };
         let _place = place.expect("nobody closes the semaphore");
@@ -183,7 +178,7 @@ impl Remote {
             Purpose::Look | Purpose::Write => self.credential.header((self.clock)()).await,
         };
         let headers = request::headers(caller, own);
-        let Some(pass) = self.breaker.pass((self.clock)()) else { return (shut(), None) };
+        let Some(pass) = self.breaker.pass((self.clock)()) else { return (Err(shut()), None) };
         let start = tokio::time::Instant::now();
         let until = deadline.min(start + self.timeout);
         let (outcome, is_alive, again) = match self.client.get(uri, &headers, until).await {
@@ -199,8 +194,8 @@ impl Remote {
                 (Err(Failed::Silent(why)), is_alive, is_passing.then_some(Duration::ZERO))
             }
         };
-        // A request that waited for its place until the deadline came near had no time to be answered, and says nothing of the registry.
-        if !is_alive && until - start < self.timeout / 2 {
+        // A staged fault says nothing of the registry. Neither does silence in what little time a long wait for a place has left.
+        if caller.fault.is_some() || (!is_alive && until - start < self.timeout / 2) {
             return (outcome, again);
         }
         match pass.tell(is_alive, (self.clock)()) {
@@ -244,6 +239,10 @@ fn wanted(headers: &HeaderMap) -> Duration {
 
 fn late() -> Failed {
     Failed::Silent(Silent::Timeout("no free connection within the time for the question".to_owned()))
+}
+
+fn shut() -> Failed {
+    Failed::Silent(Silent::Unreachable("too many calls failed lately; none is tried for a while".to_owned()))
 }
 
 fn unreadable(why: impl Into<String>) -> Failed {

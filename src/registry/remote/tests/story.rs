@@ -175,6 +175,20 @@ async fn a_registry_that_says_what_is_wrong_is_alive() {
 }
 
 #[tokio::test]
+async fn a_staged_fault_says_nothing_of_the_registry() {
+    let server = Server::start(|seen| {
+        if seen.header("x-hcert-fault").is_some() { Play::Close(Vec::new()) } else { Play::Send(json(200, PATIENT)) }
+    })
+    .await;
+    let remote = remote(&server, |settings| settings.breaker_failures = 1);
+    let staged = Caller { fault: Some("refuse".to_owned()), ..caller(Purpose::Write) };
+    for _ in 0..3 {
+        assert!(matches!(silent(remote.ask(&read(), &staged).await), Silent::Unreachable(_)));
+        assert!(remote.ask(&read(), &caller(Purpose::Write)).await.is_ok());
+    }
+}
+
+#[tokio::test]
 async fn an_open_breaker_ends_the_tries() {
     let server = Server::start(|_| Play::Send(answer(503, "", ""))).await;
     let remote = remote(&server, |settings| settings.breaker_failures = 2);
@@ -190,8 +204,11 @@ async fn a_patient_that_was_looked_up_is_remembered_for_a_while() {
         assert_eq!(text(remote.ask(&search("1"), &caller(purpose)).await), bundle());
     }
     assert_eq!(server.requests(), 1);
-    assert!(remote.ask(&search("2"), &caller(Purpose::Look)).await.is_ok());
-    assert_eq!(server.requests(), 2, "another question is another request");
+    let by_id = Ask::Search(vec![("_id".to_owned(), "200".to_owned())]);
+    for _ in 0..2 {
+        assert!(remote.ask(&by_id, &caller(Purpose::Look)).await.is_ok());
+        assert_eq!(server.requests(), 2, "another question is another request");
+    }
     wind(Duration::from_secs(30));
     assert!(remote.ask(&search("1"), &caller(Purpose::Look)).await.is_ok());
     assert_eq!(server.requests(), 3);
@@ -226,7 +243,7 @@ async fn nobody_found_and_nothing_told_is_not_remembered() {
     for _ in 0..2 {
         assert!(remote.ask(&byname, &caller(Purpose::Write)).await.is_ok());
     }
-    assert_eq!(server.requests(), 6, "only look-ups by identifier are remembered");
+    assert_eq!(server.requests(), 6, "only look-ups of one patient are remembered");
 }
 
 #[tokio::test]
