@@ -7,6 +7,7 @@ mod import;
 mod log;
 mod open;
 mod open_files;
+mod patients;
 mod progress;
 mod serve;
 mod terminology;
@@ -35,6 +36,7 @@ enum Command {
     Generate(generate::Generate),
     Import(import::Import),
     Export(export::Export),
+    Patients(patients::Patients),
     Terminology(terminology::Terminology),
     Bench(bench::Bench),
     #[command(hide = true)]
@@ -52,6 +54,7 @@ impl Cli {
             Command::Generate(generate) => generate.run(),
             Command::Import(import) => import.run(),
             Command::Export(export) => export.run(),
+            Command::Patients(patients) => patients.run(),
             Command::Terminology(terminology) => terminology.run(),
             Command::Bench(bench) => bench.run(),
             Command::BenchFloor(floor) => floor.run(),
