@@ -112,6 +112,9 @@ pub struct Validation {
 pub struct Registry {
     pub mode: RegistryMode,
     pub external_reference_system: String,
+    pub population_register: PopulationRegister,
+    pub samples: bool,
+    pub required_headers: Vec<String>,
     pub fault: Vec<FaultRule>,
     pub remote: Remote,
 }
@@ -148,6 +151,17 @@ pub enum RegistryMode {
     Embedded,
     /// Another system does.
     Remote,
+}
+
+/// Where an embedded registry looks for people it does not know. Contract 6.2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PopulationRegister {
+    /// A stand-in makes them up.
+    #[default]
+    Simulate,
+    /// Nowhere.
+    Off,
 }
 
 /// `[registry.remote]`: the way to the registry of another system.
@@ -275,6 +289,9 @@ impl Default for Registry {
         Registry {
             mode: RegistryMode::Embedded,
             external_reference_system: "https://tehik.ee/mpi/external-reference".to_owned(),
+            population_register: PopulationRegister::Simulate,
+            samples: true,
+            required_headers: Vec::new(),
             fault: Vec::new(),
             remote: Remote::default(),
         }

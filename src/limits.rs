@@ -245,6 +245,18 @@ pub const EXPANSION_CODES_MAX: usize = 1_000;
 /// Codes that a message lists. More than twenty nobody reads.
 pub const ALLOWED_CODES_MAX: usize = 20;
 
+/// Characters of a header of X-Road that is handed on. Contract 1.4.
+pub const X_ROAD_CHARACTERS_MAX: usize = 256;
+
+/// Patients that a search of the embedded registry looks at. Each takes 40 bytes while it is answered; all of Estonia has fewer.
+pub const PATIENT_RESULTS_MAX: usize = 2_000_000;
+
+/// Patients that one identifier is asked for. One person has it; registers with errors in them have a handful.
+pub const PATIENTS_OF_IDENTIFIER_MAX: usize = 100;
+
+/// Seconds that a registry told to hang does so. Longer than anybody waits.
+pub const REGISTRY_HANG_S: u64 = 120;
+
 /// Codes of a fault. The longest chain there is has three; eight leave room for one that a registry should never send.
 pub const FAULT_CODES_MAX: usize = 8;
 

@@ -16,7 +16,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("profile", &["certificate", "definitions", "fhir", "limits", "outcome", "terminology"]),
     ("search", &["certificate", "fhir", "limits", "outcome"]),
     ("engine", &["certificate", "fhir", "limits", "outcome", "search"]),
-    ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome"]),
+    ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search"]),
     (
         "interaction",
         &[
@@ -63,8 +63,12 @@ const MAP: &[(&str, &[&str])] = &[
 
 /// A library and the only folders that may name it.
 const LIBRARIES: &[(&str, &[&str])] = &[
-    ("hyper", &["src/http/", "src/cli/"]),
-    ("hyper_util", &["src/http/", "src/cli/"]),
+    ("hyper", &["src/http/", "src/cli/", "src/registry/remote/"]),
+    ("hyper_util", &["src/http/", "src/cli/", "src/registry/remote/"]),
+    ("hyper_rustls", &["src/registry/remote/"]),
+    ("rustls", &["src/registry/remote/"]),
+    ("rustls_native_certs", &["src/registry/remote/"]),
+    ("quick_cache", &["src/registry/remote/"]),
     ("redb", &["src/engine/embedded/store/"]),
     ("tantivy", &["src/engine/embedded/index/"]),
     ("zstd", &["src/engine/embedded/store/", "src/corpus/tests.rs"]),

@@ -75,7 +75,8 @@ impl Store {
         certificates.sort_unstable_by_key(|(id, ..)| *id);
         let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), false);
         let rulebook = Arc::new(rulebook.expect("the profiles and lists that ship can be used"));
-        let service = Service::new(engine.clone(), Registry::default(), rulebook, settings, clock);
+        let registry = Registry::open(&config, engine.clone(), clock.clone()).expect("settings of a registry");
+        let service = Service::new(engine.clone(), registry, rulebook, settings, clock);
         let store = Store { engine, server: Server::new(service, door), certificates };
         store.settle();
         store

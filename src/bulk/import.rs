@@ -134,6 +134,8 @@ impl Preparer<'_> {
                     tail: certificate.tail,
                     row: certificate.row,
                     who: Who::default(),
+                    // Whom an import is about was settled where it comes from.
+                    subject: None,
                 })))
             }
             Line::Version { id, version, stamp, resource } => {

@@ -57,22 +57,34 @@ pub fn tail(certificate: &Object) -> Vec<u8> {
     out
 }
 
-/// As [`tail`], copied out of the text that the certificate was read from. Nothing when it was not read from there as it is now.
-pub fn tail_of_source(certificate: &Object, source: Source) -> Option<Vec<u8>> {
+/// As [`tail`], copied out of the text that the certificate was read from; only the member `changed`, which was set since, is written.
+/// Nothing when the rest was not read from there as it is now.
+pub fn tail_of_source(certificate: &Object, source: Source, changed: Option<&str>) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(source.bytes());
     if let Some(Json::Object(meta)) = certificate.get("meta") {
         let inside = source.value(certificate, "meta")?;
-        copy_members(&mut out, meta, inside, |name| !OWN_META.contains(&name))?;
+        copy_members(&mut out, meta, inside, None, |name| !OWN_META.contains(&name))?;
     }
     out.push(b'}');
-    copy_members(&mut out, certificate, source, |name| !matches!(name, "resourceType" | "id" | "meta"))?;
+    let is_kept = |name: &str| !matches!(name, "resourceType" | "id" | "meta");
+    copy_members(&mut out, certificate, source, changed, is_kept)?;
     out.push(b'}');
     debug_assert_eq!(out, tail(certificate), "what is copied is what would be written");
     Some(out)
 }
 
-fn copy_members(out: &mut Vec<u8>, object: &Object, source: Source, is_kept: impl Fn(&str) -> bool) -> Option<()> {
-    for (at, _) in object.iter().enumerate().filter(|(_, (name, _))| is_kept(name)) {
+fn copy_members(
+    out: &mut Vec<u8>,
+    object: &Object,
+    source: Source,
+    changed: Option<&str>,
+    is_kept: impl Fn(&str) -> bool,
+) -> Option<()> {
+    for (at, (name, value)) in object.iter().enumerate().filter(|(_, (name, _))| is_kept(name)) {
+        if changed == Some(name) {
+            write_member(out, name, value);
+            continue;
+        }
         out.push(b',');
         out.extend_from_slice(source.member(object, at)?.as_bytes());
     }
@@ -132,7 +144,11 @@ mod tests {
         ] {
             let (value, source) = json::parse_entry(text.as_bytes()).unwrap();
             let certificate = value.as_object().unwrap();
-            assert_eq!(tail_of_source(certificate, source.unwrap()), Some(tail(certificate)));
+            assert_eq!(tail_of_source(certificate, source.unwrap(), None), Some(tail(certificate)));
+            let mut changed = certificate.clone();
+            changed.set("section", Json::string("other"));
+            let copied = tail_of_source(&changed, source.unwrap(), Some("section"));
+            assert!(copied.is_none_or(|copied| copied == tail(&changed)));
         }
     }
 

@@ -1,6 +1,7 @@
 //! The command line: one file per command. A command is a struct of its flags with a method `run`.
 
 mod bench;
+mod catalogue;
 mod export;
 mod generate;
 mod import;
@@ -38,6 +39,7 @@ enum Command {
     Export(export::Export),
     Patients(patients::Patients),
     Terminology(terminology::Terminology),
+    Catalogue(catalogue::Catalogue),
     Bench(bench::Bench),
     #[command(hide = true)]
     BenchFloor(bench::BenchFloor),
@@ -56,6 +58,7 @@ impl Cli {
             Command::Export(export) => export.run(),
             Command::Patients(patients) => patients.run(),
             Command::Terminology(terminology) => terminology.run(),
+            Command::Catalogue(catalogue) => catalogue.run(),
             Command::Bench(bench) => bench.run(),
             Command::BenchFloor(floor) => floor.run(),
         }

@@ -52,7 +52,8 @@ pub fn service(config: &Config, engine: Arc<Engine>, base_url: &str, clock: Cloc
         full_url_absolute: config.server.full_url == FullUrl::Absolute,
         external_reference_system: config.registry.external_reference_system.clone(),
     };
-    Ok(Service::new(engine, Registry::default(), Arc::new(rulebook), settings, clock))
+    let registry = Registry::open(config, engine.clone(), clock.clone())?;
+    Ok(Service::new(engine, registry, Arc::new(rulebook), settings, clock))
 }
 
 /// What an import into an open engine judges new certificates by.

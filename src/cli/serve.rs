@@ -60,6 +60,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let engine = Arc::new(open::engine(&config, system_clock()).map_err(Failure::Failed)?);
     let service =
         open::service(&config, engine.clone(), &settings.base_url, system_clock()).map_err(Failure::Failed)?;
+    service.registry().welcome().await.map_err(Failure::Failed)?;
     let folder = &config.storage.data;
     let socket = socket::Server::start(folder, engine.clone(), service.rulebook().clone());
     let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", socket::path(folder).display())))?;

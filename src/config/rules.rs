@@ -88,6 +88,10 @@ pub fn check(config: &mut Config) -> Result<(), ConfigError> {
     if remote.timeout_ms > remote.deadline_ms {
         problems.push("registry.remote.timeout_ms must not be larger than registry.remote.deadline_ms".to_owned());
     }
+    const HEADERS: [&str; 4] = ["x-road-issue", "x-road-userid", "x-road-id", "x-author-id"];
+    for name in config.registry.required_headers.iter().filter(|name| !HEADERS.contains(&name.as_str())) {
+        problems.push(refusal("registry.required_headers", name, &format!("one of {}", HEADERS.join(", "))));
+    }
     problems.extend(faults(&config.registry.fault));
     if problems.is_empty() { Ok(()) } else { Err(ConfigError(problems.join("\n"))) }
 }

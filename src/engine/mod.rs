@@ -14,7 +14,7 @@ pub use embedded::{CommitFloor, Embedded as Engine, Error, ImportBatch, Options,
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};
 pub use patient::{PatientFacts, PatientLine, PatientWrite, PatientWritten, StoredPatient};
-pub use write::{Content, Import, Imported, Refused, Who, Write, Written};
+pub use write::{Content, Import, Imported, Refused, Subject, Who, Write, Written};
 
 use crate::certificate::{Id, Stamp, State, Version};
 

@@ -39,6 +39,21 @@ pub struct Content {
     pub tail: Vec<u8>,
     pub row: Row,
     pub who: Who,
+    /// Nothing where the registry was not asked.
+    pub subject: Option<Subject>,
+}
+
+/// The patient a version is about, as the registry knew them when it was written. Kept with the version, not in the resource.
+///
+/// Source: Contract 6.1.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// `200`
+    pub id: String,
+    /// The registry's version of the patient.
+    pub version: String,
+    /// System and value of each.
+    pub identifiers: Vec<(String, String)>,
 }
 
 /// Who acts, as the version's header keeps it.

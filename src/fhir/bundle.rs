@@ -30,9 +30,11 @@ pub enum Change {
     Delete,
 }
 
-/// The certificate an entry is about.
+/// The resource an entry is about.
 #[derive(Clone, Copy, Debug)]
 pub struct About<'a> {
+    /// `Composition`
+    pub kind: &'static str,
     pub id: u64,
     /// In front of `fullUrl`; nothing for one relative to the server. Contract 1.2.
     pub base_url: Option<&'a str>,
@@ -129,7 +131,8 @@ impl Bundle {
         let (method, status) = entry.change.method_and_status();
         self.raw(br#","request":{"method":""#);
         self.raw(method.as_bytes());
-        self.raw(br#"","url":"Composition"#);
+        self.raw(br#"","url":""#);
+        self.raw(about.kind.as_bytes());
         if entry.change != Change::Create {
             self.raw(b"/");
             self.text(about.id);
@@ -172,10 +175,12 @@ impl Bundle {
                 self.string(base_url);
                 // The address goes on where the text of its base ends.
                 self.bytes.pop();
-                self.raw(b"/Composition/");
+                self.raw(b"/");
             }
-            None => self.raw(br#""Composition/"#),
+            None => self.raw(b"\""),
         }
+        self.raw(about.kind.as_bytes());
+        self.raw(b"/");
         self.text(about.id);
         self.raw(br#"""#);
     }
@@ -204,7 +209,7 @@ impl Change {
 mod tests {
     use super::*;
 
-    const SEVEN: About = About { id: 7, base_url: None };
+    const SEVEN: About = About { kind: "Composition", id: 7, base_url: None };
 
     fn writes(text: &'static str) -> impl FnOnce(&mut Vec<u8>) -> Result<(), ()> {
         move |out| {

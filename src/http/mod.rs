@@ -4,6 +4,7 @@
 
 mod body;
 mod condition;
+mod handed_on;
 mod header;
 mod listener;
 mod media;
@@ -19,7 +20,7 @@ mod settings;
 mod stream;
 mod wanted;
 
-use std::convert::Infallible;
+use std::io;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
@@ -33,7 +34,7 @@ use hyper::header::{ALLOW, EXPECT};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 
-use crate::interaction::{Answer, Context, Interaction, Service};
+use crate::interaction::{Answer, Context, Instead, Interaction, Service};
 use crate::limits::LARGE_ANSWER_BYTES;
 use crate::outcome::{Hcert, Issue, Outcome};
 pub use listener::{Listen, serve};
@@ -144,6 +145,7 @@ impl<R: Run> Server<R> {
         let work = self.work(route, query, &parts, body, peer, &mut wanted);
         let result = guarded(work).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")));
         let mut response = match result {
+            Ok(Answer { instead: Some(instead), .. }) => respond::instead(instead),
             Ok(answer) if answer.body.len() > LARGE_ANSWER_BYTES => self.respond_at_length(answer, &wanted).await,
             Ok(answer) => respond::answer(answer, &wanted),
             Err(outcome) => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
@@ -307,15 +309,19 @@ fn method_name(method: &Method) -> &'static str {
     KNOWN.into_iter().find(|known| method == known).unwrap_or("other")
 }
 
-/// The service hyper calls: it never fails, since every failure is an answer.
+/// The service hyper calls. Every failure is an answer; it fails only where it is told to hang up.
 async fn call<R: Run>(
     server: Arc<Server<R>>,
     request: Request<hyper::body::Incoming>,
     peer: Option<IpAddr>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+) -> io::Result<Response<Full<Bytes>>> {
     let (parts, body) = request.into_parts();
     let formed = proxy::check_host(&parts);
-    Ok(server.answer_well_formed(Request::from_parts(parts, body), peer, formed).await)
+    let response = server.answer_well_formed(Request::from_parts(parts, body), peer, formed).await;
+    match response.extensions().get() {
+        Some(Instead::HangUp) => Err(io::Error::other("a fault ends the connection")),
+        _ => Ok(response),
+    }
 }
 
 #[cfg(test)]

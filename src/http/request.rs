@@ -10,7 +10,7 @@ use super::media::Content;
 use super::query::Pair;
 use super::settings::Settings;
 use super::wanted::Wanted;
-use super::{condition, header, media, proxy, query};
+use super::{condition, handed_on, header, media, proxy, query};
 use crate::interaction::context::Who;
 use crate::interaction::{Context, Interaction, Prefer, Return};
 use crate::outcome::{Hcert, Issue, Outcome};
@@ -29,6 +29,7 @@ pub fn content(interaction: &Interaction, parts: &Parts) -> Option<Content> {
         Search if parts.method == Method::POST => Some(Content::Form),
         Search | Capabilities | Read(_) | Vread(..) | Delete(_) | HistoryInstance(_) | HistoryType => None,
         ReadDefinition(..) | SearchDefinitions(_) | Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) => None,
+        Patient(_) => None,
     }
 }
 
@@ -92,11 +93,13 @@ pub fn context(
     let if_none_exist = kept(if_none_exist(headers), &mut issues);
     let prefer = kept(prefer(headers), &mut issues);
     let subset = kept(query::subset(&parameters), &mut issues);
+    let handed_on = kept(handed_on::read(settings, headers), &mut issues);
     if !issues.is_empty() {
         return Err(issues.into());
     }
     // Only a version keeps who made it.
     let keeps = !matches!(parts.method, Method::GET | Method::HEAD);
+    let x_road_id = handed_on.as_ref().filter(|_| keeps).and_then(|handed_on| handed_on.x_road.id.clone());
     let trace = keeps.then(|| wanted.request_id.as_str().to_owned());
     Ok(Context {
         base_url: base_url.unwrap_or_else(|| settings.base_url.clone()),
@@ -109,7 +112,8 @@ pub fn context(
         subset,
         parameters,
         by_form,
-        who: Who { trace, ..Who::default() },
+        who: Who { trace, x_road_id, ..Who::default() },
+        handed_on,
     })
 }
 

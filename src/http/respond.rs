@@ -19,7 +19,7 @@ use super::request_id::REQUEST_ID;
 use super::wanted::Wanted;
 use crate::certificate::Version;
 use crate::fhir::date_time;
-use crate::interaction::{Answer, Turn};
+use crate::interaction::{Answer, Instead, Turn};
 use crate::limits::{GZIP_BYTES_MIN, RETRY_AFTER_S};
 use crate::outcome::Outcome;
 
@@ -65,6 +65,14 @@ pub fn outcome(outcome: &Outcome, wanted: &Wanted, issue_system: &str) -> Respon
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
     }
+    response
+}
+
+/// What a registry that is told to fail sends. Contract 6.4.
+pub fn instead(instead: Instead) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from("<!DOCTYPE html><html><body><h1>It works!</h1></body></html>"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));
+    response.extensions_mut().insert(instead);
     response
 }
 

@@ -6,7 +6,7 @@ use hyper::Method;
 
 use super::query::decode;
 use crate::certificate::{Id, Version};
-use crate::interaction::{DefinitionKind, Instance, Interaction, ListKind};
+use crate::interaction::{Ask, DefinitionKind, Instance, Interaction, ListKind};
 use crate::limits::ID_CHARACTERS_MAX;
 
 /// What a method and a path lead to.
@@ -79,6 +79,12 @@ fn interaction(method: &str, segments: &[&str]) -> Option<Interaction> {
         ("POST",   ["Composition", id, "$cancel"])           => Cancel(instance(id)?),
         ("POST",   ["Composition", "$validate"])             => Validate(None),
         ("GET" | "POST", ["Composition", id, "$validate"])   => Validate(Some(instance(id)?)),
+        ("GET",    ["Patient"])                              => Patient(Ask::Search(Vec::new())),
+        ("GET",    ["Patient", id]) if is_id(id)             => Patient(Ask::Read((*id).to_owned())),
+        ("GET",    ["Patient", id, "_history"]) if is_id(id) => Patient(Ask::History((*id).to_owned(), Vec::new())),
+        ("GET",    ["Patient", id, "_history", version]) if is_id(id) && is_id(version) => {
+            Patient(Ask::Vread((*id).to_owned(), (*version).to_owned()))
+        }
         ("GET",    [kind])                                   => SearchDefinitions(definition(kind)?),
         ("GET",    [kind, id]) if is_id(id)                  => ReadDefinition(definition(kind)?, (*id).to_owned()),
         ("GET" | "POST", [kind, operation])                  => of_lists(kind, None, operation)?,
@@ -129,6 +135,10 @@ pub fn template(route: &Route) -> &'static str {
         Route::To(ValidateCode(ListKind::CodeSystem, _)) => "/CodeSystem/$validate-code",
         Route::To(ValidateCode(ListKind::ValueSet, _))   => "/ValueSet/$validate-code",
         Route::To(Expand(_))           => "/ValueSet/$expand",
+        Route::To(Patient(Ask::Search(_)))   => "/Patient?",
+        Route::To(Patient(Ask::Read(_)))     => "/Patient/{id}",
+        Route::To(Patient(Ask::Vread(..)))   => "/Patient/{id}/_history/{version}",
+        Route::To(Patient(Ask::History(..))) => "/Patient/{id}/_history",
         Route::Options | Route::WrongMethod | Route::Unknown => "-",
     }
 }
@@ -198,6 +208,10 @@ mod tests {
             ("POST", "/fhir/Composition/7/$suspend", Suspend(seven())),
             ("POST", "/fhir/Composition/7/$cancel", Cancel(seven())),
             ("POST", "/fhir/Composition/7/%24cancel", Cancel(seven())),
+            ("GET", "/fhir/Patient", Patient(Ask::Search(Vec::new()))),
+            ("GET", "/fhir/Patient/p-1", Patient(Ask::Read("p-1".into()))),
+            ("GET", "/fhir/Patient/7/_history", Patient(Ask::History("7".into(), Vec::new()))),
+            ("GET", "/fhir/Patient/7/_history/2", Patient(Ask::Vread("7".into(), "2".into()))),
             ("GET", "/fhir/%43omposition/%37", Read(seven())),
             ("GET", "/fhir/StructureDefinition", SearchDefinitions(DefinitionKind::StructureDefinition)),
             ("GET", "/fhir/ValueSet/a", ReadDefinition(DefinitionKind::ValueSet, "a".into())),
@@ -239,7 +253,7 @@ mod tests {
             "/fhir/metadata/",
             "/fhir//metadata",
             "/fhir/Metadata",
-            "/fhir/Patient",
+            "/fhir/Practitioner",
             "/fhir/Composition/",
             "/fhir/Composition/a_b",
             "/fhir/Composition/+7",
@@ -264,7 +278,7 @@ mod tests {
                 assert_eq!(to(method, path), Route::Unknown, "{method} {path}");
             }
         }
-        assert_eq!(to("OPTIONS", "/fhir/Patient"), Route::Unknown);
+        assert_eq!(to("OPTIONS", "/fhir/Practitioner"), Route::Unknown);
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub struct Settings {
     /// `{base_url}` of callers that come without a trusted proxy.
     pub base_url: Arc<str>,
     pub trusted_proxies: Vec<Network>,
+    /// Whether callers may ask for faults: only where nobody but this machine can call, not even through a proxy. Contract 6.4, 7.2.
+    pub faults: bool,
     /// `{hcert_issue_system}`.
     pub issue_system: String,
     pub connections_max: usize,
@@ -45,6 +47,7 @@ impl Settings {
             base_path: server.base_path.clone(),
             base_url: base_url.into(),
             trusted_proxies: server.trusted_proxies.clone(),
+            faults: address.ip().to_canonical().is_loopback() && server.trusted_proxies.is_empty(),
             issue_system: config.namespaces.hcert_issue_system.clone(),
             connections_max: server.connections_max,
             body_bytes_max: server.body_bytes_max,

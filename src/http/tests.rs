@@ -1,5 +1,6 @@
 //! The whole way of a request, without a socket.
 
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -97,7 +98,8 @@ fn refused(status: u16, code: Hcert) -> (u16, Vec<String>) {
 
 #[tokio::test]
 async fn every_refusal_is_an_operation_outcome_with_the_headers_of_every_answer() {
-    for (method, path) in [("GET", "/"), ("POST", "/fhir/Patient"), ("BREW", "/nothing"), ("CONNECT", "example.ee:443")]
+    for (method, path) in
+        [("GET", "/"), ("POST", "/fhir/Practitioner"), ("BREW", "/nothing"), ("CONNECT", "example.ee:443")]
     {
         let told = send(&server(), Request::builder().method(method).uri(path).header(REQUEST_ID, "r-1"), "").await;
         assert_eq!(told.codes(), refused(404, Hcert::PathUnknown), "{method} {path}");
@@ -117,7 +119,7 @@ async fn a_wrong_method_is_told_what_is_allowed() {
     let told = send(&server(), Request::options("/fhir/Composition/7"), "").await;
     assert_eq!((told.status, told.body.as_str()), (204, ""));
     assert_eq!(told.header(&ALLOW), Some("GET, HEAD, PUT, DELETE, OPTIONS"));
-    let told = send(&server(), Request::options("/fhir/Patient"), "").await;
+    let told = send(&server(), Request::options("/fhir/Practitioner"), "").await;
     assert_eq!((told.codes(), told.header(&ALLOW)), (refused(404, Hcert::PathUnknown), None));
 }
 

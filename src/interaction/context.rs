@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::certificate::Version;
 pub use crate::certificate::{Condition, Tag};
 pub use crate::engine::Who;
 pub use crate::fhir::subset::Subset;
 pub use crate::outcome::Language;
+pub use crate::registry::XRoad;
+use crate::registry::{Caller, Purpose};
 
 /// Headers and query of one request, understood.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +33,53 @@ pub struct Context {
     pub by_form: bool,
     /// Who acts, for the version's header: empty where none is made.
     pub who: Who,
+    /// What is handed on to the registry; most requests bring nothing of it.
+    pub handed_on: Option<Box<HandedOn>>,
+}
+
+/// Headers that concern the registry.
+#[derive(Clone, Debug, Default)]
+pub struct HandedOn {
+    pub x_road: XRoad,
+    /// `Authorization`
+    pub authorization: Option<String>,
+    /// `x-hcert-fault`, in developer mode. Contract 6.4.
+    pub fault: Option<String>,
+    /// Another service of this kind asks for a decision of its own: nobody is taken over for it.
+    pub only_looks: bool,
+}
+
+impl Context {
+    /// Who asks the registry, for a decision of the service's own.
+    pub fn caller(&self, purpose: Purpose) -> Caller {
+        let handed_on = self.handed_on.as_deref();
+        Caller {
+            language: self.language,
+            base_url: self.base_url.clone(),
+            purpose,
+            authorization: None,
+            x_road: handed_on.map(|handed_on| handed_on.x_road.clone()).unwrap_or_default(),
+            fault: handed_on.and_then(|handed_on| handed_on.fault.clone()),
+        }
+    }
+
+    /// Who asks the registry for patients.
+    pub fn caller_of_patients(&self) -> Caller {
+        let only_looks = self.handed_on.as_ref().is_some_and(|handed_on| handed_on.only_looks);
+        let purpose = if only_looks { Purpose::Look } else { Purpose::Callers };
+        let authorization = self.handed_on.as_ref().and_then(|handed_on| handed_on.authorization.clone());
+        Caller { authorization, ..self.caller(purpose) }
+    }
+
+    /// Whether the caller has this version already: `If-None-Match` is asked first, `If-Modified-Since` only without it.
+    /// `last_modified` in milliseconds since 1970 UTC. Contract 2.5; RFC 9110, 13.2.2.
+    pub fn has(&self, version: Version, last_modified: i64) -> bool {
+        match (&self.if_none_match, self.if_modified_since) {
+            (Some(condition), _) => condition.names(version),
+            (None, Some(since)) => last_modified.div_euclid(1000) <= since,
+            (None, None) => false,
+        }
+    }
 }
 
 /// `Prefer`. Contract 2.3, 4.9.

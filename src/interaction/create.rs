@@ -1,27 +1,36 @@
 //! FHIR `create`: POST /Composition. Specification 4.1; Contract 2.3 to 2.5.
 
 use super::context::{Context, Return};
-use super::prepare::{Before, Certificate, certificate};
+use super::prepare::{Before, Certificate, sound};
 use super::service::Service;
 use super::{Answer, update};
 use crate::certificate::transition::Trigger;
 use crate::engine::{Content, Write};
+use crate::fhir::json::{self, Read};
 use crate::outcome::{Hcert, Issue, Outcome};
+use crate::registry::Purpose;
 use crate::search::term::{Field, Term};
 use crate::search::value::Token;
 
 impl Service {
     pub(super) async fn create(&self, context: &Context, body: &[u8]) -> Result<Answer, Outcome> {
         let if_none_exist = context.if_none_exist.as_deref().map(identifier_term).transpose()?;
-        let (Certificate { tail, row, brings }, warnings) =
-            certificate(body, Before::default(), &self.rulebook().now(), &context.base_url)?;
-        let content = Content { trigger: Trigger::Create, brings, tail, row, who: context.who.clone() };
+        let standard = self.rulebook().now();
+        let Read { mut value, problems, source } = json::parse_with_problems(body)?;
+        let mut sound = sound(&mut value, source, problems, Before::default(), &standard, &context.base_url)?;
+        let warnings = std::mem::take(&mut sound.warnings);
+        let resolved = self.resolve(context, &value, None, Purpose::Write).await?;
+        let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, standard.names)?;
+        let (who, subject) = (context.who.clone(), resolved.patient);
+        let content = Content { trigger: Trigger::Create, brings, tail, row, who, subject };
         let written = self.write(Write::Create { content, if_none_exist }).await?;
         let written = written.ok_or_else(|| Outcome::internal("a create has no version to move on from"))?;
         let body = match context.prefer.answer {
             Return::Minimal => Vec::new(),
             Return::Representation => self.stored(&written)?.resource,
-            Return::OperationOutcome => update::stored_outcome(context, &written, warnings, &self.settings),
+            Return::OperationOutcome => {
+                update::stored_outcome(context, &written, warnings, resolved.warning, &self.settings)
+            }
         };
         Ok(Answer {
             // One that was there already is no creation. Contract 2.5.

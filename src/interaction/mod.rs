@@ -15,12 +15,14 @@ mod lists;
 mod lookup;
 mod operation;
 mod page;
+mod patient;
 mod prepare;
 mod read;
 mod rulebook;
 mod search_parameter;
 mod search_type;
 mod service;
+mod subject;
 mod turns;
 mod update;
 mod validate;
@@ -29,10 +31,11 @@ mod validate_code;
 use std::fmt;
 
 use crate::certificate::{Id, Version};
+pub use crate::registry::Ask;
 pub use conformance::DefinitionKind;
-pub use context::{Condition, Context, Language, Prefer, Return, Subset, Tag};
+pub use context::{Condition, Context, HandedOn, Language, Prefer, Return, Subset, Tag, XRoad};
 pub use lists::{ListLine, Lists};
-pub use prepare::{Before, Certificate, certificate, certificate_of_import, new_certificate};
+pub use prepare::{Before, Certificate, certificate_of_import, new_certificate, sound};
 pub use rulebook::{Rulebook, Standard};
 pub use service::{Service, Settings};
 pub use turns::Turn;
@@ -61,6 +64,8 @@ pub enum Interaction {
     Lookup(Option<String>),
     ValidateCode(ListKind, Option<String>),
     Expand(Option<String>),
+    /// Of patients. The parameters are in the context.
+    Patient(Ask),
 }
 
 /// The two kinds of code lists.
@@ -78,6 +83,8 @@ impl Interaction {
             Create | Update(_) | Delete(_) | Suspend(_) | Cancel(_) => true,
             Capabilities | Read(_) | Vread(..) | HistoryInstance(_) | HistoryType | Search => false,
             ReadDefinition(..) | SearchDefinitions(_) | Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) => false,
+            // One who is taken over stays, whether or not the caller waits.
+            Patient(_) => false,
         }
     }
 }
@@ -124,4 +131,15 @@ pub struct Answer {
     pub content_location: Option<String>,
     /// Held until the body is sent.
     pub turn: Option<Turn>,
+    /// What happens in place of an answer: a registry that is told to fail.
+    pub instead: Option<Instead>,
+}
+
+/// How a server misbehaves that is told to. Contract 6.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instead {
+    /// The connection ends.
+    HangUp,
+    /// The body is no FHIR.
+    Garbage,
 }

@@ -1,7 +1,7 @@
 //! `$suspend` and `$cancel`: POST /Composition/{id}/$suspend. Specification 3, 4.7; Contract 3.4.
 
 use super::context::Context;
-use super::service::{Service, deleted};
+use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance, update};
 use crate::certificate::transition::{Need, Trigger};
 use crate::certificate::{State, head, narrative, section};
@@ -45,7 +45,9 @@ impl Service {
             let row = extract(&certificate, 0, names)
                 .map_err(|_| Outcome::internal("a stored certificate has no index row"))?;
             let who = context.who.clone();
-            let content = Content { trigger, brings: Need::Reason, tail: head::tail(&certificate), row, who };
+            let subject = self.engine.subject(stored.id, stored.version).map_err(unreadable)?;
+            let tail = head::tail(&certificate);
+            let content = Content { trigger, brings: Need::Reason, tail, row, who, subject };
             let if_match = context.if_match.clone();
             let write = Write::Update { id: stored.id, content, if_match, base: Some(stored.version) };
             if let Some(written) = self.write(write).await? {

@@ -84,7 +84,7 @@ impl Form {
     }
 
     fn add(&self, bundle: &mut Bundle, kind: Kind, version: &Packed) -> Result<(), Error> {
-        let about = About { id: version.id.get(), base_url: self.base_url.as_deref() };
+        let about = About { kind: "Composition", id: version.id.get(), base_url: self.base_url.as_deref() };
         let resource = |out: &mut Vec<u8>| write_reduced(version, &self.subset, out);
         if kind == Kind::Search {
             return bundle.matched(about, resource);

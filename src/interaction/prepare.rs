@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use super::rulebook::Standard;
+use super::subject::{self, Resolved};
 use crate::certificate::transition::Need;
 use crate::certificate::{Id, Names, Status, head, narrative, section};
-use crate::fhir::json::{self, Json, Object, Read, Source};
+use crate::fhir::json::{self, Json, Object, Source};
 use crate::fhir::shape;
 use crate::limits::{REASON_TERMS, ROW_TERMS_MAX};
 use crate::outcome::{Hcert, Issue, Outcome, Problems};
@@ -22,6 +23,40 @@ pub struct Certificate {
     pub brings: Need,
 }
 
+/// A certificate that is right in itself. Whom it is about is still to be asked.
+#[derive(Debug)]
+pub struct Sound<'s> {
+    source: Option<Source<'s>>,
+    row: Row,
+    brings: Need,
+    /// What is worth a warning.
+    pub warnings: Vec<Issue>,
+}
+
+impl Sound<'_> {
+    /// The certificate, its subject as it was sent.
+    pub fn certificate(self, json: &Json) -> Certificate {
+        let Json::Object(object) = json else { unreachable!("only an object is found to be right") };
+        Certificate { tail: tail(object, self.source, None), row: self.row, brings: self.brings }
+    }
+
+    /// The certificate about the patient that was found. `json` is what was found to be right.
+    ///
+    /// # Errors
+    /// 422 when it has as many terms as may be, and the reference that the service adds is one too many.
+    pub fn about(self, json: &mut Json, resolved: &Resolved, names: &Names) -> Result<Certificate, Outcome> {
+        let Json::Object(object) = json else { unreachable!("only an object is found to be right") };
+        let Sound { source, mut row, brings, .. } = self;
+        if subject::set_reference(object, &resolved.reference) {
+            row = extract(object, 0, names).map_err(Outcome::from)?;
+            if let Some(issue) = check_terms(&row, ROW_TERMS_MAX) {
+                return Err(issue.into());
+            }
+        }
+        Ok(Certificate { tail: tail(object, source, Some("subject")), row, brings })
+    }
+}
+
 /// What an update stands on.
 #[derive(Default)]
 pub struct Before<'s> {
@@ -33,40 +68,29 @@ pub struct Before<'s> {
     pub kept: Vec<Json<'static>>,
 }
 
-/// Reads the body of a create or update.
-///
-/// On update the body may leave its own id out, but not name another than `before` (Contract 2.6). `base_url` is this server's address
-/// as the caller sees it.
-///
-/// # Errors
-/// 400 for what cannot be read, 422 for rules that are broken; both in one outcome.
-pub fn certificate(
-    body: &[u8],
-    before: Before<'_>,
-    standard: &Standard,
-    base_url: &str,
-) -> Result<(Certificate, Vec<Issue>), Outcome> {
-    let Read { mut value, problems, source } = json::parse_with_problems(body)?;
-    certificate_of(&mut value, source, problems, before, standard, base_url)
-}
-
 /// Reads a certificate without a history, as an import brings it: as the body of a create.
 pub fn new_certificate(mut json: Json, source: Option<Source>, standard: &Standard) -> Result<Certificate, Outcome> {
     let base_url = &standard.names.base_url;
-    certificate_of(&mut json, source, Problems::default(), Before::default(), standard, base_url)
-        .map(|(certificate, _)| certificate)
+    let sound = sound(&mut json, source, Problems::default(), Before::default(), standard, base_url)?;
+    Ok(sound.certificate(&json))
 }
 
-/// As [`certificate`], for a body that was read. `source` is the text of `json` where it is as we would write it; `problems` are those
-/// known already, to be told with all others. What is worth a warning comes with the certificate.
-pub fn certificate_of<'j>(
+/// Checks the body of a create or update, and brings it to the form in which it is kept.
+///
+/// `source` is the text of `json` where it is as we would write it; `problems` are those known already, to be told with all others. On
+/// update the body may leave its own id out, but not name another than `before` (Contract 2.6). `base_url` is this server's address as
+/// the caller sees it.
+///
+/// # Errors
+/// 400 for what cannot be read, 422 for rules that are broken; both in one outcome.
+pub fn sound<'j, 's>(
     json: &mut Json<'j>,
-    mut source: Option<Source>,
+    mut source: Option<Source<'s>>,
     mut problems: Problems,
     before: Before<'j>,
     standard: &Standard,
     base_url: &str,
-) -> Result<(Certificate, Vec<Issue>), Outcome> {
+) -> Result<Sound<'s>, Outcome> {
     let names = standard.names;
     let Before { id, resource, kept } = before;
     let took_any = match &mut *json {
@@ -91,6 +115,8 @@ pub fn certificate_of<'j>(
     };
     problems.take_further(Problems::from(further));
     problems.take_further(standard.validator.check(json, profile, &standard.terminology).problems);
+    let unknowable = json.as_object().and_then(subject::check);
+    problems.take_further(Problems::from(Vec::from_iter(unknowable)));
 
     let Json::Object(object) = json else { return Err(problems.into_issues().into()) };
     let renarrated = narrate(object, resource, names);
@@ -120,7 +146,7 @@ pub fn certificate_of<'j>(
         _ if section::has_change_reason(object, names) => Need::ChangeReason,
         _ => Need::Final,
     };
-    Ok((Certificate { tail: tail(object, source), row, brings }, issues))
+    Ok(Sound { source, row, brings, warnings: issues })
 }
 
 /// What is wrong with the content of a resource, whatever could be done with it; `profile` takes the place of the one it names.
@@ -198,8 +224,9 @@ fn make_relative(value: &mut Json, base_urls: [&str; 2]) -> bool {
 }
 
 /// The bytes behind the head: copied where the source is still what would be written.
-fn tail(certificate: &Object, source: Option<Source>) -> Vec<u8> {
-    source.and_then(|source| head::tail_of_source(certificate, source)).unwrap_or_else(|| head::tail(certificate))
+fn tail(certificate: &Object, source: Option<Source>, changed: Option<&str>) -> Vec<u8> {
+    let copied = source.and_then(|source| head::tail_of_source(certificate, source, changed));
+    copied.unwrap_or_else(|| head::tail(certificate))
 }
 
 /// Reads a version of an import: any status is right, and the service's own sections stay.
@@ -213,7 +240,7 @@ pub fn certificate_of_import(json: &mut Json, source: Option<Source>, names: &Na
     if let Some(issue) = check_terms(&row, ROW_TERMS_MAX + REASON_TERMS) {
         return Err(issue.into());
     }
-    Ok(Certificate { tail: tail(object, source.filter(|_| !shape.rewrote)), row, brings: Need::Nothing })
+    Ok(Certificate { tail: tail(object, source.filter(|_| !shape.rewrote), None), row, brings: Need::Nothing })
 }
 
 fn check_id(certificate: &Object, id: Option<Id>) -> Option<Issue> {
@@ -247,6 +274,7 @@ mod tests {
     use std::sync::{Arc, LazyLock};
 
     use super::*;
+    use crate::fhir::json::Read;
     use crate::limits::BODY_ISSUES_MAX;
     use crate::profile::Validator;
     use crate::terminology::Terminology;
@@ -267,13 +295,18 @@ mod tests {
         text.replacen(change.0, change.1, 1)
     }
 
+    fn certificate(body: &str, before: Before<'_>) -> Result<Certificate, Outcome> {
+        let Read { mut value, problems, source } = json::parse_with_problems(body.as_bytes())?;
+        sound(&mut value, source, problems, before, &standard(), BASE).map(|sound| sound.certificate(&value))
+    }
+
     fn create(body: &str) -> Result<Certificate, Outcome> {
-        certificate(body.as_bytes(), Before::default(), &standard(), BASE).map(|(certificate, _)| certificate)
+        certificate(body, Before::default())
     }
 
     fn told(body: &str) -> Vec<(Hcert, String)> {
         let before = Before { id: Id::new(7), ..Before::default() };
-        let refused = certificate(body.as_bytes(), before, &standard(), BASE).expect_err(body);
+        let refused = certificate(body, before).expect_err(body);
         refused.issues().iter().map(|issue| (issue.code(), issue.expression().join(" "))).collect()
     }
 
@@ -336,7 +369,7 @@ mod tests {
         let kept = vec![Json::object([("title", Json::string("kept"))])];
         let before = Before { kept, ..Before::default() };
         let body = example(("{", "{"));
-        let (certificate, _) = certificate(body.as_bytes(), before, &standard(), BASE).unwrap();
+        let certificate = certificate(&body, before).unwrap();
         assert!(String::from_utf8(certificate.tail).unwrap().ends_with(r#",{"title":"kept"}]}"#));
     }
 
@@ -357,8 +390,11 @@ mod tests {
             assert_eq!(reference, "Patient/200/_history/3");
             assert_eq!(row, stored("Patient/200/_history/3").1);
         }
-        for other in ["https://proxy.example.ee/fhirx/Patient/200", "https://proxy.example.ee/fhir/", "Patient/200"] {
-            assert_eq!(stored(other).0, other);
+        assert_eq!(stored("Patient/200").0, "Patient/200");
+        // What lies elsewhere stays as it is, and no registry could know it. Contract 6.1.
+        for other in ["https://proxy.example.ee/fhirx/Patient/200", "https://proxy.example.ee/fhir/"] {
+            let body = example((r#""reference": "Patient/200""#, &format!(r#""reference": "{other}""#)));
+            assert_eq!(told(&body), [(Hcert::SubjectUnknowable, "Composition.subject[0]".to_owned())]);
         }
     }
 }

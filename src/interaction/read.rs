@@ -45,7 +45,7 @@ impl Service {
 
     fn shown(&self, context: &Context, stored: Stored) -> Result<Answer, Outcome> {
         let version = Some((stored.version, stored.stamp.milliseconds));
-        if not_modified(context, &stored) {
+        if context.has(stored.version, stored.stamp.milliseconds) {
             return Ok(Answer { status: 304, version, ..Answer::default() });
         }
         if context.subset == Subset::Count {
@@ -53,15 +53,6 @@ impl Service {
             return Err(issue.with("expected", "true, text, data or false on a read").at("http._summary").into());
         }
         Ok(Answer { status: 200, body: reduced(stored.resource, &context.subset), version, ..Answer::default() })
-    }
-}
-
-/// `If-None-Match` is asked first; `If-Modified-Since` only without it. Contract 2.5; RFC 9110, 13.2.2.
-fn not_modified(context: &Context, stored: &Stored) -> bool {
-    match (&context.if_none_match, context.if_modified_since) {
-        (Some(condition), _) => condition.names(stored.version),
-        (None, Some(since)) => stored.stamp.milliseconds.div_euclid(1000) <= since,
-        (None, None) => false,
     }
 }
 

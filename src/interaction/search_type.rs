@@ -1,12 +1,16 @@
 //! FHIR `search-type`: GET /Composition?… and POST /Composition/_search. Specification 4.6; Contract 4.2 to 4.10.
 
+use std::collections::HashMap;
+
 use uuid::Uuid;
 
 use super::Answer;
 use super::context::Context;
 use super::page::{self, Kind};
 use super::service::{Service, unsearchable};
+use super::subject::unanswered;
 use crate::outcome::{Hcert, Issue, Outcome, Severity};
+use crate::registry::Purpose;
 use crate::search::query::{Found, Search};
 use crate::search::{Page, Query, query};
 
@@ -14,10 +18,14 @@ impl Service {
     pub(super) async fn search(&self, context: &Context) -> Result<Answer, Outcome> {
         let settings = self.search_settings(context);
         let search = Search::parse(&context.parameters, &settings)?;
-        let found = self.patients(&search).await?;
-        let page = self.found(search.query(&found)).await?;
+        let found = self.patients(context, &search).await?;
+        let (query, links_are_known) = self.with_linked(context, search.query(&found)).await;
+        let page = self.found(query).await?;
         let links = search.links(&settings, &found, page.total)?;
-        let warnings = search.warnings();
+        let mut warnings = search.warnings();
+        if !links_are_known {
+            warnings.push(Issue::new(Hcert::LinksUnknown));
+        }
         let warning = (!warnings.is_empty()).then(|| self.warning(context, warnings));
         let shown = page::Page { kind: Kind::Search, total: page.total, links, hits: page.hits, warning };
         self.bundle(context, shown).await
@@ -38,18 +46,45 @@ impl Service {
     }
 
     /// Asks the registry for every patient the search names by an identifier. Contract 4.6.
-    async fn patients(&self, search: &Search) -> Result<Found, Outcome> {
+    async fn patients(&self, context: &Context, search: &Search) -> Result<Found, Outcome> {
         let mut found = Found::new();
-        for wanted in search.patients_wanted() {
-            let patients = self.registry.find(wanted.system.as_deref(), &wanted.value).await?;
+        let wanted = search.patients_wanted();
+        if wanted.is_empty() {
+            return Ok(found);
+        }
+        let caller = context.caller(Purpose::Write);
+        for wanted in wanted {
+            let patients = self.registry.by_identifier(wanted.system.as_deref(), &wanted.value, &caller).await;
+            let patients = patients.map_err(unanswered)?;
             let external = wanted.system.as_deref() == Some(&self.settings.external_reference_system);
             if external && patients.len() != 1 {
                 let identifier = format!("{}|{}", self.settings.external_reference_system, wanted.value);
                 return Err(Issue::new(Hcert::PatientNotUnique).with("identifier", identifier).into());
             }
-            found.insert(wanted, patients);
+            found.insert(wanted, patients.into_iter().map(|patient| patient.id).collect());
         }
         Ok(found)
+    }
+
+    /// The same search with everybody who is the same person as one it names, and whether the registry said who that is: certificates
+    /// can be found without it.
+    async fn with_linked(&self, context: &Context, mut query: Query) -> (Query, bool) {
+        if !self.registry.has_links() {
+            return (query, true);
+        }
+        let patients: Vec<String> = query.filter.patients().into_iter().map(str::to_owned).collect();
+        let caller = context.caller(Purpose::Look);
+        let mut linked = HashMap::with_capacity(patients.len());
+        for id in patients {
+            match self.registry.linked(&id, &caller).await {
+                Ok(others) => drop(linked.insert(id, others)),
+                Err(_) => return (query, false),
+            }
+        }
+        if linked.values().any(|others| !others.is_empty()) {
+            query.filter = query.filter.with_linked_patients(&linked);
+        }
+        (query, true)
     }
 
     async fn found(&self, query: Query) -> Result<Page, Outcome> {
@@ -117,7 +152,8 @@ mod tests {
         };
         let engine = Arc::new(Engine::open(options).unwrap());
         let rulebook = Rulebook::open(engine.clone(), Names::default(), false).unwrap();
-        let mut service = Service::new(engine, Registry::default(), Arc::new(rulebook), settings, system_clock());
+        let registry = Registry::open(&Default::default(), engine.clone(), system_clock()).unwrap();
+        let mut service = Service::new(engine, registry, Arc::new(rulebook), settings, system_clock());
         service.heavy_rows = 0;
         service.heavy_turns = Turns::new(1, Duration::from_millis(20));
         service

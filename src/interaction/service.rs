@@ -86,6 +86,11 @@ impl Service {
         &self.engine
     }
 
+    /// The registry, which is to be welcomed before the first request.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
     /// The code lists, for commands that change them.
     pub fn lists(&self) -> &Arc<Lists> {
         self.rulebook.lists()
@@ -136,9 +141,10 @@ impl Service {
             Interaction::Cancel(instance) => Box::pin(self.operate(&context, &instance, Trigger::Cancel, &body)).await,
             Interaction::ReadDefinition(kind, id) => Box::pin(self.read_definition(&context, kind, &id)).await,
             Interaction::SearchDefinitions(kind) => Box::pin(self.search_definitions(&context, kind)).await,
-            Interaction::Validate(instance) => self.validate(&context, instance.as_ref(), &body),
+            Interaction::Validate(instance) => Box::pin(self.validate(&context, instance.as_ref(), &body)).await,
             Interaction::Lookup(id) => self.lookup(&context, id.as_deref(), &body),
             Interaction::ValidateCode(kind, id) => self.validate_code(&context, kind, id.as_deref(), &body),
+            Interaction::Patient(ask) => Box::pin(self.patient(&context, ask)).await,
             Interaction::Expand(id) => Box::pin(self.expand(&context, id.as_deref(), &body)).await,
         }
     }

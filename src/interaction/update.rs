@@ -5,14 +5,15 @@ use std::iter;
 use uuid::Uuid;
 
 use super::context::{Context, Return};
-use super::prepare::{Before, Certificate, certificate};
+use super::prepare::{Before, Certificate, sound};
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance, Settings};
 use crate::certificate::transition::Trigger;
 use crate::certificate::{State, section};
 use crate::engine::{Content, Stored, Write, Written};
-use crate::fhir::json::{self, Json};
-use crate::outcome::{Hcert, Issue, Outcome, Severity};
+use crate::fhir::json::{self, Json, Read};
+use crate::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
+use crate::registry::Purpose;
 
 impl Service {
     pub(super) async fn update(&self, context: &Context, instance: &Instance, body: &[u8]) -> Result<Answer, Outcome> {
@@ -29,15 +30,22 @@ impl Service {
             let kept = service_sections(&stored, &self.settings);
             let base = (!kept.is_empty()).then_some(stored.version);
             let before = Before { id: Some(stored.id), resource: &stored.resource, kept };
-            let (Certificate { tail, row, brings }, warnings) =
-                certificate(body, before, &self.rulebook().now(), &context.base_url)?;
-            let content = Content { trigger: Trigger::Update, brings, tail, row, who: context.who.clone() };
+            let standard = self.rulebook().now();
+            let Read { mut value, problems, source } = json::parse_with_problems(body)?;
+            let mut sound = sound(&mut value, source, problems, before, &standard, &context.base_url)?;
+            let warnings = std::mem::take(&mut sound.warnings);
+            let resolved = self.resolve(context, &value, Some(&stored), Purpose::Write).await?;
+            let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, standard.names)?;
+            let (who, subject) = (context.who.clone(), resolved.patient);
+            let content = Content { trigger: Trigger::Update, brings, tail, row, who, subject };
             let write = Write::Update { id: stored.id, content, if_match: context.if_match.clone(), base };
             if let Some(written) = self.write(write).await? {
                 let body = match context.prefer.answer {
                     Return::Minimal => Vec::new(),
                     Return::Representation => self.stored(&written)?.resource,
-                    Return::OperationOutcome => stored_outcome(context, &written, warnings, &self.settings),
+                    Return::OperationOutcome => {
+                        stored_outcome(context, &written, warnings, resolved.warning, &self.settings)
+                    }
                 };
                 return Ok(changed(context, &written, body));
             }
@@ -59,7 +67,13 @@ pub fn changed(context: &Context, written: &Written, body: Vec<u8>) -> Answer {
 }
 
 /// What `Prefer: return=OperationOutcome` answers: that it was stored, and what was worth a warning.
-pub fn stored_outcome(context: &Context, written: &Written, warnings: Vec<Issue>, settings: &Settings) -> Vec<u8> {
+pub fn stored_outcome(
+    context: &Context,
+    written: &Written,
+    warnings: Vec<Issue>,
+    reflected: Option<Reflected>,
+    settings: &Settings,
+) -> Vec<u8> {
     let version = written.version.to_string();
     let issue = match written.changed {
         true => Issue::new(Hcert::Stored).with("version", version),
@@ -67,7 +81,8 @@ pub fn stored_outcome(context: &Context, written: &Written, warnings: Vec<Issue>
     };
     let stored = issue.severity(Severity::Information);
     let issues: Vec<Issue> = iter::once(stored).chain(warnings).collect();
-    Outcome::from(issues).to_json(context.language, &settings.issue_system, || Uuid::new_v4().to_string())
+    let outcome = Outcome::from(issues).reflecting(200, Vec::from_iter(reflected));
+    outcome.to_json(context.language, &settings.issue_system, || Uuid::new_v4().to_string())
 }
 
 /// Sections of the stored version that only the service writes. Contract 3.5.

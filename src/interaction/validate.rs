@@ -6,7 +6,7 @@
 use uuid::Uuid;
 
 use super::context::Context;
-use super::prepare::{Before, certificate_of, content_problems};
+use super::prepare::{Before, content_problems, sound};
 use super::service::{Service, deleted, refusal, unreadable};
 use super::update::service_sections;
 use super::{Answer, Instance};
@@ -15,8 +15,9 @@ use crate::certificate::{Id, State};
 use crate::engine::{Content, Stored, Write};
 use crate::fhir::json::{self, Json, Read};
 use crate::fhir::shape;
-use crate::outcome::{Hcert, Issue, Outcome, Problems, Severity};
+use crate::outcome::{Hcert, Issue, Outcome, Problems, Reflected, Severity};
 use crate::profile::Profile;
+use crate::registry::Purpose;
 
 /// What a body is to be judged as. FHIR R5 value set `resource-validation-mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,28 +38,46 @@ struct Asked<'b> {
     problems: Problems,
 }
 
+/// What was found, of our own and from the registry.
+#[derive(Default)]
+struct Judged {
+    issues: Vec<Issue>,
+    reflected: Vec<Reflected>,
+}
+
+impl From<Vec<Issue>> for Judged {
+    fn from(issues: Vec<Issue>) -> Self {
+        Judged { issues, reflected: Vec::new() }
+    }
+}
+
 impl Service {
-    pub(super) fn validate(
+    pub(super) async fn validate(
         &self,
         context: &Context,
         instance: Option<&Instance>,
         body: &[u8],
     ) -> Result<Answer, Outcome> {
-        let issues = match asked(context, body)? {
-            Ok(asked) => self.issues(context, instance, asked)?,
+        let mut found = match asked(context, body)? {
+            Ok(asked) => self.issues(context, instance, asked).await?,
             // A body that is no JSON is one that a write would refuse.
-            Err(unreadable) => unreadable.issues().to_vec(),
+            Err(unreadable) => unreadable.issues().to_vec().into(),
         };
-        let issues = match issues.is_empty() {
-            true => vec![Issue::new(Hcert::AllRight).severity(Severity::Information)],
-            false => issues,
-        };
+        if found.issues.is_empty() && found.reflected.is_empty() {
+            found.issues.push(Issue::new(Hcert::AllRight).severity(Severity::Information));
+        }
         let system = &self.settings.issue_system;
-        let body = Outcome::from(issues).to_json(context.language, system, || Uuid::new_v4().to_string());
+        let outcome = Outcome::telling(found.issues, found.reflected);
+        let body = outcome.to_json(context.language, system, || Uuid::new_v4().to_string());
         Ok(Answer { status: 200, body, ..Answer::default() })
     }
 
-    fn issues(&self, context: &Context, instance: Option<&Instance>, asked: Asked) -> Result<Vec<Issue>, Outcome> {
+    async fn issues(
+        &self,
+        context: &Context,
+        instance: Option<&Instance>,
+        asked: Asked<'_>,
+    ) -> Result<Judged, Outcome> {
         let Asked { mode, profile, resource, problems } = asked;
         let standard = self.rulebook().now();
         let profile = match profile {
@@ -85,19 +104,21 @@ impl Service {
             _ => None,
         };
         match (mode, resource, stored) {
-            (Mode::Profile, Some(mut resource), _) => Ok(content_problems(&mut resource, problems, profile, &standard)),
+            (Mode::Profile, Some(mut resource), _) => {
+                Ok(content_problems(&mut resource, problems, profile, &standard).into())
+            }
             (Mode::Profile, None, Some(stored)) => {
                 let mut resource = json::parse_stored(&stored.resource);
-                Ok(content_problems(&mut resource, problems, profile, &standard))
+                Ok(content_problems(&mut resource, problems, profile, &standard).into())
             }
-            (Mode::Create, Some(resource), _) => self.written(context, resource, problems, None, profile),
+            (Mode::Create, Some(resource), _) => self.written(context, resource, problems, None, profile).await,
             (Mode::Update, Some(resource), Some(stored)) => {
-                self.written(context, resource, problems, Some(&stored), profile)
+                self.written(context, resource, problems, Some(&stored), profile).await
             }
             (Mode::Delete, _, Some(stored)) => {
                 let write =
                     Write::Delete { id: stored.id, if_match: context.if_match.clone(), who: context.who.clone() };
-                self.judged(&write)
+                Ok(self.judged(&write)?.into())
             }
             (Mode::Delete, _, None) => Err(missing("an id in the address")),
             (_, None, _) => Err(missing("resource")),
@@ -106,14 +127,14 @@ impl Service {
     }
 
     /// What a create, or an update of `stored`, would say.
-    fn written<'j>(
+    async fn written<'j>(
         &self,
         context: &Context,
         mut resource: Json<'j>,
         problems: Problems,
         stored: Option<&'j Stored>,
         profile: Option<&Profile>,
-    ) -> Result<Vec<Issue>, Outcome> {
+    ) -> Result<Judged, Outcome> {
         let standard = self.rulebook().now();
         let before = match stored {
             Some(stored) => {
@@ -126,10 +147,29 @@ impl Service {
         if let Some(profile) = profile {
             further = standard.validator.check(&resource, Some(profile), &standard.terminology).problems;
         }
-        let prepared = certificate_of(&mut resource, None, problems, before, &standard, &context.base_url);
-        let (certificate, issues) = match prepared {
-            Ok((certificate, warnings)) => (Some(certificate), warnings),
-            Err(refused) => (None, refused.issues().to_vec()),
+        let sound = sound(&mut resource, None, problems, before, &standard, &context.base_url);
+        let (mut certificate, mut reflected) = (None, Vec::new());
+        let issues = match sound {
+            Ok(mut sound) => {
+                let mut issues = std::mem::take(&mut sound.warnings);
+                // What the registry says is told as a write would tell it, but nobody is taken over for it.
+                let told = match self.resolve(context, &resource, stored, Purpose::Look).await {
+                    Ok(resolved) => {
+                        reflected.extend(resolved.warning.clone());
+                        sound.about(&mut resource, &resolved, standard.names)
+                    }
+                    Err(outcome) => Err(outcome),
+                };
+                match told {
+                    Ok(ready) => certificate = Some(ready),
+                    Err(outcome) => {
+                        reflected.extend_from_slice(outcome.reflected());
+                        issues.extend_from_slice(outcome.issues());
+                    }
+                }
+                issues
+            }
+            Err(refused) => refused.issues().to_vec(),
         };
         let mut all = Problems::from(issues);
         all.take_further(further);
@@ -139,14 +179,15 @@ impl Service {
                 None => (Trigger::Create, None),
             };
             let (brings, row) = (certificate.brings, certificate.row);
-            let content = Content { trigger, brings, tail: certificate.tail, row, who: context.who.clone() };
+            let (who, subject) = (context.who.clone(), None);
+            let content = Content { trigger, brings, tail: certificate.tail, row, who, subject };
             let write = match stored {
                 Some(stored) => Write::Update { id: stored.id, content, if_match, base: None },
                 None => Write::Create { content, if_none_exist: None },
             };
             all.take_further(Problems::from(self.judged(&write)?));
         }
-        Ok(all.into_issues())
+        Ok(Judged { issues: all.into_issues(), reflected })
     }
 
     /// What the writer would say of a write, judged by what is stored now.

@@ -160,6 +160,12 @@ impl Outcome {
         &self.reflected
     }
 
+    /// Our own issues and behind them those of other systems, where either may be empty, but not both.
+    pub fn telling(issues: Vec<Issue>, reflected: Vec<Reflected>) -> Self {
+        debug_assert!(!issues.is_empty() || !reflected.is_empty(), "an outcome holds at least one issue");
+        Outcome::from_issues(issues).reflecting(200, reflected)
+    }
+
     /// Tells issues of other systems behind our own. `status` counts when there are none of our own.
     pub fn reflecting(mut self, status: u16, issues: Vec<Reflected>) -> Self {
         self.reflected_status = status;

@@ -76,6 +76,8 @@ pub enum Failed {
     Refused(Chain),
     /// It says nothing that could be told on.
     Silent(Silent),
+    /// The fault that the caller asked for is none; the text says what is wrong and what is allowed.
+    Fault(String),
 }
 
 /// What became of a call that has no readable answer. The text is for the log; it holds no personal data.
@@ -87,4 +89,16 @@ pub enum Silent {
     Unreachable(String),
     /// An answer that is not what FHIR says: HTML, too large, another type, an error without a readable OperationOutcome.
     Unreadable(String),
+}
+
+impl From<Chain> for Failed {
+    fn from(chain: Chain) -> Self {
+        Failed::Refused(chain)
+    }
+}
+
+impl From<Silent> for Failed {
+    fn from(silent: Silent) -> Self {
+        Failed::Silent(silent)
+    }
 }

@@ -1,27 +1,24 @@
 //! The patient registry, as the service asks it. Patients are kept by another system; this room is the way to it, and knows what
 //! identifies them.
+//!
+//! [`Registry`] is the one interface: behind it stands the [`Embedded`] registry, whose patients lie in the same store, or a
+//! [`Remote`] one. Either can be told to fail.
 
 mod ask;
+pub mod embedded;
 pub mod fault;
+pub mod names;
 mod patient;
 pub mod person;
 pub mod personal_code;
+pub mod remote;
 mod samples;
+mod side;
 
-use crate::outcome::Outcome;
 pub use ask::{Ask, Caller, Failed, Purpose, Silent, Told, XRoad};
+pub use embedded::Embedded;
 pub use patient::{Identifier, Patient};
 pub use personal_code::{PersonalCode, PersonalCodeError, Sex};
+pub use remote::Remote;
 pub use samples::samples;
-
-/// A registry of patients. This release has none to ask, so it finds nobody.
-#[derive(Debug, Default)]
-pub struct Registry {}
-
-impl Registry {
-    /// Ids (`200`) of the patients with an identifier. `system` is `None` for a bare value.
-    pub async fn find(&self, system: Option<&str>, value: &str) -> Result<Vec<String>, Outcome> {
-        let _ = (system, value);
-        Ok(Vec::new())
-    }
-}
+pub use side::{Answered, Misbehaviour, Registry};

@@ -19,6 +19,7 @@ pub mod row;
 pub mod row_bytes;
 pub mod seal;
 pub mod section_code_text;
+mod subjects;
 pub mod term;
 pub mod time;
 pub mod value;

@@ -95,6 +95,12 @@ impl Term {
         self.0.first() == Some(&(field as u8))
     }
 
+    /// The value of a term about this field in this form; nothing when it is about another, or its value is kept as a digest.
+    pub fn verbatim(&self, field: Field, form: Form) -> Option<&str> {
+        let value = self.0.strip_prefix(&[field as u8, form as u8])?;
+        std::str::from_utf8(value).ok()
+    }
+
     /// Whether the value is written in this form.
     pub fn is_form(&self, form: Form) -> bool {
         self.0.get(1).is_some_and(|byte| byte & !HASHED == form as u8)

@@ -104,7 +104,11 @@ impl Server {
         };
         let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), config.validation.strict);
         let rulebook = Arc::new(rulebook.expect("the profiles and lists that ship can be used"));
-        let service = Service::new(Arc::clone(&engine), Registry::default(), rulebook.clone(), settings, standing);
+        let registry = Registry::open(&config, engine.clone(), standing.clone()).expect("settings of a registry");
+        registry.welcome().await.expect("the patients that ship can be stored");
+        // They came before the story begins.
+        clock.store(milliseconds(moment), Ordering::SeqCst);
+        let service = Service::new(Arc::clone(&engine), registry, rulebook.clone(), settings, standing);
         Server { http: http::Server::new(service, door), engine, rulebook, clock, _folder: folder }
     }
 

@@ -257,3 +257,29 @@ async fn a_large_list_is_expanded_piece_by_piece_and_served_whole() {
     let found = server.get(&format!("CodeSystem?url={HAZARDS}")).await.expect(200);
     assert!(found.body.len() > served.body.len());
 }
+
+#[tokio::test]
+async fn the_errors_of_other_systems_are_code_systems_also_where_no_code_is_known() {
+    let server = Server::start().await;
+    for (url, id, content, codes) in [
+        ("https://mpi.tehik.ee", "mpi-issue", "complete", 105),
+        ("https://rahvastikuregister.ee", "population-register-issue", "complete", 15),
+        ("https://maaamet.ee", "address-register-issue", "not-present", 0),
+        ("https://tootukassa.ee", "unemployment-fund-issue", "not-present", 0),
+    ] {
+        let found = server.get(&format!("CodeSystem?url={url}")).await.expect(200).json();
+        let system = &found["entry"][0]["resource"];
+        assert_eq!((system["id"].as_str(), system["content"].as_str()), (Some(id), Some(content)));
+        assert_eq!(system["concept"].as_array().map_or(0, Vec::len), codes, "{url}");
+    }
+    let path = "CodeSystem/$lookup?system=https://mpi.tehik.ee&code=MPI-021&displayLanguage=et";
+    let told = server.get(path).await.expect(200).json();
+    let display = told["parameter"].as_array().unwrap().iter().find(|parameter| parameter["name"] == "display");
+    assert_eq!(display.unwrap()["valueString"], "Patsienti ei leitud");
+    server.get("CodeSystem/$lookup?system=https://maaamet.ee&code=1").await.refused(404, &["HCERT-174"]);
+    for (url, code, result) in [("https://emta.ee", "58", true), ("https://emta.ee", "59x", false)] {
+        let told = server.get(&format!("CodeSystem/$validate-code?url={url}&code={code}")).await.expect(200).json();
+        let of = |name: &str| told["parameter"].as_array().unwrap().iter().find(|one| one["name"] == name).cloned();
+        assert_eq!(of("result").unwrap()["valueBoolean"], result, "{code}");
+    }
+}

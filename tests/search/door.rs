@@ -54,7 +54,8 @@ impl Door {
         };
         let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), false);
         let rulebook = Arc::new(rulebook.expect("the profiles and lists that ship can be used"));
-        let service = Service::new(engine.clone(), Registry::default(), rulebook, settings, clock);
+        let registry = Registry::open(&config, engine.clone(), clock.clone()).expect("settings of a registry");
+        let service = Service::new(engine.clone(), registry, rulebook, settings, clock);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         Door { server: http::Server::new(service, http::Settings::new(&config, address).unwrap()), runtime }
     }

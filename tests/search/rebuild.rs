@@ -95,6 +95,7 @@ impl Traffic<'_> {
                 // Batch after batch brings classes that nobody has seen before; a store takes no more than a thousand of them.
                 row: row("Patient/new", 1 + number / 4 % 900, "Uus"),
                 who: Who::default(),
+                subject: None,
             };
             self.engine.write(Write::Create { content, if_none_exist: None }).blocking_recv().unwrap().unwrap();
             self.created.fetch_add(1, Ordering::Release);

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use hcert::certificate::Names;
 use hcert::fhir::json::{self, Read};
 use hcert::fhir::shape;
-use hcert::interaction::{Before, Certificate, Standard, certificate};
+use hcert::interaction::{Before, Certificate, Standard, sound};
 use hcert::outcome::{self, Issue};
 use hcert::profile::Validator;
 use hcert::terminology::Terminology;
@@ -31,7 +31,12 @@ pub fn standard() -> Standard<'static> {
 
 /// What a create makes of a body: the certificate with its warnings, or the issues.
 pub fn create(body: &[u8]) -> Result<(Certificate, Vec<Issue>), Vec<Issue>> {
-    let created = certificate(body, Before::default(), &standard(), "http://localhost/fhir");
+    let created = json::parse_with_problems(body).and_then(|Read { mut value, problems, source }| {
+        let standard = standard();
+        let mut sound = sound(&mut value, source, problems, Before::default(), &standard, "http://localhost/fhir")?;
+        let warnings = std::mem::take(&mut sound.warnings);
+        Ok((sound.certificate(&value), warnings))
+    });
     created.map_err(|refused| refused.issues().to_vec())
 }
 

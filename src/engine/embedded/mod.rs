@@ -10,6 +10,7 @@ mod packed;
 mod patients;
 mod predicate;
 mod store;
+mod subject;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -24,7 +25,7 @@ use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
 use super::decide::{self, Current};
-use super::write::{Import, Imported, Refused, Write, Written};
+use super::write::{Import, Imported, Refused, Subject, Write, Written};
 use super::{Clock, ListChange, Names, QuickRepair, Stored, StoredList};
 use crate::certificate::{Id, Seq, State, Version};
 use crate::limits::{OVERLAY_ROWS_MAX, WRITE_QUEUE_MAX};
@@ -223,6 +224,17 @@ impl Embedded {
         Ok(decide::judge(write, current.as_ref()).map(drop))
     }
 
+    /// The patient that a version is about, where the registry was asked for them.
+    pub fn subject(&self, id: Id, version: Version) -> Result<Option<Subject>, Error> {
+        let reader = self.shared.store.reader()?;
+        let found = reader.version(id, version, |bytes| -> Result<_, Error> {
+            let field = Record::read(bytes)?.field(Tag::Subject)?;
+            let damaged = || Error::Damaged("the subject of a record is cut".into());
+            field.map(|field| subject::decode(field).ok_or_else(damaged)).transpose()
+        })?;
+        Ok(found.transpose()?.flatten())
+    }
+
     /// One version of a certificate.
     pub fn version(&self, id: Id, version: Version) -> Result<Option<Stored>, Error> {
         let reader = self.shared.store.reader()?;
@@ -277,6 +289,9 @@ impl Embedded {
             Write::Create { content, .. } | Write::Update { content, .. } => {
                 let mut draft = self.shared.draft(content.row.class.state, Some((&content.tail, &content.row)));
                 draft.push_who(&content.who);
+                if let Some(subject) = &content.subject {
+                    draft.push(Tag::Subject, &subject::encode(subject));
+                }
                 draft
             }
             Write::Delete { who, .. } => {

@@ -34,6 +34,14 @@ impl Embedded {
         self.shared.store.reader()?.newest_patient(id, |version, record| Ok((version, record.facts()?)))
     }
 
+    /// The newest version of a patient, in few words.
+    pub fn patient_line(&self, id: Id) -> Result<Option<PatientLine>, Error> {
+        self.shared.store.reader()?.newest_patient(id, |_, record| {
+            let PatientFacts { is_active, is_deceased, born, .. } = record.facts()?;
+            Ok(PatientLine { id, born, is_active, is_deceased, milliseconds: record.stamp.milliseconds })
+        })
+    }
+
     /// Current patients with an identifier of this value: its system and their id, by system, then id. A patient stands here once
     /// for each system.
     pub fn patients_with(&self, value: &str) -> Result<Vec<(String, Id)>, Error> {
@@ -60,6 +68,11 @@ impl Embedded {
     /// left out; at most [`LINKED_PATIENTS_MAX`]. Some may be unknown here.
     pub fn linked_patients(&self, id: Id) -> Arc<[Id]> {
         self.shared.links.read().unwrap_or_else(PoisonError::into_inner).tied(id)
+    }
+
+    /// Whether any two patients are tied at all.
+    pub fn has_linked_patients(&self) -> bool {
+        !self.shared.links.read().unwrap_or_else(PoisonError::into_inner).says.is_empty()
     }
 
     /// Hands patients over: all of them are stored, in their order, or none. The answer comes when they are durable and found. Refused

@@ -102,7 +102,14 @@ fn content(trigger: Trigger, state: State, subject: &str) -> Content {
         (_, State::Draft) => Need::Preliminary,
         _ => Need::ChangeReason,
     };
-    Content { trigger, brings, tail: format!("}},\"subject\":\"{subject}\"}}").into_bytes(), row, who: Who::default() }
+    Content {
+        trigger,
+        brings,
+        tail: format!("}},\"subject\":\"{subject}\"}}").into_bytes(),
+        row,
+        who: Who::default(),
+        subject: None,
+    }
 }
 
 fn about(subject: &str) -> Term {

@@ -46,6 +46,11 @@ impl Rules {
         if problems.is_empty() { Ok(Rules(read)) } else { Err(problems.join("\n")) }
     }
 
+    /// Whether no rule can ever strike.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// What a call is to suffer. `path` is below the base (`/Patient/200`), without query; `identifiers` are those it asks for, as
     /// `system|value` or a bare value.
     ///

@@ -39,6 +39,8 @@ pub enum Tag {
     XRoadId = 4,
     /// The request's id.
     Trace = 5,
+    /// The patient as the registry knew them.
+    Subject = 6,
 }
 
 /// A record as it lies in the store.
@@ -52,6 +54,7 @@ pub struct Record<'a> {
     pub row_bytes: usize,
     pub seq: Seq,
     pub stamp: Stamp,
+    fields: &'a [u8],
     pub frame: &'a [u8],
 }
 
@@ -77,8 +80,27 @@ impl<'a> Record<'a> {
             row_bytes: u32_at(28) as usize,
             seq: Seq(i64_at(8) as u64),
             stamp: Stamp { milliseconds: i64_at(16), offset_minutes: i16::from_le_bytes([fixed[24], fixed[25]]) },
+            fields: bytes.get(FIXED_BYTES..fields_end).ok_or_else(damaged)?,
             frame: bytes.get(fields_end..).ok_or_else(damaged)?,
         })
+    }
+
+    /// Content of the first field of a kind.
+    ///
+    /// # Errors
+    /// `Damaged` when the fields are none.
+    pub fn field(&self, tag: Tag) -> Result<Option<&'a [u8]>, Error> {
+        let mut rest = self.fields;
+        while let Some((&found, behind)) = rest.split_first() {
+            let length = behind.split_first_chunk().map(|(length, behind)| (u32::from_le_bytes(*length), behind));
+            let content = length.and_then(|(length, behind)| behind.split_at_checked(length as usize));
+            let (content, behind) = content.ok_or_else(|| Error::Damaged("a field of a record is cut".into()))?;
+            if found == tag as u8 {
+                return Ok(Some(content));
+            }
+            rest = behind;
+        }
+        Ok(None)
     }
 }
 
@@ -156,6 +178,9 @@ mod tests {
         assert_eq!(record.stamp, Stamp { milliseconds: -1, offset_minutes: 180 });
         assert_eq!(record.row_bytes, 7);
         assert_eq!(record.frame, b"frame");
+        assert_eq!(record.field(Tag::Person).unwrap(), Some(&b"37605030299"[..]));
+        assert_eq!(record.field(Tag::Role).unwrap(), Some(&b""[..]));
+        assert_eq!(record.field(Tag::Subject).unwrap(), None);
     }
 
     #[test]

@@ -1,0 +1,146 @@
+//! `hcert catalogue`: every error code, our own and those of the registry and the services behind it.
+
+mod markdown;
+mod ways;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{Failure, open};
+use crate::certificate::Names;
+use crate::config::Config;
+use crate::outcome::reflected::{System, all};
+use crate::outcome::{Hcert, Language, entry};
+
+/// Show every error code the service can answer with, its own and those it reflects
+///
+/// The status of a reflected code is the registry's own; the service answers 400 for 4xx and 503 for 5xx.
+#[derive(Args, Debug)]
+pub struct Catalogue {
+    /// Only codes of this system: its address, its id or its short name (hcert, mpi, xroad-rr …)
+    #[arg(long, value_name = "SYSTEM")]
+    system: Option<String>,
+    /// One JSON object per line, with the texts in English and Estonian
+    #[arg(long)]
+    json: bool,
+    /// The file docs/ERRORS.md, with the addresses of the default settings
+    #[arg(long, conflicts_with_all = ["json", "system"])]
+    markdown: bool,
+    /// File with settings [default: hcert.toml in the working directory, if it is there]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// One code as it is shown.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Line<'n> {
+    /// Address of the system.
+    system: &'n str,
+    #[serde(skip)]
+    name: &'static str,
+    code: &'static str,
+    issue_type: &'static str,
+    status: u16,
+    #[serde(rename = "en")]
+    english: &'static str,
+    #[serde(rename = "et")]
+    estonian: &'static str,
+    /// Value of `x-hcert-fault` that makes it happen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<String>,
+}
+
+impl Catalogue {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), Failure> {
+        if self.markdown {
+            return print(&markdown::errors());
+        }
+        let config = Config::load(self.config.as_deref(), std::env::vars_os(), |_| ())?;
+        let names = open::names(&config, &config.base_url());
+        let name = self.system.map(|wanted| known(&wanted, &names)).transpose()?;
+        let lines = own(&names).chain(reflected(&names));
+        let lines: Vec<Line> = lines.filter(|line| name.is_none_or(|name| line.name == name)).collect();
+        if lines.is_empty() {
+            eprintln!("the catalogue lists no codes for this system");
+        }
+        print(&if self.json { json(&lines) } else { columns(&lines) })
+    }
+}
+
+const OWN: &str = "hcert";
+
+fn own(names: &Names) -> impl Iterator<Item = Line<'_>> {
+    Hcert::ALL.iter().map(|code| {
+        let entry = entry(*code);
+        Line {
+            system: &names.hcert_issue_system,
+            name: OWN,
+            code: code.code(),
+            issue_type: &entry.issue_type,
+            status: entry.status,
+            english: entry.text(Language::English),
+            estonian: entry.text(Language::Estonian),
+            fault: None,
+        }
+    })
+}
+
+fn reflected(names: &Names) -> impl Iterator<Item = Line<'_>> {
+    all().iter().map(|entry| {
+        let chain: Vec<&str> = entry.chain().iter().map(|entry| entry.code.as_str()).collect();
+        Line {
+            system: names.issue_systems.of(entry.system),
+            name: entry.system.name(),
+            code: &entry.code,
+            issue_type: &entry.issue_type,
+            status: entry.status,
+            english: entry.text(Language::English),
+            estonian: entry.text(Language::Estonian),
+            fault: Some(chain.join("/")),
+        }
+    })
+}
+
+/// The short name of the system that an address, an id or a short name means.
+fn known(wanted: &str, names: &Names) -> Result<&'static str, Failure> {
+    let reflected = System::ALL.into_iter().map(|system| (system.name(), names.issue_systems.of(system)));
+    let mut systems = std::iter::once((OWN, names.hcert_issue_system.as_str())).chain(reflected);
+    let is = |name: &str, address: &str| {
+        wanted == name || wanted == address || wanted.strip_suffix("-issue").is_some_and(|short| short == name)
+    };
+    let found = systems.find(|(name, address)| is(name, address)).map(|(name, _)| name);
+    found.ok_or_else(|| {
+        let short: Vec<&str> = std::iter::once(OWN).chain(System::ALL.map(System::name)).collect();
+        Failure::Usage(format!("there is no system '{wanted}'; known are: {}", short.join(", ")))
+    })
+}
+
+fn json(lines: &[Line]) -> String {
+    let line = |line: &Line| serde_json::to_string(line).expect("texts and numbers always have a JSON") + "\n";
+    lines.iter().map(line).collect()
+}
+
+/// The text last, since it is the longest.
+fn columns(lines: &[Line]) -> String {
+    let width = |of: fn(&Line) -> usize| lines.iter().map(of).max().unwrap_or_default();
+    let (name, code) = (width(|line| line.name.len()), width(|line| line.code.len()));
+    let issue_type = width(|line| line.issue_type.len());
+    let line = |line: &Line| {
+        let Line { name: system, code: own, issue_type: kind, status, english, .. } = line;
+        format!("{system:name$}  {own:code$}  {status}  {kind:issue_type$}  {english}\n")
+    };
+    lines.iter().map(line).collect()
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        // Whoever reads our output has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        done => done.map_err(|error| Failure::Failed(error.to_string())),
+    }
+}

@@ -1,0 +1,215 @@
+//! Whom a certificate is about: the patient that its subject names, asked of the registry and named with the version the registry has.
+//!
+//! Source: Contract 6.1, 6.3; specification 2.1 and 5.
+
+use super::context::Context;
+use super::service::{Service, unreadable};
+use crate::engine::{Stored, Subject};
+use crate::fhir::json::{self, Json, Object};
+use crate::outcome::{Hcert, Issue, Outcome, Reflected};
+use crate::registry::{Failed, Patient, Purpose, Silent};
+use crate::search::reference::{comparable, is_id};
+
+/// How a subject names its patient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named<'a> {
+    /// `Patient/<id>`, whatever the version.
+    Id(&'a str),
+    /// By an identifier alone.
+    Identifier { system: Option<&'a str>, value: &'a str },
+}
+
+/// The answer to whom a certificate is about.
+#[derive(Debug, Default)]
+pub struct Resolved {
+    /// What `subject.reference` becomes.
+    pub reference: String,
+    /// What is kept with the version; nothing where it was never asked.
+    pub patient: Option<Subject>,
+    /// What the registry would have the caller know.
+    pub warning: Option<Reflected>,
+}
+
+/// What is wrong with a subject that is a Reference of R5 and yet names nobody whom a registry could know.
+pub fn check(certificate: &Object) -> Option<Issue> {
+    let [subject] = certificate.get("subject")?.as_array()? else { return None };
+    if named(subject).is_some() {
+        return None;
+    }
+    let found = match (subject.get("reference"), subject.get("display")) {
+        (Some(Json::String(reference)), _) => reference.to_string(),
+        (Some(_), _) => return None,
+        (None, Some(_)) => "display".to_owned(),
+        (None, None) => "neither".to_owned(),
+    };
+    // That a reference leads to another type of resource is told as such.
+    let other_type = found.split_once('/').is_some_and(|(kind, _)| kind != "Patient" && !kind.contains(':'));
+    let issue = || Issue::new(Hcert::SubjectUnknowable).with("found", found.clone()).at("Composition.subject[0]");
+    (!other_type).then(issue)
+}
+
+/// The first subject; whether there are more is the profile's matter.
+fn named<'a>(subject: &'a Json<'a>) -> Option<Named<'a>> {
+    match subject.text("reference") {
+        Some(reference) => {
+            // Addresses under our own were made relative before.
+            let id = comparable(reference, "").strip_prefix("Patient/")?;
+            is_id(id).then_some(Named::Id(id))
+        }
+        None => {
+            let identifier = subject.get("identifier")?;
+            let value = identifier.text("value").filter(|value| !value.is_empty())?;
+            Some(Named::Identifier { system: identifier.text("system"), value })
+        }
+    }
+}
+
+impl Service {
+    /// Finds the patient a certificate is about. `before` is the version that an update stands on: a subject that stays the same is not
+    /// asked for again.
+    ///
+    /// # Errors
+    /// HCERT-008 when none or several fit; what the registry says; 503 when it says nothing.
+    pub(super) async fn resolve(
+        &self,
+        context: &Context,
+        certificate: &Json<'_>,
+        before: Option<&Stored>,
+        purpose: Purpose,
+    ) -> Result<Resolved, Outcome> {
+        let subject = certificate.items("subject").first().and_then(named);
+        let named = subject.ok_or_else(|| Outcome::internal("a certificate was accepted without a subject"))?;
+        if let Some(stored) = before
+            && let Some(same) = self.same(named, stored)?
+        {
+            return Ok(same);
+        }
+        let caller = context.caller(purpose);
+        let asked = match named {
+            Named::Id(id) => self.registry.by_id(id, &caller).await.map(Vec::from_iter),
+            Named::Identifier { system, value } => self.registry.by_identifier(system, value, &caller).await,
+        };
+        match asked {
+            Ok(mut patients) if patients.len() == 1 => {
+                let patient = patients.remove(0);
+                let warning = self.registry.deceased(&patient, &caller);
+                let reference = format!("Patient/{}/_history/{}", patient.id, patient.version);
+                let Patient { id, version, identifiers, .. } = patient;
+                let identifiers = identifiers.into_iter().map(|found| (found.system, found.value)).collect();
+                Ok(Resolved { reference, patient: Some(Subject { id, version, identifiers }), warning })
+            }
+            Ok(_) => Err(self.not_unique(named).into()),
+            // Contract 6.1: a registry that says "not found" found nobody.
+            Err(Failed::Refused(chain)) if chain.status == 404 => {
+                Err(Outcome::from(self.not_unique(named)).reflecting(400, chain.issues))
+            }
+            Err(failed) => Err(unanswered(failed)),
+        }
+    }
+
+    /// The patient of the version before, when the body names the same. Contract 6.1.
+    fn same(&self, named: Named, stored: &Stored) -> Result<Option<Resolved>, Outcome> {
+        let kept = self.engine.subject(stored.id, stored.version).map_err(unreadable)?;
+        let is_same = |kept: &Subject| match named {
+            Named::Id(id) => kept.id == id,
+            Named::Identifier { system, value } => {
+                let fits = |(known, own): &(String, String)| own == value && system == Some(known.as_str());
+                kept.identifiers.iter().any(fits)
+            }
+        };
+        if let Some(kept) = kept {
+            let reference = format!("Patient/{}/_history/{}", kept.id, kept.version);
+            return Ok(is_same(&kept).then(|| Resolved { reference, patient: Some(kept), warning: None }));
+        }
+        // Imported versions carry no more than their reference.
+        let resource = json::parse_stored(&stored.resource);
+        let reference = resource.items("subject").first().and_then(|subject| subject.text("reference"));
+        let (Named::Id(id), Some(reference)) = (named, reference) else { return Ok(None) };
+        let is_same = comparable(reference, &self.settings.names.base_url).strip_prefix("Patient/") == Some(id);
+        let resolved = || Resolved { reference: reference.to_owned(), ..Resolved::default() };
+        Ok(is_same.then(resolved))
+    }
+
+    /// HCERT-008, as the specification shows it.
+    fn not_unique(&self, named: Named) -> Issue {
+        let identifier = match named {
+            Named::Id(id) => format!("{}|{id}", self.settings.external_reference_system),
+            Named::Identifier { system: Some(system), value } => format!("{system}|{value}"),
+            Named::Identifier { system: None, value } => value.to_owned(),
+        };
+        Issue::new(Hcert::PatientNotUnique).with("identifier", identifier)
+    }
+}
+
+/// Writes whom the registry found into a certificate. True when the subject had no reference before.
+pub fn set_reference(certificate: &mut Object, reference: &str) -> bool {
+    let Some(Json::Array(subjects)) = certificate.get_mut("subject") else { return false };
+    let Some(Json::Object(subject)) = subjects.first_mut() else { return false };
+    let is_new = subject.get("reference").is_none();
+    subject.set("reference", Json::string(reference.to_owned()));
+    is_new
+}
+
+/// What a caller learns of a registry that did not answer the question of the service. Contract 6.3.
+pub fn unanswered(failed: Failed) -> Outcome {
+    match failed {
+        Failed::Refused(mut chain) => {
+            chain.status = if chain.status < 500 { 400 } else { 503 };
+            chain.into()
+        }
+        failed => silent(failed),
+    }
+}
+
+/// What a caller learns of a registry that says nothing.
+pub fn silent(failed: Failed) -> Outcome {
+    let (code, cause) = match failed {
+        Failed::Refused(chain) => return chain.into(),
+        Failed::Fault(problem) => {
+            let issue = Issue::new(Hcert::HeaderWrong).with("header", "x-hcert-fault").with("value", problem);
+            return issue.at("http.x-hcert-fault").into();
+        }
+        Failed::Silent(Silent::Timeout(cause)) => (Hcert::RegistryTimeout, cause),
+        Failed::Silent(Silent::Unreachable(cause)) => (Hcert::RegistryUnreachable, cause),
+        Failed::Silent(Silent::Unreadable(cause)) => (Hcert::RegistryUnreadable, cause),
+    };
+    Outcome::from(code).because(cause)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(subject: &str) -> Option<String> {
+        let text = format!(r#"{{"subject":{subject}}}"#);
+        let json = json::parse(text.as_bytes()).unwrap();
+        check(json.as_object().unwrap()).map(|issue| issue.text(crate::outcome::Language::English))
+    }
+
+    #[test]
+    fn a_subject_names_a_patient_by_id_or_by_identifier() {
+        for right in [
+            r#"[{"reference":"Patient/200"}]"#,
+            r#"[{"reference":"Patient/200/_history/3","display":"x"}]"#,
+            r#"[{"identifier":{"system":"s","value":"v"}}]"#,
+            r#"[{"identifier":{"value":"37605030299"}}]"#,
+            // Told by the profile.
+            r#"[{"reference":"Group/1"}]"#,
+            r#"[{"reference":"Patient/1"},{"display":"x"}]"#,
+        ] {
+            assert_eq!(told(right), None, "{right}");
+        }
+        for wrong in [
+            r#"[{"display":"Mari Maasikas"}]"#,
+            r#"[{"reference":"https://elsewhere.ee/fhir/Patient/200"}]"#,
+            r#"[{"reference":"urn:uuid:0f6a-1"}]"#,
+            r##"[{"reference":"#p"}]"##,
+            r#"[{"reference":"Patient/"}]"#,
+            r#"[{"identifier":{"system":"s"}}]"#,
+        ] {
+            assert!(told(wrong).is_some(), "{wrong}");
+        }
+        let long = format!(r#"[{{"reference":"Patient/{}"}}]"#, "1".repeat(65));
+        assert!(told(&long).is_some());
+    }
+}

@@ -1,0 +1,212 @@
+//! The embedded registry: patients in the same store, answered as the real registry answers.
+//!
+//! It is the registry itself, with its own rules and codes; nothing of it knows of certificates. Source: Contract 6.2.
+
+mod find;
+mod headers;
+mod history;
+mod population;
+mod search;
+
+use std::sync::Arc;
+
+use super::{Ask, Caller, Failed, Identifier, Patient, Purpose, Silent, Told, samples};
+use crate::certificate::{Id, Version};
+use crate::config::{Config, FullUrl, PopulationRegister, Registry};
+use crate::engine::{Clock, Engine, Error, PatientFacts, StoredPatient};
+use crate::outcome::reflected::{Entry, find};
+use crate::outcome::{Chain, IssueSystems, Language};
+use crate::search::paging::Counts;
+pub use headers::DEMANDABLE;
+
+/// What the registry is told by the configuration.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `{code_system_base}`: identifier systems of persons lie under `…/sid/pid`.
+    pub code_system_base: String,
+    /// Identifier system of the registry's own ids.
+    pub external_reference_system: String,
+    pub systems: IssueSystems,
+    pub count: Counts,
+    /// Bundle `fullUrl` is absolute.
+    pub full_url_absolute: bool,
+    /// Headers that every request must bring, out of [`DEMANDABLE`].
+    pub headers: Vec<String>,
+    /// Whether a stand-in for the population register makes up people who are not known yet.
+    pub simulates_population: bool,
+    /// Whether people that do not exist are there from the first start on.
+    pub samples: bool,
+}
+
+impl Settings {
+    pub fn new(config: &Config, systems: IssueSystems) -> Settings {
+        let Registry { external_reference_system, required_headers, population_register, samples, .. } =
+            &config.registry;
+        Settings {
+            code_system_base: config.namespaces.code_system_base.clone(),
+            external_reference_system: external_reference_system.clone(),
+            systems,
+            count: Counts { default: config.search.count_default, max: config.search.count_max },
+            full_url_absolute: config.server.full_url == FullUrl::Absolute,
+            headers: required_headers.clone(),
+            simulates_population: *population_register == PopulationRegister::Simulate,
+            samples: *samples,
+        }
+    }
+}
+
+/// The registry of this process.
+pub struct Embedded {
+    engine: Arc<Engine>,
+    settings: Settings,
+    clock: Clock,
+}
+
+/// Makes chains in the caller's language.
+#[derive(Clone, Debug, Default)]
+pub struct Refusals {
+    language: Language,
+    systems: IssueSystems,
+}
+
+impl Refusals {
+    pub fn new(language: Language, systems: IssueSystems) -> Refusals {
+        Refusals { language, systems }
+    }
+
+    /// One issue of the registry's own. `values` fill the places of its text.
+    pub fn one(&self, code: &str, values: &[(&str, &str)]) -> Chain {
+        let entry = known(code);
+        Chain { status: entry.status, issues: vec![entry.issue(self.language, values, &self.systems)] }
+    }
+
+    /// The whole chain in which an error of a service behind the registry arrives.
+    pub fn chain(&self, code: &str) -> Chain {
+        Chain::of(&known(code).chain(), self.language, &self.systems)
+    }
+}
+
+fn known(code: &str) -> &'static Entry {
+    find(code).expect("a test finds every code that the registry uses in the catalogue")
+}
+
+impl Embedded {
+    pub fn new(engine: Arc<Engine>, settings: Settings, clock: Clock) -> Embedded {
+        Embedded { engine, settings, clock }
+    }
+
+    /// See [`Registry::welcome`](crate::registry::Registry::welcome).
+    pub async fn welcome(&self) -> Result<(), String> {
+        let is_empty = self.engine.patient_count().map_err(|error| error.to_string())? == 0;
+        if !self.settings.samples || !is_empty {
+            return Ok(());
+        }
+        match self.engine.import_patients(samples()).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(refused)) => Err(format!("the patients that ship were not stored: {refused:?}")),
+            Err(_) => Err("the writer gave no answer".to_owned()),
+        }
+    }
+
+    /// Answers a call as the registry's own REST interface does.
+    pub async fn ask(&self, ask: &Ask, caller: &Caller) -> Result<Told, Failed> {
+        self.check_headers(caller)?;
+        match ask {
+            Ask::Search(parameters) => self.search(parameters, caller).await,
+            Ask::Read(id) => {
+                let found = match Id::parse(id) {
+                    Some(id) => self.engine.patient(id).map_err(unreadable)?,
+                    None => None,
+                };
+                let missing = || self.refusals(caller).one("MPI-072", &[("id", id)]);
+                Ok(told(found.ok_or_else(missing)?))
+            }
+            Ask::Vread(id, version) => {
+                let found = match Id::parse(id).zip(Version::parse(version)) {
+                    Some((id, version)) => self.engine.patient_version(id, version).map_err(unreadable)?,
+                    None => None,
+                };
+                match found {
+                    Some(found) => Ok(told(found)),
+                    None => Err(self.no_version(id, caller)?.into()),
+                }
+            }
+            Ask::History(id, parameters) => self.history(id, parameters, caller),
+        }
+    }
+
+    /// The patient with an id, for the service's own decisions: no resource is read for it.
+    pub fn by_id(&self, id: &str, caller: &Caller) -> Result<Option<Patient>, Failed> {
+        self.check_headers(caller)?;
+        Ok(match Id::parse(id) {
+            Some(id) => self.patient(id)?,
+            None => None,
+        })
+    }
+
+    /// The patients with an identifier, by id; a person not known yet is taken over where `caller` may cause it.
+    pub async fn by_identifier(
+        &self,
+        system: Option<&str>,
+        value: &str,
+        caller: &Caller,
+    ) -> Result<Vec<Patient>, Failed> {
+        self.check_headers(caller)?;
+        let ids = self.find(system, value, caller).await?;
+        let patients = ids.into_iter().map(|id| self.patient(id).map_err(Failed::from));
+        patients.filter_map(Result::transpose).collect()
+    }
+
+    /// Everybody who is the same person as this one, but for itself.
+    pub fn linked(&self, id: &str) -> Arc<[Id]> {
+        Id::parse(id).map_or_else(Arc::default, |id| self.engine.linked_patients(id))
+    }
+
+    /// Whether anybody is the same person as somebody else.
+    pub fn has_links(&self) -> bool {
+        self.engine.has_linked_patients()
+    }
+
+    fn patient(&self, id: Id) -> Result<Option<Patient>, Silent> {
+        let found = self.engine.patient_facts(id).map_err(unreadable)?;
+        Ok(found.map(|(version, facts)| {
+            let PatientFacts { identifiers, links, is_deceased, .. } = facts;
+            let identifiers = identifiers.into_iter().map(|(system, value)| Identifier { system, value }).collect();
+            let links = links.iter().map(Id::to_string).collect();
+            Patient { id: id.to_string(), version: version.to_string(), identifiers, is_deceased, links }
+        }))
+    }
+
+    fn check_headers(&self, caller: &Caller) -> Result<(), Chain> {
+        headers::check(&caller.x_road, &self.settings.headers, &self.refusals(caller))
+    }
+
+    fn refusals(&self, caller: &Caller) -> Refusals {
+        Refusals::new(caller.language, self.settings.systems.clone())
+    }
+
+    /// Why a version is not there: MPI-072 where its patient is not either.
+    fn no_version(&self, id: &str, caller: &Caller) -> Result<Chain, Silent> {
+        let is_known = match Id::parse(id) {
+            Some(id) => self.engine.patient_facts(id).map_err(unreadable)?.is_some(),
+            None => false,
+        };
+        let refusals = self.refusals(caller);
+        Ok(if is_known { refusals.one("MPI-079", &[]) } else { refusals.one("MPI-072", &[("id", id)]) })
+    }
+
+    /// Whether a call may bring people over from the population register.
+    fn may_take_over(caller: &Caller) -> bool {
+        caller.purpose != Purpose::Look
+    }
+}
+
+fn told(found: StoredPatient) -> Told {
+    let StoredPatient { version, stamp, resource, .. } = found;
+    Told { body: resource, version: Some(version.to_string()), last_modified: Some(stamp.milliseconds) }
+}
+
+/// The store below the registry fails: for its callers the registry is not there.
+fn unreadable(error: Error) -> Silent {
+    Silent::Unreachable(error.to_string())
+}

@@ -1,0 +1,285 @@
+//! `GET /Patient?…`, with the parameters and the refusals of the real registry.
+
+use super::{Embedded, Refusals, unreadable};
+use crate::certificate::Id;
+use crate::engine::PatientLine;
+use crate::fhir::bundle::Bundle;
+use crate::limits::{PATIENT_RESULTS_MAX, SEARCH_VALUES_MAX};
+use crate::outcome::Chain;
+use crate::registry::{Caller, Failed, Silent, Told};
+use crate::search::link;
+use crate::search::paging::{Counts, Paging};
+use crate::search::parameter::SHAPING;
+use crate::search::reference::is_id;
+use crate::search::value::{split, unescape};
+
+/// A search as it was asked.
+#[derive(Debug, Default)]
+struct Search {
+    /// System and value of each alternative.
+    identifiers: Option<Vec<(Option<String>, String)>>,
+    ids: Option<Vec<String>>,
+    born: Vec<Born>,
+    is_active: Option<bool>,
+    is_deceased: Option<bool>,
+    sort: Vec<(Key, bool)>,
+    paging: Paging,
+    /// What links repeat.
+    sent: Vec<(String, String)>,
+}
+
+/// A condition on the day of birth, in days since 1970; a birth date of a year alone is the span of that year.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Born {
+    On(i32),
+    NotOn(i32),
+    After(i32),
+    Before(i32),
+    From(i32),
+    Until(i32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Id,
+    LastUpdated,
+    Birthdate,
+}
+
+const KEYS: [(&str, Key); 3] = [("_id", Key::Id), ("_lastUpdated", Key::LastUpdated), ("birthdate", Key::Birthdate)];
+
+impl Embedded {
+    pub(super) async fn search(&self, parameters: &[(String, String)], caller: &Caller) -> Result<Told, Failed> {
+        let search = Search::read(parameters, self.settings.count, &self.refusals(caller))?;
+        let mut found = self.lines(&search, caller).await?;
+        search.order(&mut found);
+        let (count, page) = (search.paging.count(self.settings.count), search.paging.page());
+        let total = found.len() as u64;
+        let address = format!("{}/Patient", caller.base_url);
+        let sent = search.sent.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let links = link::pages(&address, &link::encode(sent), page, count, total);
+        let skipped = usize::try_from((page - 1).saturating_mul(u64::from(count))).unwrap_or(usize::MAX);
+        let mut bundle = Bundle::searchset(total, &links, 1024 * count as usize);
+        for line in found.iter().skip(skipped).take(count as usize) {
+            // One that changed since shows its newest version, as any read of it would.
+            let Some(patient) = self.engine.patient(line.id).map_err(unreadable)? else { continue };
+            let full_url = match self.settings.full_url_absolute {
+                true => format!("{}/Patient/{}", caller.base_url, line.id),
+                false => format!("Patient/{}", line.id),
+            };
+            bundle.found(&full_url, &patient.resource);
+        }
+        Ok(Told { body: bundle.finish(), ..Told::default() })
+    }
+
+    /// Everybody who fits.
+    async fn lines(&self, search: &Search, caller: &Caller) -> Result<Vec<PatientLine>, Failed> {
+        let mut chosen: Option<Vec<Id>> = None;
+        if let Some(identifiers) = &search.identifiers {
+            let mut ids = Vec::new();
+            for (system, value) in identifiers {
+                ids.extend(self.find(system.as_deref(), value, caller).await?);
+            }
+            chosen = Some(ids);
+        }
+        if let Some(ids) = &search.ids {
+            let named = ids.iter().filter_map(|id| Id::parse(id));
+            chosen = Some(match chosen {
+                Some(chosen) => named.filter(|id| chosen.contains(id)).collect(),
+                None => named.collect(),
+            });
+        }
+        let mut lines = match chosen {
+            Some(mut ids) => {
+                ids.sort_unstable();
+                ids.dedup();
+                let lines = ids.into_iter().map(|id| self.engine.patient_line(id).map_err(unreadable));
+                lines.filter_map(Result::transpose).collect::<Result<Vec<_>, Silent>>()?
+            }
+            None => {
+                let (from, to) = search.span();
+                let found = match search.born.is_empty() {
+                    true => self.engine.patients_all(PATIENT_RESULTS_MAX),
+                    false => self.engine.patients_born(from, to, PATIENT_RESULTS_MAX),
+                };
+                let found = found.map_err(unreadable)?;
+                found.ok_or_else(|| self.refusals(caller).one("MPI-027", &[]))?
+            }
+        };
+        lines.retain(|line| search.fits(line));
+        Ok(lines)
+    }
+}
+
+impl Search {
+    fn read(parameters: &[(String, String)], count: Counts, refusals: &Refusals) -> Result<Search, Chain> {
+        let mut search = Search::default();
+        for (name, value) in parameters {
+            search.take(name, value, count, refusals)?;
+        }
+        let asks = search.identifiers.is_some() || search.ids.is_some() || !search.born.is_empty();
+        match asks || search.is_active.is_some() || search.is_deceased.is_some() {
+            true => Ok(search),
+            false if search.sent.is_empty() => Err(refusals.one("MPI-015", &[])),
+            // Paging and sorting of nobody.
+            false => Err(refusals.one("MPI-078", &[("param", "identifier")])),
+        }
+    }
+
+    fn take(&mut self, name: &str, value: &str, count: Counts, refusals: &Refusals) -> Result<(), Chain> {
+        let wrong = |problem: &str| refusals.one("MPI-096", &[("message", &format!("{name}={value}: {problem}"))]);
+        let only_once = |is_there: bool| match is_there {
+            true => Err(refusals.one("MPI-080", &[("param", name)])),
+            false => Ok(()),
+        };
+        let is_empty = value.is_empty();
+        let mut used = value.to_owned();
+        match name {
+            _ if is_empty => return Err(wrong("a value is expected")),
+            "identifier" => {
+                only_once(self.identifiers.is_some())?;
+                let parts = values(value).ok_or_else(|| wrong("too many values"))?;
+                let read =
+                    parts.into_iter().map(|part| identifier(part).ok_or_else(|| wrong("system|value is expected")));
+                self.identifiers = Some(read.collect::<Result<_, _>>()?);
+            }
+            "_id" => {
+                only_once(self.ids.is_some())?;
+                let parts = values(value).ok_or_else(|| wrong("too many values"))?;
+                let ids: Vec<String> = parts.into_iter().map(|part| unescape(part).into_owned()).collect();
+                if !ids.iter().all(|id| is_id(id)) {
+                    return Err(wrong("an id is expected"));
+                }
+                self.ids = Some(ids);
+            }
+            "birthdate" | "active" | "deceased" if value.contains(',') => {
+                return Err(refusals.one("MPI-075", &[("param", name)]));
+            }
+            // Twice it is a range.
+            "birthdate" => {
+                only_once(self.born.len() > 1)?;
+                self.born.push(born(value).ok_or_else(|| refusals.one("MPI-076", &[]))?);
+            }
+            "active" | "deceased" => {
+                let place = if name == "active" { &mut self.is_active } else { &mut self.is_deceased };
+                only_once(place.is_some())?;
+                *place = Some(value.parse().map_err(|_| wrong("true or false is expected"))?);
+            }
+            "_sort" => {
+                only_once(!self.sort.is_empty())?;
+                for part in value.split(',') {
+                    let (key, descending) = part.strip_prefix('-').map_or((part, false), |key| (key, true));
+                    let known = KEYS.iter().find(|(known, _)| *known == key);
+                    let (_, key) = known.ok_or_else(|| refusals.one("MPI-037", &[("param", part)]))?;
+                    self.sort.push((*key, descending));
+                }
+            }
+            "_count" | "_page" => {
+                only_once(name == "_page" && self.paging.page() > 1 || self.sent.iter().any(|(sent, _)| sent == name))?;
+                self.paging.take(name, value).map_err(|_| wrong("a whole number is expected"))?;
+                if name == "_page" {
+                    return Ok(());
+                }
+                if self.paging.is_cut(count) {
+                    used = count.max.to_string();
+                }
+            }
+            _ if SHAPING.contains(&name) => drop(self.paging.take(name, value)),
+            _ => return Err(refusals.one("MPI-015", &[])),
+        }
+        self.sent.push((name.to_owned(), used));
+        Ok(())
+    }
+
+    /// The days of birth that need to be looked at.
+    fn span(&self) -> (i32, i32) {
+        let mut span = (i32::MIN, i32::MAX);
+        for born in &self.born {
+            match *born {
+                Born::On(day) => span = (span.0.max(day), span.1.min(day)),
+                Born::After(day) | Born::From(day) => span.0 = span.0.max(day),
+                Born::Before(day) | Born::Until(day) => span.1 = span.1.min(day),
+                Born::NotOn(_) => {}
+            }
+        }
+        span
+    }
+
+    fn fits(&self, line: &PatientLine) -> bool {
+        let born = |condition: &Born| {
+            let Some((low, high)) = line.born else { return false };
+            match *condition {
+                // R5: the span asked for holds the whole span of the date.
+                Born::On(day) => low == day && high == day,
+                Born::NotOn(day) => low != day || high != day,
+                Born::After(day) => high > day,
+                Born::Before(day) => low < day,
+                Born::From(day) => high >= day,
+                Born::Until(day) => low <= day,
+            }
+        };
+        self.born.iter().all(born)
+            && self.is_active.is_none_or(|active| active == line.is_active)
+            && self.is_deceased.is_none_or(|deceased| deceased == line.is_deceased)
+    }
+
+    /// By the keys asked for, then by id.
+    fn order(&self, found: &mut [PatientLine]) {
+        found.sort_by(|one, other| {
+            let by_key = self.sort.iter().map(|(key, descending)| {
+                let order = match key {
+                    Key::Id => one.id.cmp(&other.id),
+                    Key::LastUpdated => one.milliseconds.cmp(&other.milliseconds),
+                    Key::Birthdate => match (one.born, other.born) {
+                        (Some(one), Some(other)) => one.cmp(&other),
+                        // Those without come last in both directions.
+                        (one, other) => return other.is_some().cmp(&one.is_some()),
+                    },
+                };
+                if *descending { order.reverse() } else { order }
+            });
+            let by_key = by_key.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then);
+            by_key.then(one.id.cmp(&other.id))
+        });
+    }
+}
+
+/// The alternatives of a value; nothing when there are more than are looked up.
+fn values(value: &str) -> Option<Vec<&str>> {
+    let parts: Vec<&str> = split(value, b',').collect();
+    (parts.len() <= SEARCH_VALUES_MAX).then_some(parts)
+}
+
+/// `system|value` or a value alone.
+fn identifier(part: &str) -> Option<(Option<String>, String)> {
+    let parts: Vec<&str> = split(part, b'|').collect();
+    let (system, value) = match parts[..] {
+        [value] => (None, value),
+        [system, value] if !system.is_empty() => (Some(unescape(system).into_owned()), value),
+        _ => return None,
+    };
+    (!value.is_empty()).then(|| (system, unescape(value).into_owned()))
+}
+
+/// `YYYY-MM-DD` with or without a prefix.
+fn born(value: &str) -> Option<Born> {
+    let (prefix, date) = match value.char_indices().find(|(_, character)| character.is_ascii_digit()) {
+        Some((at, _)) => value.split_at(at),
+        None => return None,
+    };
+    let shape = |byte: (usize, u8)| if matches!(byte.0, 4 | 7) { byte.1 == b'-' } else { byte.1.is_ascii_digit() };
+    if date.len() != 10 || !date.bytes().enumerate().all(shape) {
+        return None;
+    }
+    let date: jiff::civil::Date = date.parse().ok()?;
+    let day = (date - jiff::civil::date(1970, 1, 1)).get_days();
+    Some(match prefix {
+        "" | "eq" => Born::On(day),
+        "ne" => Born::NotOn(day),
+        "gt" | "sa" => Born::After(day),
+        "lt" | "eb" => Born::Before(day),
+        "ge" => Born::From(day),
+        "le" => Born::Until(day),
+        _ => return None,
+    })
+}

@@ -1,0 +1,322 @@
+//! What a registry's answer means.
+
+use hyper::HeaderMap;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, LAST_MODIFIED};
+
+use super::chain;
+use super::links::Move;
+use crate::fhir::date_time::parse_http_date;
+use crate::fhir::json::{self, Json};
+use crate::limits::ID_CHARACTERS_MAX;
+use crate::outcome::{Chain, Reflected};
+use crate::registry::{Ask, Failed, Silent, Told};
+
+/// An answer as it came.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: HeaderMap,
+    /// Nothing when it is of another kind than JSON, which nobody reads.
+    pub body: Option<Vec<u8>>,
+}
+
+/// What was told, and how many patients it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub told: Told,
+    pub patients: usize,
+}
+
+impl Answer {
+    /// Whether a body of these headers can be read: JSON, not packed.
+    pub fn is_json(headers: &HeaderMap) -> bool {
+        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default().trim());
+        let kind = text(CONTENT_TYPE).and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
+        let json = ["application/fhir+json", "application/json"];
+        json.iter().any(|known| kind.eq_ignore_ascii_case(known))
+            && text(CONTENT_ENCODING).is_none_or(|packed| packed.eq_ignore_ascii_case("identity"))
+    }
+
+    /// What it means as an answer to this question. `links` is given for a Bundle that goes to a caller.
+    ///
+    /// # Errors
+    /// [`Failed::Refused`] when an OperationOutcome says so, also under status 200 (which then counts as 500) and when a plain 404 tells
+    /// that there is no such patient or version. [`Silent::Unreadable`] for everything else that is no Patient or Bundle as asked for.
+    pub fn judge(&self, ask: &Ask, links: Option<&Move>) -> Result<Found, Failed> {
+        match self.status {
+            200 => self.success(ask, links),
+            400..=599 => Err(self.refusal(ask)),
+            300..=399 => Err(unreadable(format!("it leads elsewhere with status {}", self.status))),
+            other => Err(unreadable(format!("its status is {other}"))),
+        }
+    }
+
+    fn success(&self, ask: &Ask, links: Option<&Move>) -> Result<Found, Failed> {
+        let body = self.body.as_deref().ok_or_else(|| unreadable("its type is not JSON"))?;
+        let read = json::parse_with_problems(body).map_err(|_| unreadable("it is not JSON"))?;
+        if let Some(chain) = chain::read(&read.value, 500) {
+            return Err(if chain.issues.iter().any(chain::is_error) {
+                Failed::Refused(chain)
+            } else {
+                unreadable("it is an OperationOutcome without an error")
+            });
+        }
+        if !read.problems.is_empty() {
+            return Err(unreadable("its JSON holds what FHIR forbids"));
+        }
+        let mut resource = read.value;
+        let patients = match ask {
+            Ask::Read(id) => patient(&resource, id, None),
+            Ask::Vread(id, version) => patient(&resource, id, Some(version)),
+            Ask::Search(_) => bundle(&resource, "searchset"),
+            Ask::History(..) => bundle(&resource, "history"),
+        }
+        .map_err(unreadable)?;
+        if let Some(links) = links {
+            links.bundle(&mut resource);
+        }
+        let header = |name| self.headers.get(name)?.to_str().ok();
+        let told = Told {
+            body: resource.to_vec(),
+            version: header(ETAG).and_then(version).map(str::to_owned),
+            last_modified: header(LAST_MODIFIED)
+                .and_then(parse_http_date)
+                .and_then(|seconds| seconds.checked_mul(1_000)),
+        };
+        Ok(Found { told, patients })
+    }
+
+    fn refusal(&self, ask: &Ask) -> Failed {
+        // An OperationOutcome may hold what FHIR forbids; as much of it is told on as can be read.
+        let read = self.body.as_deref().and_then(|body| json::parse_with_problems(body).ok());
+        let resource = read.as_ref().map(|read| &read.value);
+        if let Some(chain) = resource.and_then(|resource| chain::read(resource, self.status)) {
+            return Failed::Refused(chain);
+        }
+        let is_patient = resource.and_then(|resource| resource.text("resourceType")) == Some("Patient");
+        if self.status == 404 && matches!(ask, Ask::Read(_) | Ask::Vread(..)) && !is_patient {
+            let issue = Reflected {
+                severity: "error".to_owned(),
+                issue_type: "not-found".to_owned(),
+                text: "404 Not Found".to_owned(),
+                ..Reflected::default()
+            };
+            return Failed::Refused(Chain { status: 404, issues: vec![issue] });
+        }
+        unreadable(format!("its status is {}, without an OperationOutcome", self.status))
+    }
+}
+
+fn unreadable(why: impl Into<String>) -> Failed {
+    Failed::Silent(Silent::Unreadable(why.into()))
+}
+
+/// One Patient with the id asked for.
+fn patient(resource: &Json, id: &str, version: Option<&str>) -> Result<usize, &'static str> {
+    if resource.text("resourceType") != Some("Patient") {
+        return Err("it is no Patient");
+    }
+    if resource.text("id") != Some(id) {
+        return Err("it is another Patient than the one asked for");
+    }
+    let told = resource.get("meta").and_then(|meta| meta.text("versionId"));
+    match (version, told) {
+        (Some(version), Some(told)) if version != told => Err("it is another version than the one asked for"),
+        _ => Ok(1),
+    }
+}
+
+/// The Patients of a Bundle, counted; its `total` is the registry's affair.
+fn bundle(resource: &Json, kind: &str) -> Result<usize, &'static str> {
+    if resource.text("resourceType") != Some("Bundle") || resource.text("type") != Some(kind) {
+        return Err("it is no Bundle of the kind asked for");
+    }
+    let entries = match resource.get("entry") {
+        None => &[],
+        Some(entries) => entries.as_array().ok_or("its entries are no list")?,
+    };
+    let mut patients = 0;
+    for entry in entries {
+        if entry.as_object().is_none() {
+            return Err("an entry of its Bundle is no object");
+        }
+        match entry.get("resource").map(|resource| resource.text("resourceType")) {
+            // A history tells of a deletion by its request alone.
+            None => {}
+            Some(Some("Patient")) => patients += 1,
+            // Warnings of a search, and what was included.
+            Some(Some(_)) => {}
+            Some(None) => return Err("an entry of its Bundle holds no resource"),
+        }
+    }
+    Ok(patients)
+}
+
+/// `3` of `W/"3"`.
+fn version(tag: &str) -> Option<&str> {
+    let tag = tag.trim();
+    let version = tag.strip_prefix("W/").unwrap_or(tag).strip_prefix('"')?.strip_suffix('"')?;
+    ((1..=ID_CHARACTERS_MAX).contains(&version.len()) && !version.contains('"')).then_some(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENT: &str = r#"{"resourceType":"Patient","id":"200","meta":{"versionId":"3"}}"#;
+    const REFUSAL: &str = r#"{"resourceType":"OperationOutcome","issue":[{"code":"invalid","details":{"text":"No"}}]}"#;
+
+    fn judge(ask: &Ask, status: u16, body: &str) -> Result<Found, Failed> {
+        Answer { status, headers: HeaderMap::new(), body: Some(body.as_bytes().to_vec()) }.judge(ask, None)
+    }
+
+    fn read() -> Ask {
+        Ask::Read("200".to_owned())
+    }
+
+    fn vread() -> Ask {
+        Ask::Vread("200".to_owned(), "3".to_owned())
+    }
+
+    fn search() -> Ask {
+        Ask::Search(Vec::new())
+    }
+
+    fn is_unreadable(told: Result<Found, Failed>) -> bool {
+        matches!(told, Err(Failed::Silent(Silent::Unreadable(_))))
+    }
+
+    #[test]
+    fn json_is_what_its_type_says() {
+        let is_json = |kind: &str, packed: Option<&str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, kind.parse().unwrap());
+            packed.map(|packed| headers.insert(CONTENT_ENCODING, packed.parse().unwrap()));
+            Answer::is_json(&headers)
+        };
+        for kind in
+            ["application/fhir+json", "application/json", "Application/FHIR+JSON ; fhirVersion=4.0; charset=utf-8"]
+        {
+            assert!(is_json(kind, None), "{kind}");
+        }
+        for kind in [
+            "text/html",
+            "text/json",
+            "application/fhir+json2",
+            "",
+            ";",
+            "application/fhir+xml",
+            "\"application/json\"",
+        ] {
+            assert!(!is_json(kind, None), "{kind}");
+        }
+        assert!(is_json("application/json", Some("identity")) && !is_json("application/json", Some("gzip")));
+        assert!(!Answer::is_json(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn a_patient_must_be_the_one_asked_for() {
+        let told = judge(&read(), 200, PATIENT).unwrap();
+        assert_eq!((String::from_utf8(told.told.body).unwrap().as_str(), told.patients), (PATIENT, 1));
+        assert!(judge(&vread(), 200, PATIENT).is_ok());
+        assert!(judge(&vread(), 200, r#"{"resourceType":"Patient","id":"200"}"#).is_ok());
+        assert!(is_unreadable(judge(&Ask::Vread("200".to_owned(), "4".to_owned()), 200, PATIENT)));
+        assert!(is_unreadable(judge(&Ask::Read("201".to_owned()), 200, PATIENT)));
+        for other in [
+            r#"{"resourceType":"Person","id":"200"}"#,
+            r#"{"resourceType":"Patient"}"#,
+            r#"{"resourceType":"Patient","id":200}"#,
+            r#"{"resourceType":"Patient","id":"200","id":"200"}"#,
+            r#"{"resourceType":"Patient","id":"200","name":[]}"#,
+            "[]",
+            "1",
+            "",
+            "<html>",
+            "{",
+        ] {
+            assert!(is_unreadable(judge(&read(), 200, other)), "{other}");
+        }
+        let deep =
+            format!(r#"{{"resourceType":"Patient","id":"200","extension":{}1{}}}"#, "[".repeat(200), "]".repeat(200));
+        assert!(is_unreadable(judge(&read(), 200, &deep)));
+    }
+
+    #[test]
+    fn a_bundle_must_be_of_its_kind_and_hold_patients() {
+        let bundle = |kind: &str, rest: &str| format!(r#"{{"resourceType":"Bundle","type":"{kind}"{rest}}}"#);
+        let patients = |ask: &Ask, body: &str| judge(ask, 200, body).map(|found| found.patients);
+        let history = Ask::History("200".to_owned(), Vec::new());
+        let entries = format!(
+            r#","total":7,"entry":[{{"resource":{PATIENT}}},{{"resource":{REFUSAL}}},{{"request":{{"method":"DELETE"}}}}]"#
+        );
+        assert_eq!(patients(&search(), &bundle("searchset", "")), Ok(0));
+        assert_eq!(patients(&search(), &bundle("searchset", &entries)), Ok(1));
+        assert_eq!(patients(&history, &bundle("history", &entries)), Ok(1));
+        assert!(is_unreadable(judge(&search(), 200, &bundle("history", ""))));
+        assert!(is_unreadable(judge(&history, 200, &bundle("searchset", ""))));
+        assert!(is_unreadable(judge(&search(), 200, PATIENT)));
+        for rest in [
+            r#","entry":{"a":1}"#,
+            r#","entry":"x""#,
+            r#","entry":[1]"#,
+            r#","entry":[{"resource":1}]"#,
+            r#","entry":[{"resource":{"resourceType":1}}]"#,
+            r#","entry":[]"#,
+        ] {
+            assert!(is_unreadable(judge(&search(), 200, &bundle("searchset", rest))), "{rest}");
+        }
+    }
+
+    #[test]
+    fn an_outcome_refuses_whatever_the_status() {
+        for (status, expected) in [(200, 500), (400, 400), (404, 404), (500, 500), (503, 503)] {
+            let Err(Failed::Refused(chain)) = judge(&search(), status, REFUSAL) else { panic!("{status}") };
+            assert_eq!((chain.status, chain.issues[0].severity.as_str()), (expected, "error"));
+        }
+        let warning = REFUSAL.replace(r#"{"code""#, r#"{"severity":"warning","code""#);
+        assert!(is_unreadable(judge(&search(), 200, &warning)));
+        assert!(matches!(judge(&search(), 400, &warning), Err(Failed::Refused(_))));
+        // What FHIR forbids does not hide what an outcome tells.
+        let lax = REFUSAL.replace(r#"{"code""#, r#"{"expression":[],"diagnostics":null,"code""#);
+        assert!(matches!(judge(&search(), 400, &lax), Err(Failed::Refused(_))));
+    }
+
+    #[test]
+    fn a_plain_404_tells_that_there_is_no_such_patient_but_not_where_one_searches() {
+        for ask in [read(), vread()] {
+            for body in ["", "<html>", "{}", r#"{"error":"not found"}"#] {
+                let Err(Failed::Refused(chain)) = judge(&ask, 404, body) else { panic!("{body}") };
+                assert_eq!((chain.status, chain.issues[0].issue_type.as_str()), (404, "not-found"));
+            }
+            assert!(is_unreadable(judge(&ask, 404, PATIENT)), "a Patient cannot be missing");
+            assert!(is_unreadable(judge(&ask, 410, "")));
+        }
+        assert!(is_unreadable(judge(&search(), 404, "")));
+        let no_json = Answer { status: 404, headers: HeaderMap::new(), body: None };
+        assert!(matches!(no_json.judge(&read(), None), Err(Failed::Refused(_))));
+    }
+
+    #[test]
+    fn other_statuses_are_no_answer() {
+        for status in [201, 204, 206, 301, 302, 304, 307, 401, 403, 500, 502, 599, 600, 999] {
+            assert!(is_unreadable(judge(&read(), status, PATIENT)), "{status}");
+        }
+    }
+
+    #[test]
+    fn version_and_time_come_from_the_headers() {
+        let told = |tag: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(ETAG, tag.parse().unwrap());
+            headers.insert(LAST_MODIFIED, "Sun, 06 Nov 1994 08:49:37 GMT".parse().unwrap());
+            let answer = Answer { status: 200, headers, body: Some(PATIENT.as_bytes().to_vec()) };
+            answer.judge(&read(), None).unwrap().told
+        };
+        assert_eq!(told(r#"W/"3""#).version.as_deref(), Some("3"));
+        assert_eq!(told(r#""3""#).version.as_deref(), Some("3"));
+        for tag in ["3", "W/3", "\"", "\"\"", r#""a"b""#, "*", &format!("\"{}\"", "1".repeat(65))] {
+            assert_eq!(told(tag).version, None, "{tag}");
+        }
+        assert_eq!(told("").last_modified, Some(784_111_777_000));
+    }
+}

@@ -1,0 +1,169 @@
+//! Leaves a registry alone that fails again and again, and tries it with one request after a while.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A circuit breaker: closed it lets everything through, open nothing, and half-open one request that decides.
+#[derive(Debug)]
+pub struct Breaker {
+    /// Failures in a row that open it, from 1.
+    failures_max: u32,
+    /// How long it stays open.
+    rest: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Closed { failures: u32 },
+    Open { until: Instant },
+    HalfOpen,
+}
+
+/// A request that may go. Dropped without a word it counts for nothing, so that a caller who goes away leaves the probe to the next.
+#[derive(Debug)]
+pub struct Pass<'a> {
+    breaker: &'a Breaker,
+    /// Of a probe: when it was let through.
+    probe: Option<Instant>,
+}
+
+/// What a request changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Opened,
+    Closed,
+}
+
+impl Breaker {
+    pub fn new(failures_max: u32, rest: Duration) -> Breaker {
+        Breaker { failures_max, rest, state: Mutex::new(State::Closed { failures: 0 }) }
+    }
+
+    /// Whether a request would be refused now. It may wait for its turn otherwise, and then ask to be [let through](Self::pass).
+    pub fn refuses(&self, now: Instant) -> bool {
+        match *self.state() {
+            State::Closed { .. } => false,
+            State::Open { until } => now < until,
+            State::HalfOpen => true,
+        }
+    }
+
+    /// Lets a request through; nothing while the registry is left alone. The first one after that is the probe.
+    pub fn pass(&self, now: Instant) -> Option<Pass<'_>> {
+        let mut state = self.state();
+        let probe = match *state {
+            State::Closed { .. } => None,
+            State::Open { until } if now >= until => {
+                *state = State::HalfOpen;
+                Some(now)
+            }
+            State::Open { .. } | State::HalfOpen => return None,
+        };
+        Some(Pass { breaker: self, probe })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is held, and a state is replaced as a whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Pass<'_> {
+    /// Tells what became of the request: whether the registry is alive. A request that went before the breaker opened changes nothing
+    /// any more; only the probe does.
+    pub fn tell(mut self, is_alive: bool, now: Instant) -> Option<Change> {
+        let is_probe = self.probe.take().is_some();
+        let mut state = self.breaker.state();
+        let open = State::Open { until: now + self.breaker.rest };
+        let (next, change) = match (*state, is_alive) {
+            (State::HalfOpen, true) if is_probe => (State::Closed { failures: 0 }, Some(Change::Closed)),
+            (State::HalfOpen, false) if is_probe => (open, Some(Change::Opened)),
+            (State::Closed { .. }, true) => (State::Closed { failures: 0 }, None),
+            (State::Closed { failures }, false) if failures + 1 < self.breaker.failures_max => {
+                (State::Closed { failures: failures + 1 }, None)
+            }
+            (State::Closed { .. }, false) => (open, Some(Change::Opened)),
+            (other, _) => (other, None),
+        };
+        *state = next;
+        change
+    }
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        if let Some(until) = self.probe {
+            // Its rest is over already, so the next request is the probe.
+            *self.breaker.state() = State::Open { until };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REST: Duration = Duration::from_secs(10);
+
+    /// A breaker that three failures opened, and the moment of the last.
+    fn open() -> (Breaker, Instant) {
+        let (breaker, now) = (Breaker::new(3, REST), Instant::now());
+        let told: Vec<_> = (0..3).map(|_| breaker.pass(now).unwrap().tell(false, now)).collect();
+        assert_eq!(told, [None, None, Some(Change::Opened)]);
+        (breaker, now)
+    }
+
+    #[test]
+    fn failures_in_a_row_open_it_and_a_success_between_starts_the_row_anew() {
+        let (breaker, now) = (Breaker::new(3, REST), Instant::now());
+        for is_alive in [false, false, true, false, false] {
+            assert_eq!(breaker.pass(now).unwrap().tell(is_alive, now), None);
+        }
+        assert!(!breaker.refuses(now));
+        assert_eq!(breaker.pass(now).unwrap().tell(false, now), Some(Change::Opened));
+        assert!(breaker.refuses(now) && breaker.pass(now).is_none());
+    }
+
+    #[test]
+    fn after_its_rest_exactly_one_request_goes() {
+        let (breaker, start) = open();
+        assert!(breaker.pass(start + REST - Duration::from_nanos(1)).is_none());
+        let now = start + REST;
+        let probe = breaker.pass(now).unwrap();
+        assert!(breaker.refuses(now) && breaker.pass(now).is_none());
+        assert_eq!(probe.tell(true, now), Some(Change::Closed));
+        assert!(breaker.pass(now).is_some());
+    }
+
+    #[test]
+    fn a_probe_that_fails_opens_it_for_another_rest() {
+        let (breaker, start) = open();
+        let now = start + REST;
+        assert_eq!(breaker.pass(now).unwrap().tell(false, now), Some(Change::Opened));
+        assert!(breaker.pass(now + REST - Duration::from_nanos(1)).is_none());
+        assert!(breaker.pass(now + REST).is_some());
+    }
+
+    #[test]
+    fn a_probe_that_is_given_up_leaves_its_place_to_the_next() {
+        let (breaker, start) = open();
+        drop(breaker.pass(start + REST).unwrap());
+        assert!(breaker.pass(start + REST).is_some());
+        let (breaker, now) = (Breaker::new(1, REST), Instant::now());
+        drop(breaker.pass(now).unwrap());
+        assert!(!breaker.refuses(now), "what goes in a closed one and is given up is no failure");
+    }
+
+    #[test]
+    fn what_went_before_it_opened_changes_nothing_any_more() {
+        let (breaker, now) = (Breaker::new(1, REST), Instant::now());
+        let (late, later) = (breaker.pass(now).unwrap(), breaker.pass(now).unwrap());
+        breaker.pass(now).unwrap().tell(false, now);
+        assert_eq!(late.tell(true, now), None);
+        assert!(breaker.refuses(now));
+        let probe = breaker.pass(now + REST).unwrap();
+        assert_eq!(later.tell(false, now + REST), None);
+        assert_eq!(probe.tell(true, now + REST), Some(Change::Closed));
+    }
+}

@@ -1,0 +1,154 @@
+//! The service's own credential for the registry.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use hyper::header::HeaderValue;
+
+use crate::limits::REGISTRY_TOKEN_BYTES_MAX;
+
+/// How long a token of a file is used before the file is looked at again.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// What `Authorization` says when the service asks for itself.
+#[derive(Debug)]
+pub enum Credential {
+    None,
+    Text(HeaderValue),
+    File(Rotated),
+}
+
+/// A token that somebody else replaces now and then.
+#[derive(Debug)]
+pub struct Rotated {
+    path: PathBuf,
+    newest: Mutex<Newest>,
+}
+
+#[derive(Clone, Debug)]
+struct Newest {
+    header: HeaderValue,
+    read: Instant,
+}
+
+impl Credential {
+    /// A bearer token as text or in a file, not both.
+    ///
+    /// # Errors
+    /// Both are given; the file cannot be read; the token is empty or cannot stand in a header. The text never repeats it.
+    pub fn new(token: Option<&str>, file: Option<&Path>, now: Instant) -> Result<Credential, String> {
+        Ok(match (token, file) {
+            (None, None) => Credential::None,
+            (Some(token), None) => Credential::Text(header(token)?),
+            (None, Some(path)) => {
+                let newest = Newest { header: read(path)?, read: now };
+                Credential::File(Rotated { path: path.to_owned(), newest: Mutex::new(newest) })
+            }
+            (Some(_), Some(_)) => return Err("the token is given twice, as text and in a file".to_owned()),
+        })
+    }
+
+    /// The header. A file that cannot be read any more leaves its last token in use, with a warning.
+    pub async fn header(&self, now: Instant) -> Option<HeaderValue> {
+        match self {
+            Credential::None => None,
+            Credential::Text(header) => Some(header.clone()),
+            Credential::File(rotated) => Some(rotated.header(now).await),
+        }
+    }
+}
+
+impl Rotated {
+    async fn header(&self, now: Instant) -> HeaderValue {
+        let newest = {
+            let mut newest = self.newest();
+            if now.saturating_duration_since(newest.read) < FRESH {
+                return newest.header.clone();
+            }
+            // Others take the old one meanwhile, so that the file is read once.
+            newest.read = now;
+            newest.header.clone()
+        };
+        let path = self.path.clone();
+        let found = tokio::task::spawn_blocking(move || read(&path)).await;
+        match found.unwrap_or_else(|error| Err(error.to_string())) {
+            Ok(header) => {
+                self.newest().header = header.clone();
+                header
+            }
+            Err(problem) => {
+                tracing::warn!("the last token for the patient registry stays in use: {problem}");
+                newest
+            }
+        }
+    }
+
+    fn newest(&self) -> MutexGuard<'_, Newest> {
+        // Nothing panics while it is held.
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn read(path: &Path) -> Result<HeaderValue, String> {
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(REGISTRY_TOKEN_BYTES_MAX).read_to_string(&mut text))
+        .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    header(&text).map_err(|problem| format!("{}: {problem}", path.display()))
+}
+
+fn header(token: &str) -> Result<HeaderValue, String> {
+    let token = token.trim();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err("a bearer token has letters, digits and signs, without blanks".to_owned());
+    }
+    let mut header = HeaderValue::from_str(&format!("Bearer {token}")).expect("visible ASCII may stand in a header");
+    header.set_sensitive(true);
+    Ok(header)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn told(credential: &Credential, now: Instant) -> Option<String> {
+        credential.header(now).await.map(|header| header.to_str().unwrap().to_owned())
+    }
+
+    #[tokio::test]
+    async fn a_token_of_a_file_is_read_again_once_a_second() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, start) = (folder.path().join("token"), Instant::now());
+        std::fs::write(&file, "one\n").unwrap();
+        let credential = Credential::new(None, Some(&file), start).unwrap();
+        std::fs::write(&file, "two").unwrap();
+        assert_eq!(told(&credential, start + FRESH - Duration::from_nanos(1)).await.unwrap(), "Bearer one");
+        assert_eq!(told(&credential, start + FRESH).await.unwrap(), "Bearer two");
+        std::fs::write(&file, "a b").unwrap();
+        assert_eq!(told(&credential, start + FRESH * 2).await.unwrap(), "Bearer two");
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(told(&credential, start + FRESH * 3).await.unwrap(), "Bearer two");
+    }
+
+    #[tokio::test]
+    async fn a_token_of_the_settings_is_sent_and_never_shown() {
+        let credential = Credential::new(Some("very-secret"), None, Instant::now()).unwrap();
+        assert_eq!(told(&credential, Instant::now()).await.unwrap(), "Bearer very-secret");
+        assert!(!format!("{credential:?}").contains("very-secret"), "{credential:?}");
+        assert_eq!(told(&Credential::new(None, None, Instant::now()).unwrap(), Instant::now()).await, None);
+    }
+
+    #[test]
+    fn what_is_no_token_is_refused_without_repeating_it() {
+        let now = Instant::now();
+        for token in ["", " ", "very secret", "very\r\nsecret", "vérysecret"] {
+            let refusal = Credential::new(Some(token), None, now).unwrap_err();
+            assert!(!refusal.contains("secret"), "{refusal}");
+        }
+        assert!(Credential::new(Some("a"), Some(Path::new("b")), now).is_err());
+        assert!(Credential::new(None, Some(Path::new("no-such-file")), now).unwrap_err().contains("no-such-file"));
+    }
+}

@@ -1,0 +1,251 @@
+//! A patient registry of another system, asked over FHIR's REST API.
+//!
+//! A question passes, in this order: what is remembered (for questions of the service's own), a question of another caller that is the
+//! same, the breaker, a place among the connections, and up to three requests. Whatever comes back is judged in `answer`; what
+//! cannot be read as FHIR is [`Silent::Unreadable`].
+
+mod answer;
+mod breaker;
+mod cache;
+mod chain;
+mod client;
+mod credential;
+mod flights;
+mod links;
+mod request;
+mod retry;
+#[cfg(test)]
+mod tests;
+mod tls;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use hyper::header::RETRY_AFTER;
+use hyper::{HeaderMap, Uri};
+use tokio::sync::Semaphore;
+use tokio::time::timeout_at;
+
+use super::{Ask, Caller, Failed, Purpose, Silent, Told};
+use crate::config;
+use answer::Found;
+use breaker::{Breaker, Change};
+use cache::Cache;
+use client::{Client, Lost, Received};
+use credential::Credential;
+use flights::{Flights, Landed, Place};
+use links::Move;
+
+/// The registry, as the service reaches it.
+#[derive(Debug)]
+pub struct Remote {
+    /// Without a slash at the end.
+    address: String,
+    timeout: Duration,
+    deadline: Duration,
+    tries: u32,
+    credential: Credential,
+    client: Client,
+    connections: Semaphore,
+    breaker: Breaker,
+    cache: Option<Cache>,
+    flights: Flights,
+    clock: fn() -> Instant,
+}
+
+impl Remote {
+    /// Opens no connection yet.
+    ///
+    /// # Errors
+    /// The address is missing or none of http or https; the file of authorities or of the token cannot be used; two tokens.
+    pub fn new(settings: &config::Remote) -> Result<Remote, String> {
+        let now = Instant::now();
+        let address = settings.address.as_deref().unwrap_or_default().trim_end_matches('/').to_owned();
+        let refused = || format!("'{address}' is no address of a FHIR server, such as https://mpi.example.ee/fhir");
+        let uri: Uri = address.parse().map_err(|_| refused())?;
+        let is_plain = uri.query().is_none() && !address.contains(['@', '#', '?']) && uri.host().is_some();
+        let tls = match uri.scheme_str().filter(|_| is_plain) {
+            Some("https") => tls::settings(settings.ca_file.as_deref())?,
+            Some("http") => tls::none(),
+            _ => return Err(refused()),
+        };
+        let token = settings.token.as_ref().map(|token| token.0.as_str());
+        let cache = Duration::from_secs(settings.cache_s);
+        Ok(Remote {
+            address,
+            timeout: Duration::from_millis(settings.timeout_ms),
+            deadline: Duration::from_millis(settings.deadline_ms),
+            tries: settings.tries.max(1),
+            credential: Credential::new(token, settings.token_file.as_deref(), now)?,
+            client: Client::new(tls, settings.connections),
+            connections: Semaphore::new(settings.connections.max(1)),
+            breaker: Breaker::new(settings.breaker_failures, Duration::from_secs(settings.breaker_open_s)),
+            cache: (!cache.is_zero()).then(|| Cache::new(cache)),
+            flights: Flights::default(),
+            clock: Instant::now,
+        })
+    }
+
+    /// Asks on behalf of a caller. Takes `deadline` at most.
+    ///
+    /// Patients that the service looks up for itself are remembered: they may be as old as `cache`, also when they have moved on to another
+    /// version. What a caller asks for is always asked for anew, since the registry judges by the caller's rights.
+    ///
+    /// # Errors
+    /// As [`Failed`] says. An id that is none of FHIR's, and a query too long for an address, is [`Silent::Unreadable`] without a
+    /// request.
+    pub async fn ask(&self, ask: &Ask, caller: &Caller) -> Result<Told, Failed> {
+        let deadline = tokio::time::Instant::now() + self.deadline;
+        let target = request::target(ask);
+        let target: Arc<str> =
+            target.ok_or_else(|| unreadable("an id that FHIR does not allow was not asked for"))?.into();
+        let Some(cache) = self.cache.as_ref().filter(|_| is_remembered(ask, caller)) else {
+            return Ok(self.fetch(ask, caller, &target, deadline).await?.told);
+        };
+        loop {
+            if let Some(told) = cache.get(&target, (self.clock)()) {
+                return Ok(Told::clone(&told));
+            }
+            let follower = match self.flights.board(&target) {
+                Place::Leads(flight) => {
+                    // A flight may have landed between the look and the boarding.
+                    if let Some(told) = cache.get(&target, (self.clock)()) {
+                        return Ok(Told::clone(&told));
+                    }
+                    let found = self.fetch(ask, caller, &target, deadline).await;
+                    flight.land(match &found {
+                        Ok(found) if found.patients > 0 => {
+                            let told = Arc::new(found.told.clone());
+                            cache.insert(target, told.clone(), (self.clock)());
+                            Landed::Told(told)
+                        }
+                        Err(Failed::Silent(silent)) => Landed::Silent(silent.clone()),
+                        Ok(_) | Err(Failed::Refused(_) | Failed::Fault(_)) => Landed::Alone,
+                    });
+                    return Ok(found?.told);
+                }
+                Place::Follows(follower) => follower,
+            };
+            match timeout_at(deadline, follower.landed()).await.map_err(|_| late())? {
+                Some(Landed::Told(told)) => return Ok(Told::clone(&told)),
+                Some(Landed::Silent(silent)) => return Err(Failed::Silent(silent)),
+                Some(Landed::Alone) => return Ok(self.fetch(ask, caller, &target, deadline).await?.told),
+                None => {}
+            }
+        }
+    }
+
+    /// Asks until there is an answer, or asking again would not help.
+    async fn fetch(
+        &self,
+        ask: &Ask,
+        caller: &Caller,
+        target: &str,
+        deadline: tokio::time::Instant,
+    ) -> Result<Found, Failed> {
+        let uri: Uri =
+            format!("{}{target}", self.address).parse().map_err(|_| unreadable("the question is too long"))?;
+        // A staged fault comes again however often one asks, and is to be seen as it is.
+        let tries = if caller.fault.is_some() { 1 } else { self.tries };
+        for tried in 1.. {
+            let (outcome, again) = self.attempt(ask, caller, &uri, deadline).await;
+            let Some(wanted) = again.filter(|_| tried < tries) else { return outcome };
+            let pause = retry::pause(tried, retry::random()).max(wanted);
+            if tokio::time::Instant::now() + pause >= deadline {
+                return outcome;
+            }
+            tokio::time::sleep(pause).await;
+        }
+        unreachable!("the number of tries is bounded")
+    }
+
+    /// One request. Beside the outcome: whether asking again may help, and how long the registry wants to be left alone before.
+    async fn attempt(
+        &self,
+        ask: &Ask,
+        caller: &Caller,
+        uri: &Uri,
+        deadline: tokio::time::Instant,
+    ) -> (Result<Found, Failed>, Option<Duration>) {
+        let shut = || {
+            Err(Failed::Silent(Silent::Unreachable(
+                "too many calls failed lately; none is tried for a while".to_owned(),
+            )))
+        };
+        // Whoever would be refused anyway does not wait for a place.
+        if self.breaker.refuses((self.clock)()) {
+            return (shut(), None);
+        }
+        let Ok(place) = timeout_at(deadline, self.connections.acquire()).await else { return (Err(late()), None) };
+        let _place = place.expect("nobody closes the semaphore");
+        let own = match caller.purpose {
+            Purpose::Callers => None,
+            Purpose::Look | Purpose::Write => self.credential.header((self.clock)()).await,
+        };
+        let headers = request::headers(caller, own);
+        let Some(pass) = self.breaker.pass((self.clock)()) else { return (shut(), None) };
+        let start = tokio::time::Instant::now();
+        let until = deadline.min(start + self.timeout);
+        let (outcome, is_alive, again) = match self.client.get(uri, &headers, until).await {
+            Ok(received) => {
+                let status = received.answer.status;
+                let wanted = wanted(&received.answer.headers);
+                let outcome = self.judge(ask, caller, received).await;
+                let is_alive = status < 500 || !matches!(outcome, Err(Failed::Silent(_)));
+                (outcome, is_alive, matches!(status, 429 | 502 | 503 | 504).then_some(wanted))
+            }
+            Err(Lost { why, is_passing }) => {
+                let is_alive = matches!(why, Silent::Unreadable(_));
+                (Err(Failed::Silent(why)), is_alive, is_passing.then_some(Duration::ZERO))
+            }
+        };
+        // A request that waited for its place until the deadline came near had no time to be answered, and says nothing of the registry.
+        if !is_alive && until - start < self.timeout / 2 {
+            return (outcome, again);
+        }
+        match pass.tell(is_alive, (self.clock)()) {
+            Some(Change::Opened) => tracing::warn!("the patient registry fails and is left alone for a while"),
+            Some(Change::Closed) => tracing::info!("the patient registry answers again"),
+            None => {}
+        }
+        (outcome, again)
+    }
+
+    /// A large answer is read on a thread of its own, so that those who serve are not held up.
+    async fn judge(&self, ask: &Ask, caller: &Caller, received: Received) -> Result<Found, Failed> {
+        let Received { answer, turn } = received;
+        let to = (caller.purpose == Purpose::Callers).then(|| caller.base_url.clone());
+        let Some(turn) = turn else {
+            return answer.judge(ask, to.as_deref().map(|to| Move { from: &self.address, to }).as_ref());
+        };
+        let (ask, from) = (ask.clone(), self.address.clone());
+        let judged = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            answer.judge(&ask, to.as_deref().map(|to| Move { from: &from, to }).as_ref())
+        });
+        judged.await.unwrap_or_else(|error| Err(unreadable(format!("reading it failed: {error}"))))
+    }
+}
+
+/// Whether an answer may be told to others too.
+fn is_remembered(ask: &Ask, caller: &Caller) -> bool {
+    let is_lookup = match ask {
+        Ask::Read(_) | Ask::Vread(..) => true,
+        Ask::Search(parameters) => parameters.iter().any(|(name, _)| name == "identifier" || name == "_id"),
+        Ask::History(..) => false,
+    };
+    is_lookup && caller.purpose != Purpose::Callers && caller.fault.is_none()
+}
+
+fn wanted(headers: &HeaderMap) -> Duration {
+    let text = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    text.and_then(|text| retry::retry_after(text, SystemTime::now())).unwrap_or_default()
+}
+
+fn late() -> Failed {
+    Failed::Silent(Silent::Timeout("no free connection within the time for the question".to_owned()))
+}
+
+fn unreadable(why: impl Into<String>) -> Failed {
+    Failed::Silent(Silent::Unreadable(why.into()))
+}

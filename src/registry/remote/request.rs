@@ -1,0 +1,149 @@
+//! What is asked, as an HTTP request says it.
+
+use std::fmt::Write;
+
+use hyper::HeaderMap;
+use hyper::header::{ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, HeaderName, HeaderValue, USER_AGENT};
+
+use crate::limits::ID_CHARACTERS_MAX;
+use crate::outcome::Language;
+use crate::registry::{Ask, Caller, Purpose};
+
+/// Path and query behind the base address: `/Patient?identifier=https%3A%2F%2Ffhir.ee%2Fsid%7C38001085718`. It names what is asked, and
+/// nothing else does. Nothing when an id or version is none of FHIR's, which is never sent.
+pub fn target(ask: &Ask) -> Option<String> {
+    Some(match ask {
+        Ask::Search(parameters) => with_query("/Patient".to_owned(), parameters),
+        Ask::Read(id) => format!("/Patient/{}", checked(id)?),
+        Ask::Vread(id, version) => format!("/Patient/{}/_history/{}", checked(id)?, checked(version)?),
+        Ask::History(id, parameters) => with_query(format!("/Patient/{}/_history", checked(id)?), parameters),
+    })
+}
+
+fn checked(id: &str) -> Option<&str> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
+    // A path of one or two points would lead elsewhere.
+    let leads = !matches!(id, "." | "..");
+    (leads && (1..=ID_CHARACTERS_MAX).contains(&id.len()) && id.bytes().all(allowed)).then_some(id)
+}
+
+fn with_query(mut path: String, parameters: &[(String, String)]) -> String {
+    for (at, (name, value)) in parameters.iter().enumerate() {
+        path.push(if at == 0 { '?' } else { '&' });
+        encode(&mut path, name);
+        path.push('=');
+        encode(&mut path, value);
+    }
+    path
+}
+
+/// Escapes everything that is not unreserved. Source: RFC 3986, 2.3.
+fn encode(out: &mut String, text: &str) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            write!(out, "%{byte:02X}").expect("writing to memory does not fail");
+        }
+    }
+}
+
+/// All headers but `Host`. `own` is the service's credential, sent where the service asks for itself.
+pub fn headers(caller: &Caller, own: Option<HeaderValue>) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(12);
+    headers.insert(ACCEPT, HeaderValue::from_static("application/fhir+json"));
+    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("hcert/", env!("CARGO_PKG_VERSION"))));
+    let language = match caller.language {
+        Language::English => "en",
+        Language::Estonian => "et",
+    };
+    headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(language));
+    let authorization = match caller.purpose {
+        Purpose::Callers => {
+            caller.authorization.as_deref().and_then(|text| HeaderValue::from_bytes(text.as_bytes()).ok())
+        }
+        Purpose::Look | Purpose::Write => own,
+    };
+    if let Some(mut authorization) = authorization {
+        authorization.set_sensitive(true);
+        headers.insert(AUTHORIZATION, authorization);
+    }
+    if caller.purpose == Purpose::Look {
+        headers.insert("x-hcert-purpose", HeaderValue::from_static("look"));
+    }
+    let x_road = &caller.x_road;
+    for (name, value) in [
+        ("x-road-client", &x_road.client),
+        ("x-road-id", &x_road.id),
+        ("x-road-issue", &x_road.issue),
+        ("x-road-userid", &x_road.userid),
+        ("x-author-id", &x_road.author_id),
+        ("x-hcert-fault", &caller.fault),
+    ] {
+        // They came as headers, so they can stand in one; what could not is left out.
+        if let Some(value) = value.as_deref().and_then(|text| HeaderValue::from_bytes(text.as_bytes()).ok()) {
+            headers.insert(HeaderName::from_static(name), value);
+        }
+    }
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn each_question_has_its_address() {
+        let parameters = pairs(&[("identifier", "https://fhir.ee/sid/pid/est/ni|38001085718"), ("a b&", "õ+~._-")]);
+        let search =
+            "/Patient?identifier=https%3A%2F%2Ffhir.ee%2Fsid%2Fpid%2Fest%2Fni%7C38001085718&a%20b%26=%C3%B5%2B~._-";
+        assert_eq!(target(&Ask::Search(parameters)).unwrap(), search);
+        assert_eq!(target(&Ask::Search(Vec::new())).unwrap(), "/Patient");
+        assert_eq!(target(&Ask::Read("a-1.B".to_owned())).unwrap(), "/Patient/a-1.B");
+        assert_eq!(target(&Ask::Vread("1".to_owned(), "2".to_owned())).unwrap(), "/Patient/1/_history/2");
+        let history = Ask::History("1".to_owned(), pairs(&[("_count", "2")]));
+        assert_eq!(target(&history).unwrap(), "/Patient/1/_history?_count=2");
+    }
+
+    #[test]
+    fn what_is_no_id_is_never_sent() {
+        let largest = "a".repeat(ID_CHARACTERS_MAX);
+        assert!(target(&Ask::Read(largest.clone())).is_some());
+        for id in ["", ".", "..", "a/b", "a%2f", "õ", "a b", "a?b", "a\r\nb", &format!("{largest}a")] {
+            assert_eq!(target(&Ask::Read(id.to_owned())), None, "{id}");
+            assert_eq!(target(&Ask::Vread("1".to_owned(), id.to_owned())), None, "{id}");
+            assert_eq!(target(&Ask::History(id.to_owned(), Vec::new())), None, "{id}");
+        }
+    }
+
+    #[test]
+    fn the_callers_credential_goes_where_the_caller_asks_and_the_services_own_where_it_asks_itself() {
+        let own = || Some(HeaderValue::from_static("Bearer own"));
+        for (purpose, expected, look) in [
+            (Purpose::Callers, "Bearer theirs", None),
+            (Purpose::Look, "Bearer own", Some("look")),
+            (Purpose::Write, "Bearer own", None),
+        ] {
+            let caller = Caller { purpose, authorization: Some("Bearer theirs".to_owned()), ..Caller::default() };
+            let headers = headers(&caller, own());
+            assert_eq!(headers["authorization"], expected);
+            assert!(headers["authorization"].is_sensitive());
+            assert_eq!(headers.get("x-hcert-purpose").map(|value| value.to_str().unwrap()), look);
+        }
+        let nobody = Caller { purpose: Purpose::Callers, ..Caller::default() };
+        assert!(headers(&nobody, own()).get("authorization").is_none(), "the service never lends its own");
+    }
+
+    #[test]
+    fn a_value_that_can_stand_in_no_header_is_left_out() {
+        let mut caller = Caller { fault: Some("a\r\nb: c".to_owned()), ..Caller::default() };
+        caller.x_road.client = Some("EE/GOV/õ".to_owned());
+        let headers = headers(&caller, None);
+        assert!(headers.get("x-hcert-fault").is_none() && headers.get("b").is_none());
+        assert_eq!(headers["x-road-client"].as_bytes(), "EE/GOV/õ".as_bytes());
+    }
+}

@@ -1,0 +1,75 @@
+//! The registry of another system as it is met: right, slow, broken and hostile.
+
+mod answers;
+mod server;
+mod story;
+mod way;
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use super::Remote;
+use crate::config;
+use crate::registry::{Ask, Caller, Failed, Purpose, Silent, Told};
+use server::Server;
+
+const PATIENT: &str = r#"{"resourceType":"Patient","id":"200","meta":{"versionId":"3"},"active":true}"#;
+const OUTCOME: &str = r#"{"resourceType":"OperationOutcome","issue":[{"severity":"error","code":"invalid","details":{"coding":[{"system":"https://mpi.tehik.ee","code":"MPI-029"}],"text":"No"}}]}"#;
+
+fn bundle() -> String {
+    format!(
+        r#"{{"resourceType":"Bundle","type":"searchset","total":1,"entry":[{{"fullUrl":"Patient/200","resource":{PATIENT}}}]}}"#
+    )
+}
+
+fn read() -> Ask {
+    Ask::Read("200".to_owned())
+}
+
+fn search(value: &str) -> Ask {
+    Ask::Search(vec![("identifier".to_owned(), value.to_owned())])
+}
+
+fn caller(purpose: Purpose) -> Caller {
+    Caller { purpose, base_url: "https://hcert.example.ee/fhir".into(), ..Caller::default() }
+}
+
+/// Patient settings for patient tests: nothing here times out by itself, and nothing is remembered.
+fn settings(address: String) -> config::Remote {
+    config::Remote {
+        address: Some(address),
+        timeout_ms: 30_000,
+        deadline_ms: 60_000,
+        breaker_failures: 1_000,
+        cache_s: 0,
+        ..config::Remote::default()
+    }
+}
+
+/// The registry behind a server.
+fn remote(server: &Server, change: impl FnOnce(&mut config::Remote)) -> Remote {
+    let mut settings = settings(server.address());
+    change(&mut settings);
+    let mut remote = Remote::new(&settings).unwrap();
+    AHEAD.set(Duration::ZERO);
+    remote.clock = || Instant::now() + AHEAD.get();
+    remote
+}
+
+thread_local! {
+    /// How far the clock of the test is ahead. Each test has a thread and a runtime on it.
+    static AHEAD: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+fn wind(time: Duration) {
+    AHEAD.set(AHEAD.get() + time);
+}
+
+fn text(told: Result<Told, Failed>) -> String {
+    String::from_utf8(told.unwrap().body).unwrap()
+}
+
+fn silent(told: Result<Told, Failed>) -> Silent {
+    let Err(Failed::Silent(silent)) = told else { panic!("{told:?}") };
+    silent
+}

@@ -1,0 +1,165 @@
+//! The way there: addresses, headers, credentials and TLS.
+
+use std::sync::Arc;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::ServerConfig;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::TlsAcceptor;
+
+use super::server::{Play, Server, json};
+use super::*;
+use crate::config::Secret;
+use crate::outcome::Language;
+use crate::registry::XRoad;
+
+#[tokio::test]
+async fn a_request_says_who_asks_and_in_which_language() {
+    let server = Server::start(|_| Play::Send(json(200, PATIENT))).await;
+    let remote = remote(&server, |settings| settings.token = Some(Secret("own".to_owned())));
+    let some = |text: &str| Some(text.to_owned());
+    let asking = Caller {
+        language: Language::Estonian,
+        authorization: some("Bearer theirs"),
+        x_road: XRoad {
+            client: some("EE/GOV/1"),
+            id: some("abc"),
+            issue: some("1/2"),
+            userid: some("EE38001085718"),
+            author_id: some("38001085718"),
+        },
+        fault: some("slow=1ms"),
+        ..caller(Purpose::Callers)
+    };
+    assert!(remote.ask(&read(), &asking).await.is_ok());
+    let seen = server.last();
+    assert_eq!(seen.head.lines().next(), Some("GET /fhir/Patient/200 HTTP/1.1"));
+    for (name, value) in [
+        ("host", format!("localhost:{}", server.socket.port()).as_str()),
+        ("accept", "application/fhir+json"),
+        ("accept-language", "et"),
+        ("user-agent", concat!("hcert/", env!("CARGO_PKG_VERSION"))),
+        ("authorization", "Bearer theirs"),
+        ("x-road-client", "EE/GOV/1"),
+        ("x-road-id", "abc"),
+        ("x-road-issue", "1/2"),
+        ("x-road-userid", "EE38001085718"),
+        ("x-author-id", "38001085718"),
+        ("x-hcert-fault", "slow=1ms"),
+    ] {
+        assert_eq!(seen.header(name), Some(value), "{name}");
+    }
+    assert_eq!(seen.header("x-hcert-purpose"), None);
+
+    assert!(remote.ask(&read(), &Caller { purpose: Purpose::Look, ..asking }).await.is_ok());
+    let seen = server.last();
+    assert_eq!((seen.header("authorization"), seen.header("x-hcert-purpose")), (Some("Bearer own"), Some("look")));
+}
+
+#[tokio::test]
+async fn an_id_that_is_none_is_not_asked_for() {
+    let server = Server::start(|_| Play::Send(json(200, PATIENT))).await;
+    let remote = remote(&server, |_| ());
+    for id in ["../Composition/1", "200?x=1", &"a".repeat(65)] {
+        let told = remote.ask(&Ask::Read(id.to_owned()), &caller(Purpose::Write)).await;
+        assert!(matches!(silent(told), Silent::Unreadable(_)));
+    }
+    let told = remote.ask(&search(&"|".repeat(60_000)), &caller(Purpose::Callers)).await;
+    assert!(matches!(silent(told), Silent::Unreadable(why) if why.contains("too long")));
+    assert_eq!(server.requests(), 0);
+    let _ = remote.ask(&search("a|b c"), &caller(Purpose::Write)).await;
+    assert_eq!(server.last().target(), "/fhir/Patient?identifier=a%7Cb%20c");
+}
+
+#[tokio::test]
+async fn links_lead_a_caller_to_this_service_and_stay_as_they_are_for_itself() {
+    let server = Server::start(|seen| {
+        let base = format!("http://{}/fhir", seen.header("host").unwrap());
+        let bundle = bundle().replace("\"Patient/200\"", &format!("\"{base}/Patient/200\""));
+        let link = format!(r#""link":[{{"relation":"self","url":"{base}/Patient?identifier=1"}}],"entry""#);
+        Play::Send(json(200, &bundle.replace("\"entry\"", &link)))
+    })
+    .await;
+    let remote = remote(&server, |settings| settings.address = settings.address.take().map(|address| address + "/"));
+    let theirs = text(remote.ask(&search("1"), &caller(Purpose::Callers)).await);
+    assert!(theirs.contains(r#""url":"https://hcert.example.ee/fhir/Patient?identifier=1""#), "{theirs}");
+    assert!(theirs.contains(r#""fullUrl":"https://hcert.example.ee/fhir/Patient/200""#), "{theirs}");
+    let ours = text(remote.ask(&search("1"), &caller(Purpose::Write)).await);
+    assert_eq!(ours, theirs.replace("https://hcert.example.ee/fhir", &server.address()));
+}
+
+#[test]
+fn settings_that_lead_nowhere_are_refused() {
+    for address in [
+        "",
+        "mpi.example.ee",
+        "ftp://mpi.example.ee",
+        "http://",
+        "http://a:b@mpi.example.ee",
+        "http://a?b",
+        "http://a b",
+        "/fhir",
+    ] {
+        assert!(Remote::new(&settings(address.to_owned())).unwrap_err().contains("address"), "{address}");
+    }
+    assert!(Remote::new(&config::Remote::default()).unwrap_err().contains("address"));
+    let mut settings = settings("http://127.0.0.1:1".to_owned());
+    settings.token = Some(Secret("very-secret".to_owned()));
+    assert!(!format!("{:?}", Remote::new(&settings)).contains("very-secret"));
+    settings.token_file = Some("token".into());
+    assert!(!Remote::new(&settings).unwrap_err().contains("very-secret"));
+}
+
+/// A server with a certificate for `localhost`, and its authority as PEM.
+async fn encrypted() -> (Server, String) {
+    let mut authority = CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    let certificate = params.signed_by(&key, &authority).unwrap();
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .unwrap();
+    let server =
+        Server::start_with(Some(TlsAcceptor::from(Arc::new(config))), |_| Play::Send(json(200, PATIENT))).await;
+    (server, authority.pem())
+}
+
+#[tokio::test]
+async fn a_registry_is_believed_by_its_own_authority_and_by_no_other() {
+    let ((server, pem), (_, other)) = (encrypted().await, encrypted().await);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ca.pem");
+    let trusting = |pem: &str| {
+        std::fs::write(&file, pem).unwrap();
+        remote(&server, |settings| settings.ca_file = Some(file.clone()))
+    };
+
+    let right = trusting(&format!("{other}{pem}"));
+    for _ in 0..2 {
+        assert_eq!(text(right.ask(&read(), &caller(Purpose::Write)).await), PATIENT);
+    }
+    assert_eq!((server.requests(), server.connections()), (2, 1));
+
+    let wrong = trusting(&other);
+    let told = silent(wrong.ask(&read(), &caller(Purpose::Write)).await);
+    assert!(matches!(&told, Silent::Unreachable(why) if why.contains("certificate")), "{told:?}");
+
+    let mut by_number = settings(format!("https://{}/fhir", server.socket));
+    std::fs::write(&file, &pem).unwrap();
+    by_number.ca_file = Some(file.clone());
+    let told = silent(Remote::new(&by_number).unwrap().ask(&read(), &caller(Purpose::Write)).await);
+    assert!(matches!(&told, Silent::Unreachable(why) if why.contains("certificate")), "another name: {told:?}");
+
+    // Machines without authorities of their own refuse at the start, all others at the first request.
+    if let Ok(remote) = Remote::new(&settings(server.address())) {
+        assert!(matches!(silent(remote.ask(&read(), &caller(Purpose::Write)).await), Silent::Unreachable(_)));
+    }
+    assert_eq!(server.requests(), 2, "nothing was asked of one who is not believed");
+}

@@ -1,0 +1,76 @@
+//! Whom the service believes that they are the registry.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+
+/// TLS 1.2 or 1.3, with the registry's certificate always verified: against the authorities of a PEM file, and without one those that the
+/// machine trusts.
+///
+/// # Errors
+/// The file cannot be read, or no authority can be used.
+pub fn settings(ca_file: Option<&Path>) -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    match ca_file {
+        Some(path) => {
+            let unusable = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
+            let pem = std::fs::read(path).map_err(|error| unusable(&error))?;
+            for certificate in CertificateDer::pem_slice_iter(&pem) {
+                let certificate = certificate.map_err(|error| unusable(&error))?;
+                roots.add(certificate).map_err(|error| unusable(&error))?;
+            }
+            if roots.is_empty() {
+                return Err(unusable(&"it holds no certificate"));
+            }
+        }
+        None => {
+            let found = rustls_native_certs::load_native_certs();
+            roots.add_parsable_certificates(found.certs);
+            if roots.is_empty() {
+                let problems: Vec<String> = found.errors.iter().map(ToString::to_string).collect();
+                return Err(format!("this machine trusts no authority; name a file of them. {}", problems.join("; ")));
+            }
+        }
+    }
+    let settings = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    Ok(settings.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// For a registry without TLS: nobody is trusted.
+pub fn none() -> ClientConfig {
+    ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("the provider knows both versions")
+        .with_root_certificates(RootCertStore::empty())
+        .with_no_client_auth()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_a_usable_certificate_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        let refusal = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            settings(Some(&file)).unwrap_err()
+        };
+        assert!(refusal("").contains("no certificate"));
+        assert!(refusal("nonsense").contains("no certificate"));
+        for text in [
+            "-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----\n",
+            "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+        ] {
+            assert!(refusal(text).contains("ca.pem"), "{}", refusal(text));
+        }
+        assert!(settings(Some(&folder.path().join("other.pem"))).unwrap_err().contains("other.pem"));
+    }
+}

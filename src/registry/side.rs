@@ -1,0 +1,251 @@
+//! The registry that the settings choose, with the faults it is told to have.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::ask::{Ask, Caller, Failed, Silent, Told};
+use super::embedded::{self, Embedded, Refusals};
+use super::fault::{Effect, Fault, Rules};
+use super::patient::Patient;
+use super::remote::Remote;
+use crate::config::{Config, RegistryMode};
+use crate::engine::{Clock, Engine};
+use crate::fhir::json::{self, Json};
+use crate::limits::{PATIENTS_OF_IDENTIFIER_MAX, REGISTRY_HANG_S};
+use crate::outcome::{Chain, IssueSystems, Reflected};
+
+/// A registry of patients: that of this process or another one.
+pub struct Registry {
+    side: Side,
+    rules: Rules,
+    systems: IssueSystems,
+    /// How long a registry that hangs is waited for, embedded or not.
+    patience: Duration,
+}
+
+enum Side {
+    Embedded(Box<Embedded>),
+    Remote(Box<Remote>),
+}
+
+/// How a registry that is told to fail answers a caller of its own: not at all, or with rubbish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misbehaviour {
+    /// The connection ends without an answer.
+    HangUp,
+    /// An answer with status 200 that is no FHIR.
+    Garbage,
+}
+
+/// What a caller of the registry itself gets.
+pub enum Answered {
+    Told(Told),
+    Misbehaves(Misbehaviour),
+}
+
+impl Registry {
+    /// The registry of the settings. `engine` and `clock` serve the embedded one.
+    ///
+    /// # Errors
+    /// In words for the operator: a fault that is none, or a way to the other registry that cannot be gone.
+    pub fn open(config: &Config, engine: Arc<Engine>, clock: Clock) -> Result<Registry, String> {
+        let namespaces = config.namespaces.pairs();
+        let systems = IssueSystems::new(|setting| {
+            let found = namespaces.iter().find(|(name, _)| name == setting);
+            found.expect("a test of the configuration finds a setting for every system").1.clone()
+        });
+        let side = match config.registry.mode {
+            RegistryMode::Remote => Side::Remote(Box::new(Remote::new(&config.registry.remote)?)),
+            RegistryMode::Embedded => {
+                let settings = embedded::Settings::new(config, systems.clone());
+                Side::Embedded(Box::new(Embedded::new(engine, settings, clock)))
+            }
+        };
+        let patience = Duration::from_millis(config.registry.remote.timeout_ms);
+        Ok(Registry { side, rules: Rules::new(&config.registry.fault)?, systems, patience })
+    }
+
+    /// Puts the people that ship into an embedded registry that has nobody yet, unless the settings say otherwise.
+    ///
+    /// # Errors
+    /// The store cannot be read or written.
+    pub async fn welcome(&self) -> Result<(), String> {
+        match &self.side {
+            Side::Embedded(embedded) => embedded.welcome().await,
+            Side::Remote(_) => Ok(()),
+        }
+    }
+
+    /// Answers one who asks for patients: what the registry says, with its own status. A fault is played to the end.
+    pub async fn answer(&self, ask: &Ask, caller: &Caller) -> Result<Answered, Failed> {
+        let fault = self.fault(ask, caller)?;
+        if let Some(Fault { delay, effect }) = fault {
+            tokio::time::sleep(delay).await;
+            match effect {
+                None => {}
+                Some(Effect::Chain(entries)) => return Err(self.chain(&entries, caller).into()),
+                Some(Effect::Refuse) => return Ok(Answered::Misbehaves(Misbehaviour::HangUp)),
+                Some(Effect::Garbage) => return Ok(Answered::Misbehaves(Misbehaviour::Garbage)),
+                Some(Effect::Timeout) => {
+                    // Whoever asks gives up before, or learns at last that nothing will come.
+                    tokio::time::sleep(Duration::from_secs(REGISTRY_HANG_S)).await;
+                    return Ok(Answered::Misbehaves(Misbehaviour::HangUp));
+                }
+            }
+        }
+        self.ask(ask, caller).await.map(Answered::Told)
+    }
+
+    /// The patient with an id; nobody when there is none.
+    pub async fn by_id(&self, id: &str, caller: &Caller) -> Result<Option<Patient>, Failed> {
+        let ask = || Ask::Search(vec![("_id".to_owned(), id.to_owned())]);
+        self.strike(&ask, caller).await?;
+        match &self.side {
+            Side::Embedded(embedded) => embedded.by_id(id, caller),
+            Side::Remote(remote) => {
+                let found = patients(&remote.ask(&ask(), caller).await?)?;
+                // An answer about somebody else is none.
+                Ok(found.into_iter().find(|patient| patient.id == id))
+            }
+        }
+    }
+
+    /// The patients with an identifier. `system` is none for a bare value, which is an Estonian personal code.
+    pub async fn by_identifier(
+        &self,
+        system: Option<&str>,
+        value: &str,
+        caller: &Caller,
+    ) -> Result<Vec<Patient>, Failed> {
+        let escaped =
+            |text: &str| text.replace('\\', "\\\\").replace('|', "\\|").replace(',', "\\,").replace('$', "\\$");
+        let token = || match system {
+            Some(system) => format!("{}|{}", escaped(system), escaped(value)),
+            None => escaped(value),
+        };
+        let ask = || {
+            let count = PATIENTS_OF_IDENTIFIER_MAX.to_string();
+            Ask::Search(vec![("identifier".to_owned(), token()), ("_count".to_owned(), count)])
+        };
+        self.strike(&ask, caller).await?;
+        match &self.side {
+            Side::Embedded(embedded) => embedded.by_identifier(system, value, caller).await,
+            Side::Remote(remote) => patients(&remote.ask(&ask(), caller).await?),
+        }
+    }
+
+    /// Ids of everybody who is the same person as this one, but for itself.
+    pub async fn linked(&self, id: &str, caller: &Caller) -> Result<Vec<String>, Failed> {
+        match &self.side {
+            Side::Embedded(embedded) => Ok(embedded.linked(id).iter().map(ToString::to_string).collect()),
+            Side::Remote(remote) => {
+                let ask = Ask::Search(vec![("_id".to_owned(), id.to_owned())]);
+                let found = patients(&remote.ask(&ask, caller).await?)?;
+                Ok(found.into_iter().filter(|patient| patient.id == id).flat_map(|patient| patient.links).collect())
+            }
+        }
+    }
+
+    /// Whether following links may need the registry at all: an embedded one without any says so at once.
+    pub fn has_links(&self) -> bool {
+        match &self.side {
+            Side::Embedded(embedded) => embedded.has_links(),
+            Side::Remote(_) => true,
+        }
+    }
+
+    /// What a registry says of a patient who died: met naturally it only warns. Contract 6.4.
+    pub fn deceased(&self, patient: &Patient, caller: &Caller) -> Option<Reflected> {
+        patient.is_deceased.then(|| {
+            let refusals = Refusals::new(caller.language, self.systems.clone());
+            refusals.one("MPI-101", &[]).issues.remove(0).as_warning()
+        })
+    }
+
+    async fn ask(&self, ask: &Ask, caller: &Caller) -> Result<Told, Failed> {
+        match &self.side {
+            Side::Embedded(embedded) => embedded.ask(ask, caller).await,
+            Side::Remote(remote) => remote.ask(ask, caller).await,
+        }
+    }
+
+    /// A fault in the way of a lookup of the service's own, as it arrives there.
+    async fn strike(&self, ask: &impl Fn() -> Ask, caller: &Caller) -> Result<(), Failed> {
+        // Nothing is put together for the many calls that no fault is meant for.
+        if self.rules.is_empty() && caller.fault.is_none() {
+            return Ok(());
+        }
+        let Some(Fault { delay, effect }) = self.fault(&ask(), caller)? else { return Ok(()) };
+        let in_time = self.patience.checked_sub(delay);
+        tokio::time::sleep(delay.min(self.patience)).await;
+        let Some(left) = in_time else { return Err(timeout()) };
+        match effect {
+            None => Ok(()),
+            Some(Effect::Chain(entries)) => Err(self.chain(&entries, caller).into()),
+            Some(Effect::Timeout) => {
+                tokio::time::sleep(left).await;
+                Err(timeout())
+            }
+            Some(Effect::Refuse) => Err(Silent::Unreachable("a fault refuses the connection".into()).into()),
+            Some(Effect::Garbage) => Err(Silent::Unreadable("a fault answers with rubbish".into()).into()),
+        }
+    }
+
+    /// The fault that a call meets: that of its header, else that of a rule. A remote registry reads the header itself.
+    fn fault(&self, ask: &Ask, caller: &Caller) -> Result<Option<Fault>, Failed> {
+        match (&caller.fault, &self.side) {
+            (Some(text), Side::Embedded(_)) => Fault::parse(text).map(Some).map_err(Failed::Fault),
+            _ if self.rules.is_empty() => Ok(None),
+            _ => {
+                let (path, identifiers) = described(ask);
+                let identifiers: Vec<&str> = identifiers.iter().map(String::as_str).collect();
+                Ok(self.rules.strike(&path, &identifiers))
+            }
+        }
+    }
+
+    fn chain(&self, entries: &[&crate::outcome::reflected::Entry], caller: &Caller) -> Chain {
+        Chain::of(entries, caller.language, &self.systems)
+    }
+}
+
+fn timeout() -> Failed {
+    Silent::Timeout("a fault holds the answer back".into()).into()
+}
+
+/// Path and identifiers of a call, for the rules.
+fn described(ask: &Ask) -> (String, Vec<String>) {
+    match ask {
+        Ask::Search(parameters) => {
+            let of = |wanted: &'static str| {
+                parameters.iter().filter(move |(name, _)| name == wanted).map(|(_, value)| value)
+            };
+            let ids: Vec<&String> = of("_id").collect();
+            // A search for one patient by id is a way to read that one.
+            let path = match ids[..] {
+                [id] => format!("/Patient/{id}"),
+                _ => "/Patient".to_owned(),
+            };
+            (path, of("identifier").flat_map(|value| value.split(',')).map(str::to_owned).collect())
+        }
+        Ask::Read(id) => (format!("/Patient/{id}"), Vec::new()),
+        Ask::Vread(id, version) => (format!("/Patient/{id}/_history/{version}"), Vec::new()),
+        Ask::History(id, _) => (format!("/Patient/{id}/_history"), Vec::new()),
+    }
+}
+
+/// The patients of a Bundle; entries that are something else count for nothing, and neither does what it says of their number.
+fn patients(told: &Told) -> Result<Vec<Patient>, Failed> {
+    let unreadable = |what: &str| Failed::from(Silent::Unreadable(what.to_owned()));
+    let bundle = json::parse(&told.body).map_err(|_| unreadable("the Bundle is not JSON"))?;
+    if bundle.text("resourceType") != Some("Bundle") {
+        return Err(unreadable("not a Bundle"));
+    }
+    let resources = bundle.items("entry").iter().filter_map(|entry| {
+        let is_match = entry.get("search").and_then(|search| search.text("mode")).is_none_or(|mode| mode == "match");
+        entry.get("resource").filter(|_| is_match)
+    });
+    let resources: Vec<&Json> = resources.filter(|resource| resource.text("resourceType") == Some("Patient")).collect();
+    let read = resources.iter().map(|resource| Patient::read(resource));
+    read.collect::<Option<Vec<_>>>().ok_or_else(|| unreadable("a Patient without id or version"))
+}
