@@ -84,8 +84,10 @@ fn check_fixed(stored: Option<&Row>, sent: &Row) -> Result<(), Outcome> {
         let of = |row: &Row| -> Vec<Term> { row.terms_of(fields).collect() };
         of(stored) == of(sent)
     };
+    // Whoever was found by an identifier is named by a reference too from then on, and may be named by that alone.
+    let names_otherwise = sent.terms_of(&[Field::SubjectIdentifier]).any(|term| !stored.has(&term));
     let changed = [
-        ("Composition.subject", !same(&[Field::Subject, Field::SubjectIdentifier])),
+        ("Composition.subject", !same(&[Field::Subject]) || names_otherwise),
         ("Composition.category", stored.class.category != sent.class.category),
         ("Composition.meta.profile", stored.class.profile != sent.class.profile),
         ("Composition.identifier", !same(&[Field::Identifier])),

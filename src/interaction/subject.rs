@@ -119,7 +119,7 @@ impl Service {
         };
         if let Some(kept) = kept {
             let reference = format!("Patient/{}/_history/{}", kept.id, kept.version);
-            return Ok(is_same(&kept).then(|| Resolved { reference, patient: Some(kept), warning: None }));
+            return Ok(is_same(&kept).then_some(Resolved { reference, patient: Some(kept), warning: None }));
         }
         // Imported versions carry no more than their reference.
         let resource = json::parse_stored(&stored.resource);

@@ -23,6 +23,7 @@ async fn every_search_parameter_told_is_taken() {
             (_, "date") => "2025-01-12",
             (_, "composite") => "employer$16978044",
             (_, "reference") => "1",
+            ("subject:Patient.identifier", _) => "39406240015",
             _ => "a",
         };
         server.get(&format!("Composition?{name}={value}")).await.expect(200);

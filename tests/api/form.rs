@@ -121,7 +121,7 @@ async fn pretty_answers_say_the_same() {
 async fn head_answers_as_get_without_the_body() {
     let server = one().await;
     let queries = ["", "?_pretty=true", "?nonsense=1", "?_format=xml"];
-    let missing = ["Composition/9", "Composition/1/_history/9", "Patient"];
+    let missing = ["Composition/9", "Composition/1/_history/9", "Practitioner"];
     for path in READABLE.iter().chain(&missing) {
         for query in queries {
             let get = server.get(&format!("{path}{query}")).await;
@@ -144,7 +144,7 @@ async fn options_tells_the_methods_of_a_path() {
         assert_eq!(told.header("allow"), Some(allowed), "{path}");
     }
     server.ask("OPTIONS", "*").await.expect(204);
-    server.ask("OPTIONS", "Patient").await.refused(404, &["HCERT-126"]);
+    server.ask("OPTIONS", "Practitioner").await.refused(404, &["HCERT-126"]);
     insta::assert_snapshot!(server.ask("OPTIONS", "Composition/1").await);
 }
 
@@ -177,7 +177,7 @@ async fn what_is_not_there_is_404_whatever_the_method() {
         "/fhir/",
         "/metadata",
         "/fhirx/metadata",
-        "Patient",
+        "Practitioner",
         "Composition/",
         "Composition/1/",
         "Composition//1",
@@ -196,7 +196,7 @@ async fn what_is_not_there_is_404_whatever_the_method() {
             server.ask(method, path).await.refused(404, &["HCERT-126"]);
         }
     }
-    insta::assert_snapshot!("nothing_here", server.get("Patient/200").await);
+    insta::assert_snapshot!("nothing_here", server.get("Practitioner/200").await);
 }
 
 #[tokio::test]
@@ -244,7 +244,12 @@ async fn a_body_of_another_kind_is_415() {
 async fn the_address_is_judged_before_the_form_and_the_form_before_the_content() {
     let server = one().await;
     let xml = Some("application/fhir+xml");
-    server.ask("POST", "Patient").body_as(xml, "").header("Accept", "text/html").await.refused(404, &["HCERT-126"]);
+    server
+        .ask("POST", "Practitioner")
+        .body_as(xml, "")
+        .header("Accept", "text/html")
+        .await
+        .refused(404, &["HCERT-126"]);
     server.ask("PATCH", "Composition/1").header("Accept", "text/html").await.refused(405, &["HCERT-129"]);
     let told = server.ask("POST", "Composition").body_as(xml, "{").header("Accept", "text/html").await;
     told.refused(406, &["HCERT-131"]);

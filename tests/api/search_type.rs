@@ -135,8 +135,13 @@ async fn every_problem_of_a_search_is_told_at_once() {
 #[tokio::test]
 async fn a_patient_nobody_knows_has_no_certificates() {
     let server = three().await;
-    assert!(server.found("subject:Patient.identifier=est%2Fni%7C49403136526").await.is_empty());
-    let external = "subject:Patient.identifier=https%3A%2F%2Ftehik.ee%2Fmpi%2Fexternal-reference%7C200";
+    assert!(
+        server
+            .found("subject:Patient.identifier=https%3A%2F%2Ffhir.ee%2Fsid%2Fpid%2Ffin%2Fni%7Cnobody")
+            .await
+            .is_empty()
+    );
+    let external = "subject:Patient.identifier=https%3A%2F%2Ftehik.ee%2Fmpi%2Fexternal-reference%7C999";
     insta::assert_snapshot!(server.get(&format!("Composition?{external}")).await);
 }
 
