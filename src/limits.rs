@@ -67,6 +67,9 @@ pub const IDENTIFIER_CHARACTERS_MAX: usize = 1_000;
 /// Links of one patient. One person has two or three records.
 pub const PATIENT_LINKS_MAX: usize = 100;
 
+/// Lines that an import of patients tells why they were not taken. Whoever has more mends the file first; the rest are counted.
+pub const BAD_PATIENTS_TOLD_MAX: u64 = 20;
+
 /// Patients that a search by one of them finds too, since links tie them to each other. A person has two or three records; more are a
 /// mistake in the registry, and each makes the search wider.
 pub const LINKED_PATIENTS_MAX: usize = 32;

@@ -2,6 +2,8 @@
 
 #[path = "cli/catalogue.rs"]
 mod catalogue;
+#[path = "cli/patients.rs"]
+mod patients;
 mod process;
 #[path = "cli/terminology.rs"]
 mod terminology;

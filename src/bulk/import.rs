@@ -263,7 +263,8 @@ impl Run<'_> {
     }
 }
 
-fn words(outcome: Outcome) -> String {
+/// Every issue, one behind the other.
+pub(super) fn words(outcome: Outcome) -> String {
     let text = |issue: &Issue| match issue.expression().first() {
         Some(expression) => format!("{} ({expression})", issue.text(Language::English)),
         None => issue.text(Language::English),
@@ -271,7 +272,7 @@ fn words(outcome: Outcome) -> String {
     outcome.issues().iter().map(text).collect::<Vec<_>>().join("; ")
 }
 
-fn refused_words(refused: Refused) -> String {
+pub(super) fn refused_words(refused: Refused) -> String {
     match refused {
         Refused::Rules(outcome) => words(outcome),
         Refused::Store(error) => error.to_string(),

@@ -7,11 +7,13 @@ mod chunk;
 pub mod entry;
 mod export;
 mod import;
+mod patients;
 
 use serde::{Deserialize, Serialize};
 
 pub use export::export;
 pub use import::{ImportOptions, import};
+pub use patients::{Listed, import as import_patients, list as list_patients};
 
 /// What a long run tells while it goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

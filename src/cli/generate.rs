@@ -1,4 +1,5 @@
-//! `hcert generate`: synthetic certificates as NDJSON, one FHIR history `Bundle.entry` per line, ready for `hcert import`.
+//! `hcert generate`: synthetic certificates as NDJSON, one FHIR history `Bundle.entry` per line, ready for `hcert import`; or their
+//! patients, for `hcert patients import`.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -25,6 +26,10 @@ pub struct Generate {
     /// File to write, replaced if it exists; standard output without it.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+
+    /// Write the patients that these certificates refer to instead, for `hcert patients import`.
+    #[arg(long)]
+    pub patients: bool,
 }
 
 impl Generate {
@@ -40,11 +45,12 @@ impl Generate {
 /// The file cannot be made, or writing fails. A reader that closes the pipe has read enough: that is no error.
 fn generate(args: &Generate) -> io::Result<()> {
     let corpus = Corpus::new(args.seed, args.count);
+    let write = |out: &mut dyn Write| if args.patients { write_patients(&corpus, out) } else { write(corpus, out) };
     let written = match &args.out {
         Some(path) => File::create(path)
-            .and_then(|file| write(corpus, file))
+            .and_then(|mut file| write(&mut file))
             .map_err(|error| io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))),
-        None => write(corpus, io::stdout().lock()),
+        None => write(&mut io::stdout().lock()),
     };
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -58,6 +64,18 @@ fn write(corpus: Corpus, out: impl Write) -> io::Result<()> {
     for change in corpus {
         line.clear();
         change.write_entry(&mut line);
+        line.push('\n');
+        out.write_all(line.as_bytes())?;
+    }
+    out.flush()
+}
+
+fn write_patients(corpus: &Corpus, out: impl Write) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(256 * 1024, out);
+    let mut line = String::new();
+    for subject in corpus.subjects() {
+        line.clear();
+        corpus.write_patient(subject, &mut line);
         line.push('\n');
         out.write_all(line.as_bytes())?;
     }
@@ -114,6 +132,17 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), Corpus::new(3, 50).count());
         assert!(text.ends_with("}}\n"));
+    }
+
+    #[test]
+    fn the_patients_of_certificates_are_written_instead_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("patients.ndjson");
+        let arguments = ["--patients", "--count", "50", "--seed", "3", "--out", path.to_str().unwrap()];
+        generate(&parse(&arguments).unwrap()).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().count(), Corpus::new(3, 50).subjects().count());
+        assert!(text.lines().all(|line| line.starts_with(r#"{"resourceType":"Patient","id":"10"#)), "{text}");
     }
 
     #[test]

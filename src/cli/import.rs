@@ -65,7 +65,8 @@ fn import(file: &Path, stop_at_bad: bool, config: &Config) -> Result<Progress, S
     done
 }
 
-fn open(file: &Path) -> Result<(Box<dyn BufRead + Send>, Option<u64>), String> {
+/// The lines of a file, or of standard input for `-`, and their bytes where they are known.
+pub fn open(file: &Path) -> Result<(Box<dyn BufRead + Send>, Option<u64>), String> {
     if file.as_os_str() == "-" {
         return Ok((Box::new(BufReader::with_capacity(1 << 16, io::stdin())), None));
     }
@@ -79,7 +80,7 @@ fn open(file: &Path) -> Result<(Box<dyn BufRead + Send>, Option<u64>), String> {
 }
 
 /// Sends the lines on one thread and shows what comes back on this one.
-fn through_server(
+pub fn through_server(
     server: &socket::Connection,
     mut lines: Box<dyn BufRead + Send>,
     bar: &mut Bar,

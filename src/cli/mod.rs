@@ -8,6 +8,7 @@ mod import;
 mod log;
 mod open;
 mod open_files;
+mod patients;
 mod progress;
 mod serve;
 mod terminology;
@@ -36,6 +37,7 @@ enum Command {
     Generate(generate::Generate),
     Import(import::Import),
     Export(export::Export),
+    Patients(patients::Patients),
     Terminology(terminology::Terminology),
     Catalogue(catalogue::Catalogue),
     Bench(bench::Bench),
@@ -54,6 +56,7 @@ impl Cli {
             Command::Generate(generate) => generate.run(),
             Command::Import(import) => import.run(),
             Command::Export(export) => export.run(),
+            Command::Patients(patients) => patients.run(),
             Command::Terminology(terminology) => terminology.run(),
             Command::Catalogue(catalogue) => catalogue.run(),
             Command::Bench(bench) => bench.run(),

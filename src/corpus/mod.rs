@@ -16,6 +16,7 @@ mod facts;
 mod history;
 mod observation;
 mod organisations;
+mod patient;
 mod people;
 mod phrases;
 mod random;

@@ -19,6 +19,10 @@ pub use server::Server;
 pub enum Request {
     /// Lines follow until the client closes its side; events come back.
     Import { stop_at_bad: bool },
+    /// Patients follow until the client closes its side; events come back.
+    PatientsImport { stop_at_bad: bool },
+    /// `Listed` come back, one a line, the last of them an end.
+    PatientsList { identifier: Option<String> },
     /// Lines come back: all versions after a change, then the server closes.
     Export { after: u64 },
     /// Code lists follow until the client closes its side; `Result<Vec<ListLine>, Vec<String>>` comes back.

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use serde::Serialize;
 
 use super::Request;
-use crate::bulk::{self, Event, ImportOptions};
+use crate::bulk::{self, Event, ImportOptions, Progress};
 use crate::certificate::{Id, Seq, Version};
 use crate::engine::{Engine, system_clock};
 use crate::interaction::Rulebook;
@@ -80,13 +80,18 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook) -> io::Result
     let mut out = BufWriter::with_capacity(64 * 1024, stream.try_clone()?);
     match serde_json::from_str(&first) {
         Ok(Request::Import { stop_at_bad }) => {
-            let mut failed = None;
-            let mut report = |event: Event| failed = send(&mut out, &event).err();
-            let done = bulk::import(engine, rulebook, &mut lines, ImportOptions { stop_at_bad }, &mut report);
-            if let Some(error) = failed {
-                return Err(error);
-            }
-            send(&mut out, &done.map_or_else(|problem| Event::Failed { problem }, Event::Done))?;
+            let options = ImportOptions { stop_at_bad };
+            report(&mut out, |report| bulk::import(engine, rulebook, &mut lines, options, report))?;
+        }
+        Ok(Request::PatientsImport { stop_at_bad }) => {
+            let options = ImportOptions { stop_at_bad };
+            report(&mut out, |report| bulk::import_patients(engine, &mut lines, options, report))?;
+        }
+        Ok(Request::PatientsList { identifier }) => {
+            bulk::list_patients(engine, identifier.as_deref(), &mut |listed| {
+                serde_json::to_writer(&mut out, &listed)?;
+                out.write_all(b"\n")
+            })?;
         }
         Ok(Request::Export { after }) => {
             bulk::export(engine, Seq(after), &mut out, &mut |_| {}).map_err(io::Error::other)?;
@@ -110,6 +115,19 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook) -> io::Result
         Err(error) => send(&mut out, &Event::Failed { problem: format!("the request is not understood: {error}") })?,
     }
     out.flush()
+}
+
+/// Sends what an import tells, and how it ended.
+fn report(
+    out: &mut impl Write,
+    import: impl FnOnce(&mut dyn FnMut(Event)) -> Result<Progress, String>,
+) -> io::Result<()> {
+    let mut failed = None;
+    let done = import(&mut |event| failed = send(out, &event).err());
+    match failed {
+        Some(error) => Err(error),
+        None => send(out, &done.map_or_else(|problem| Event::Failed { problem }, Event::Done)),
+    }
 }
 
 fn send(out: &mut impl Write, told: &impl Serialize) -> io::Result<()> {

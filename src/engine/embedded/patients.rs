@@ -29,7 +29,7 @@ impl Embedded {
         self.shared.store.reader()?.patient_versions(id, |version, record| stored(id, version, &record))
     }
 
-    /// What the newest version of a patient says, without its resource: two microseconds.
+    /// What the newest version of a patient says, without its resource: some two microseconds.
     pub fn patient_facts(&self, id: Id) -> Result<Option<(Version, PatientFacts)>, Error> {
         self.shared.store.reader()?.newest_patient(id, |version, record| Ok((version, record.facts()?)))
     }

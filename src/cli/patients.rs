@@ -1,0 +1,178 @@
+//! `hcert patients`: people into the embedded registry, and who is there, through the running server where there is one.
+
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::import::{open, through_server};
+use super::progress::Bar;
+use super::{Common, Failure};
+use crate::bulk::{self, ImportOptions, Listed, Progress};
+use crate::config::Config;
+use crate::engine::{Engine, system_clock};
+use crate::limits::BAD_PATIENTS_TOLD_MAX;
+use crate::socket::{self, Request};
+
+/// Import or list the patients of the embedded registry
+#[derive(Args, Debug)]
+pub struct Patients {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Import(Import),
+    List(List),
+}
+
+/// Read Patients from NDJSON and store them
+///
+/// Each line is a FHIR R5 Patient. Its id is kept, a decimal number; a known id gets another version, and one that says the same is
+/// passed over. A Patient without id gets the next one, unless somebody has its first identifier. A line that cannot be taken is
+/// reported with its number, the first twenty of a file, and the rest goes on.
+#[derive(Args, Debug)]
+struct Import {
+    /// The files to read, or - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Stop at the first line that cannot be taken
+    #[arg(long)]
+    stop_at_bad: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Show the newest version of every patient, one a line
+///
+/// Columns are separated by tabs: id, version, identifiers, name, birth date, flags.
+#[derive(Args, Debug)]
+struct List {
+    /// Only those with this identifier: system|value, or a value of whatever system
+    #[arg(long, value_name = "IDENTIFIER")]
+    identifier: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Patients {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), Failure> {
+        match self.command {
+            Command::Import(import) => import.run(),
+            Command::List(list) => list.run(),
+        }
+    }
+}
+
+impl Import {
+    fn run(self) -> Result<(), Failure> {
+        let Import { files, stop_at_bad, common } = self;
+        let config = common.load(|_| ())?;
+        super::open::for_owner_only();
+        let (mut lines, mut bad) = (0, 0);
+        for file in &files {
+            let of_file = |problem: String| match files.len() {
+                1 => Failure::Failed(problem),
+                _ => Failure::Failed(format!("{}: {problem}", file.display())),
+            };
+            let (lines_of_file, bytes) = open(file).map_err(Failure::Failed)?;
+            let done = import(lines_of_file, bytes, stop_at_bad, &config).map_err(of_file)?;
+            let of_file = if files.len() > 1 { format!("{}: ", file.display()) } else { String::new() };
+            summary(&of_file, done);
+            lines += done.lines;
+            bad += done.bad;
+        }
+        if bad == 0 { Ok(()) } else { Err(Failure::Failed(format!("{bad} of {lines} lines were not taken"))) }
+    }
+}
+
+fn summary(of_file: &str, done: Progress) {
+    let Progress { lines, stored, identical, bad, .. } = done;
+    let told = match bad > BAD_PATIENTS_TOLD_MAX {
+        true => format!(", the first {BAD_PATIENTS_TOLD_MAX} told above"),
+        false => String::new(),
+    };
+    eprintln!("{of_file}{lines} lines: {stored} stored, {identical} there already, {bad} not taken{told}");
+}
+
+fn import(
+    mut lines: Box<dyn BufRead + Send>,
+    bytes: Option<u64>,
+    stop_at_bad: bool,
+    config: &Config,
+) -> Result<Progress, String> {
+    let mut bar = Bar::new(bytes);
+    let done = match connect(config, &Request::PatientsImport { stop_at_bad })? {
+        Some(server) => through_server(&server, lines, &mut bar),
+        None => {
+            let engine = super::open::engine(config, system_clock())?;
+            let options = ImportOptions { stop_at_bad };
+            let done = bulk::import_patients(&engine, &mut lines, options, &mut |event| bar.show(&event));
+            engine.close();
+            done
+        }
+    };
+    bar.finish();
+    done
+}
+
+impl List {
+    fn run(self) -> Result<(), Failure> {
+        let List { identifier, common } = self;
+        let config = common.load(|_| ())?;
+        super::open::for_owner_only();
+        list(identifier, &config).map_err(Failure::Failed)
+    }
+}
+
+fn list(identifier: Option<String>, config: &Config) -> Result<(), String> {
+    let folder = &config.storage.data;
+    if !folder.is_dir() {
+        return Err(format!("{}: there is no data folder", folder.display()));
+    }
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let done = match connect(config, &Request::PatientsList { identifier: identifier.clone() })? {
+        Some(server) => list_of_server(&server, &mut out),
+        None => list_of_folder(&super::open::engine(config, system_clock())?, identifier.as_deref(), &mut out),
+    };
+    match done.and_then(|problem| out.flush().map(|()| problem)) {
+        Ok(problem) => problem.map_or(Ok(()), Err),
+        // Whoever reads our output has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Writes the list. What comes back is why it ended early, if it did.
+fn list_of_folder(engine: &Engine, identifier: Option<&str>, out: &mut impl Write) -> io::Result<Option<String>> {
+    let mut problem = None;
+    let done = bulk::list_patients(engine, identifier, &mut |listed| match listed {
+        Listed::Patient(line) => writeln!(out, "{line}"),
+        Listed::End => Ok(()),
+        Listed::Failed { problem: told } => {
+            problem = Some(told);
+            Ok(())
+        }
+    });
+    engine.close();
+    done.map(|()| problem)
+}
+
+fn list_of_server(server: &socket::Connection, out: &mut impl Write) -> io::Result<Option<String>> {
+    for line in server.lines()?.lines() {
+        match serde_json::from_str(&line?) {
+            Ok(Listed::Patient(line)) => writeln!(out, "{line}")?,
+            Ok(Listed::End) => return Ok(None),
+            Ok(Listed::Failed { problem }) => return Ok(Some(problem)),
+            Err(error) => return Ok(Some(format!("the server's answer is not understood: {error}"))),
+        }
+    }
+    Ok(Some("the server closed the connection before it was done".into()))
+}
+
+fn connect(config: &Config, request: &Request) -> Result<Option<socket::Connection>, String> {
+    let folder = &config.storage.data;
+    socket::connect(folder, request).map_err(|error| format!("{}: {error}", folder.display()))
+}
