@@ -54,7 +54,7 @@ fn judged(bytes: &[u8]) -> (Option<Vec<u8>>, Vec<Issue>) {
     let is_json = problems.is_empty();
     if let (Json::Object(object), Some(source)) = (&value, source) {
         // Asserts by itself that what is copied is what would be written.
-        head::tail_of_source(object, source).expect("a body that just was read stands in its text");
+        head::tail_of_source(object, source, None).expect("a body that just was read stands in its text");
     }
     let sent = value.clone();
     let shape = shape::check(&mut value, "Composition");
@@ -116,7 +116,7 @@ fn is_stored(certificate: &Object) {
     let mut stored = Vec::new();
     let id = Id::new(1).expect("ids begin at 1");
     let version = Version::new(1).expect("versions begin at 1");
-    head::write(&mut stored, id, version, head::Stamp::at(0));
+    head::write(&mut stored, "Composition", id, version, head::Stamp::at(0));
     stored.extend(head::tail(certificate));
     let mut stored = json::parse(&stored).expect("the store holds JSON");
     assert!(shape::expect(&mut stored, "Composition").is_ok(), "the store holds certificates");

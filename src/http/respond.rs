@@ -55,7 +55,10 @@ pub fn outcome(outcome: &Outcome, wanted: &Wanted, issue_system: &str) -> Respon
     });
     if let (Some(cause), Some(issue)) = (outcome.cause(), first_id) {
         let (code, request) = (outcome.leading_code(), wanted.request_id.as_str());
-        if status.is_server_error() {
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            // Not a fault of ours: a neighbour or a moment is to blame, and there may be many of them.
+            tracing::warn!(%issue, code, request, cause, "unavailable");
+        } else if status.is_server_error() {
             tracing::error!(%issue, code, request, cause, "failed");
         } else {
             tracing::debug!(%issue, code, request, cause, "refused");

@@ -75,9 +75,23 @@ const OF_LISTS: &[(DefinitionKind, &str, &str, &str)] = &[
     ),
 ];
 
+/// What the registry is asked about patients: name, R5's definition, type, documentation.
+const OF_PATIENTS: &[(&str, &str, &str, &str)] = &[
+    (
+        "identifier",
+        "Patient-identifier",
+        "token",
+        "system|value, a branch of systems (…/sid/pid/fin) with a value, or a value alone: an Estonian personal code",
+    ),
+    ("_id", "Resource-id", "token", "Ids, separated by commas"),
+    ("birthdate", "individual-birthdate", "date", "YYYY-MM-DD with a prefix or without; twice it is a range"),
+    ("active", "Patient-active", "token", "true or false"),
+    ("deceased", "Patient-deceased", "token", "true or false"),
+];
+
 /// The CapabilityStatement as a caller sees it under `base_url`, as bytes.
 pub fn capabilities(base_url: &str, names: &Names, count: Counts) -> Vec<u8> {
-    let resources = [composition(names, count)].into_iter().chain(DefinitionKind::ALL.map(definition));
+    let resources = [composition(names, count), patient()].into_iter().chain(DefinitionKind::ALL.map(definition));
     Json::object([
         ("resourceType", text("CapabilityStatement")),
         ("version", text("1.0.0")),
@@ -148,6 +162,33 @@ fn composition(names: &Names, count: Counts) -> Json<'static> {
         ("conditionalDelete", text("not-supported")),
         ("searchParam", list(PARAMETERS.iter().map(search_parameter))),
         ("operation", list(OPERATIONS.iter().map(operation).chain([of_r5(&VALIDATE)]))),
+    ])
+}
+
+/// Patients, as the registry tells of them.
+fn patient() -> Json<'static> {
+    let interaction = |code| Json::object([("code", text(code))]);
+    let parameter = |(name, definition, kind, documentation): &(&'static str, &str, &'static str, &'static str)| {
+        Json::object([
+            ("name", text(name)),
+            ("definition", Json::string(format!("http://hl7.org/fhir/SearchParameter/{definition}"))),
+            ("type", text(kind)),
+            ("documentation", text(documentation)),
+        ])
+    };
+    Json::object([
+        ("type", text("Patient")),
+        (
+            "documentation",
+            text(
+                "Read only: what the patient registry tells. Sorted by _id, _lastUpdated or birthdate, paged by _count and _page. Errors \
+                 are the registry's own, with those of the services behind it.",
+            ),
+        ),
+        ("interaction", list(["read", "vread", "history-instance", "search-type"].map(interaction))),
+        ("versioning", text("versioned")),
+        ("readHistory", Json::Bool(true)),
+        ("searchParam", list(OF_PATIENTS.iter().map(parameter))),
     ])
 }
 
@@ -243,7 +284,8 @@ mod tests {
             let resource = &json.items("rest")[0].items("resource")[0];
             let types = names_of(&json.items("rest")[0], "resource", "type");
             assert_eq!(types[0], "Composition");
-            assert_eq!(types[1..], DefinitionKind::ALL.map(DefinitionKind::name));
+            assert_eq!(types[1], "Patient");
+            assert_eq!(types[2..], DefinitionKind::ALL.map(DefinitionKind::name));
             let operations = json.items("rest")[0].items("resource").iter().skip(1);
             let operations: usize = operations.map(|resource| resource.items("operation").len()).sum();
             assert_eq!(operations, OF_LISTS.len());

@@ -69,10 +69,11 @@ impl Service {
     /// The same search with everybody who is the same person as one it names, and whether the registry said who that is: certificates
     /// can be found without it.
     async fn with_linked(&self, context: &Context, mut query: Query) -> (Query, bool) {
-        if !self.registry.has_links() {
+        let patients = query.filter.patients().into_iter().filter(|id| self.registry.may_be_linked(id));
+        let patients: Vec<String> = patients.map(str::to_owned).collect();
+        if patients.is_empty() {
             return (query, true);
         }
-        let patients: Vec<String> = query.filter.patients().into_iter().map(str::to_owned).collect();
         let caller = context.caller(Purpose::Look);
         let mut linked = HashMap::with_capacity(patients.len());
         for id in patients {

@@ -11,7 +11,7 @@ use super::remote::Remote;
 use crate::config::{Config, RegistryMode};
 use crate::engine::{Clock, Engine};
 use crate::fhir::json::{self, Json};
-use crate::limits::{PATIENTS_OF_IDENTIFIER_MAX, REGISTRY_HANG_S};
+use crate::limits::{LINKED_PATIENTS_MAX, PATIENTS_OF_IDENTIFIER_MAX, REGISTRY_HANG_S};
 use crate::outcome::{Chain, IssueSystems, Reflected};
 
 /// A registry of patients: that of this process or another one.
@@ -138,18 +138,14 @@ impl Registry {
     pub async fn linked(&self, id: &str, caller: &Caller) -> Result<Vec<String>, Failed> {
         match &self.side {
             Side::Embedded(embedded) => Ok(embedded.linked(id).iter().map(ToString::to_string).collect()),
-            Side::Remote(remote) => {
-                let ask = Ask::Search(vec![("_id".to_owned(), id.to_owned())]);
-                let found = patients(&remote.ask(&ask, caller).await?)?;
-                Ok(found.into_iter().filter(|patient| patient.id == id).flat_map(|patient| patient.links).collect())
-            }
+            Side::Remote(remote) => linked(remote, id, caller).await,
         }
     }
 
-    /// Whether following links may need the registry at all: an embedded one without any says so at once.
-    pub fn has_links(&self) -> bool {
+    /// Whether anybody may be the same person as this one. An embedded registry knows it at once.
+    pub fn may_be_linked(&self, id: &str) -> bool {
         match &self.side {
-            Side::Embedded(embedded) => embedded.has_links(),
+            Side::Embedded(embedded) => !embedded.linked(id).is_empty(),
             Side::Remote(_) => true,
         }
     }
@@ -207,6 +203,25 @@ impl Registry {
     fn chain(&self, entries: &[&crate::outcome::reflected::Entry], caller: &Caller) -> Chain {
         Chain::of(entries, caller.language, &self.systems)
     }
+}
+
+/// Follows links from patient to patient, nearest first, at most [`LINKED_PATIENTS_MAX`] of them.
+async fn linked(remote: &Remote, id: &str, caller: &Caller) -> Result<Vec<String>, Failed> {
+    let mut met = vec![id.to_owned()];
+    let mut at = 0;
+    while let Some(id) = met.get(at).cloned() {
+        let ask = Ask::Search(vec![("_id".to_owned(), id.clone())]);
+        let found = patients(&remote.ask(&ask, caller).await?)?;
+        let links = found.into_iter().filter(|patient| patient.id == id).flat_map(|patient| patient.links);
+        for link in links {
+            if met.len() <= LINKED_PATIENTS_MAX && !met.contains(&link) {
+                met.push(link);
+            }
+        }
+        at += 1;
+    }
+    met.remove(0);
+    Ok(met)
 }
 
 fn timeout() -> Failed {

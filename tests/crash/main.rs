@@ -57,7 +57,9 @@ fn nothing_acknowledged_is_lost_however_the_server_ends() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let mut book = Book::default();
-    for round in 0..setting("HCERT_CRASH_ROUNDS").unwrap_or(ROUNDS) {
+    let rounds = setting("HCERT_CRASH_ROUNDS").unwrap_or(ROUNDS);
+    writer::make_patients_known(&data, rounds, WRITERS);
+    for round in 0..rounds {
         let server = Process::start(&data);
         book.check(&mut server.client(), &mut random);
         // Some rounds are long enough for the indexer to take a round of its own.

@@ -1,10 +1,15 @@
 //! One client that writes until the server is gone, and keeps book of every answer.
 
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+
 use hcert::certificate::State;
 
 use crate::Random;
 use crate::book::{Certificate, Doubt, Kept, Part};
-use crate::process::Client;
+use crate::process::{self, Client};
 
 const DRAFT: &str = include_str!("../../examples/driver-draft.json");
 const FINAL: &str = include_str!("../../examples/driver-final.json");
@@ -47,9 +52,34 @@ fn steps(from: State) -> &'static [Step] {
     }
 }
 
+/// Imports the patients of all rounds: certificates can be about nobody else.
+pub fn make_patients_known(data: &Path, rounds: u64, writers: usize) {
+    let last = first_subject(rounds, writers);
+    let mut import = process::hcert(&["patients", "import", "-", "--data"]);
+    let mut import = import.arg(data).stdin(Stdio::piped()).spawn().expect("the program was built");
+    let mut lines = String::new();
+    for id in first_subject(0, 0)..last {
+        let system = "https://tehik.ee/mpi/external-reference";
+        writeln!(
+            lines,
+            r#"{{"resourceType":"Patient","id":"{id}","identifier":[{{"system":"{system}","value":"{id}"}}]}}"#
+        )
+        .expect("writing to memory does not fail");
+    }
+    let mut stdin = import.stdin.take().expect("it was piped");
+    stdin.write_all(lines.as_bytes()).expect("the import reads");
+    drop(stdin);
+    assert!(import.wait().expect("it ends").success());
+}
+
+/// Patients of a writer in a round have numbers from here on.
+fn first_subject(round: u64, writer: usize) -> u64 {
+    1_000 + (round * 100 + writer as u64) * SUBJECTS
+}
+
 /// Writes until the connection breaks. Where the server is asked to stop, 503 is a right answer too: nothing was done then.
 pub fn run(mut client: Client, mut part: Part, round: u64, number: usize, mut random: Random, stops: bool) -> Part {
-    let base = 1_000 + (round * 100 + number as u64) * SUBJECTS;
+    let base = first_subject(round, number);
     let mut count = 0;
     loop {
         count += 1;

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use hcert::certificate::Names;
+use hcert::certificate::{Id, Names};
 use hcert::config::Config;
-use hcert::engine::{Clock, Engine};
+use hcert::engine::{Clock, Engine, PatientFacts, PatientWrite};
 use hcert::http;
 use hcert::interaction::{self, Rulebook, Service};
 use hcert::registry::Registry;
@@ -38,6 +38,18 @@ impl Told {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
+}
+
+/// Makes patients known, so that certificates can be about them.
+pub fn know_patients(engine: &Engine, ids: impl IntoIterator<Item = u64>) {
+    let patient = |id| PatientWrite {
+        id: Id::new(id),
+        unless: None,
+        facts: PatientFacts { is_active: true, is_deceased: false, born: None, identifiers: vec![], links: vec![] },
+        tail: b"},\"active\":true}".to_vec(),
+    };
+    let written = engine.import_patients(ids.into_iter().map(patient).collect()).blocking_recv();
+    written.expect("the writer answers").expect("patients can be stored");
 }
 
 impl Door {

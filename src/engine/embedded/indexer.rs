@@ -130,6 +130,8 @@ fn open(shared: &Shared) -> Result<(Writer, Snapshot), index::Error> {
         // An index ahead of its store is not the store's: the folder was put together from two.
         Ok(Ok((writer, snapshot))) if snapshot.at <= shared.seq() => return Ok((writer, snapshot)),
         Ok(Ok(_)) => tracing::warn!("the index is ahead of the store and is built again"),
+        // A store without a change has no index to miss.
+        Ok(Err(error)) if shared.seq() == Seq(0) => tracing::debug!(problem = %error.0, "an empty index is made"),
         Ok(Err(error)) => tracing::info!(problem = %error.0, "the index is built from the store"),
         Err(_) => tracing::warn!("the index could not be read and is built again"),
     }

@@ -70,11 +70,6 @@ impl Embedded {
         self.shared.links.read().unwrap_or_else(PoisonError::into_inner).tied(id)
     }
 
-    /// Whether any two patients are tied at all.
-    pub fn has_linked_patients(&self) -> bool {
-        !self.shared.links.read().unwrap_or_else(PoisonError::into_inner).says.is_empty()
-    }
-
     /// Hands patients over: all of them are stored, in their order, or none. The answer comes when they are durable and found. Refused
     /// when too much is waiting.
     pub fn write_patients(&self, writes: Vec<PatientWrite>) -> oneshot::Receiver<Result<Vec<PatientWritten>, Refused>> {

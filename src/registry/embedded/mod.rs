@@ -162,11 +162,6 @@ impl Embedded {
         Id::parse(id).map_or_else(Arc::default, |id| self.engine.linked_patients(id))
     }
 
-    /// Whether anybody is the same person as somebody else.
-    pub fn has_links(&self) -> bool {
-        self.engine.has_linked_patients()
-    }
-
     fn patient(&self, id: Id) -> Result<Option<Patient>, Silent> {
         let found = self.engine.patient_facts(id).map_err(unreadable)?;
         Ok(found.map(|(version, facts)| {

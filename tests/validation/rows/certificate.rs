@@ -86,3 +86,11 @@ pub const ROWS: &[Row] = &[
     row("the profile of a decision", &DRIVER, Set("/meta/profile/0", r#""https://fhir.ee/hcert/StructureDefinition/ee-health-certificate-decision""#),
         &["HCERT-143 business-rule Composition.meta.profile"]),
 ];
+
+/// What this service asks beyond the profiles: a subject whom a registry can know. Contract 6.1.
+#[rustfmt::skip]
+pub const OWN: &[Row] = &[
+    row("a patient elsewhere", &DRIVER_PAPER, Set("/subject/0/reference", r#""https://a.ee/fhir/Patient/200""#), &["HCERT-166 business-rule Composition.subject[0]"]),
+    row("a patient by uuid", &DRIVER_PAPER, Set("/subject/0/reference", r#""urn:uuid:c757873d-ec9a-4326-a141-556f43239520""#), &["HCERT-166 business-rule Composition.subject[0]"]),
+    row("a patient by name", &DRIVER_PAPER, Set("/subject/0", r#"{"display":"Mari Maasikas"}"#), &["HCERT-166 business-rule Composition.subject[0]"]),
+];

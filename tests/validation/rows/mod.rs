@@ -24,6 +24,7 @@ pub static TABLES: &[Table] = &[
     Table { kind: "structural", rows: invariant::ROWS },
     Table { kind: "structural", rows: code::R5 },
     Table { kind: "service", rows: format::OWN },
+    Table { kind: "service", rows: certificate::OWN },
     Table { kind: "profile", rows: certificate::ROWS },
     Table { kind: "profile", rows: section::ROWS },
     Table { kind: "profile", rows: observation::ROWS },

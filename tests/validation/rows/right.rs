@@ -59,11 +59,8 @@ pub const ROWS: &[Row] = &[
     row("a rejection without a period", &OCCUPATIONAL_REJECTED, Set("/title", r#""x""#), &[]),
 
     // References.
-    row("a patient elsewhere", &DRIVER_PAPER, Set("/subject/0/reference", r#""https://a.ee/fhir/Patient/200""#), &[]),
     row("a patient by version", &DRIVER_PAPER, Set("/subject/0/reference", r#""Patient/200/_history/3""#), &[]),
-    row("a patient by uuid", &DRIVER_PAPER, Set("/subject/0/reference", r#""urn:uuid:c757873d-ec9a-4326-a141-556f43239520""#), &[]),
     row("a patient by identifier", &DRIVER_PAPER, Set("/subject/0", r#"{"identifier":{"system":"https://fhir.ee/sid/pid/est/ni","value":"37601010101"}}"#), &[]),
-    row("a patient by name", &DRIVER_PAPER, Set("/subject/0", r#"{"display":"Mari Maasikas"}"#), &[]),
     row("a health declaration that is contained", &DRIVER_DRAFT, Set("/contained/0/practitioner/display", r#""x""#), &[]),
     row("a contained resource that refers to the certificate", &DRIVER_PAPER, Push("/contained", r##"{"resourceType":"Basic","id":"x","code":{"text":"x"},"subject":{"reference":"#"}}"##), &[]),
     row("a contained resource that refers to itself", &DRIVER_PAPER, Contain(r##"{"resourceType":"Observation","id":"x","status":"final","code":{"text":"x"},"hasMember":[{"reference":"#x"}]}"##), &[]),
