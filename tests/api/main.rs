@@ -1,6 +1,7 @@
 //! The whole service over HTTP: engine, interactions and door in one process, with a clock that the test holds.
 //!
-//! Files are named as those of `src/interaction`; beside them stand the life-cycle table and what concerns every interaction.
+//! Files are named as those of `src/interaction`; beside them stand the life-cycle table, the patient
+//! registry, and what concerns every interaction.
 
 mod body;
 mod server;
@@ -18,7 +19,9 @@ mod history;
 mod life_cycle;
 mod operation;
 mod page;
+mod patient;
 mod read;
+mod registry;
 mod search_type;
 mod terminology;
 mod time;

@@ -23,6 +23,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::body::Body;
 use crate::told::Told;
@@ -45,8 +46,9 @@ pub struct Server {
 /// A server behind a port, for what only a connection can show.
 pub struct Listening {
     pub address: SocketAddr,
-    _server: Server,
-    _stop: oneshot::Sender<()>,
+    pub server: Server,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
 }
 
 /// A request that is sent when it is awaited.
@@ -115,12 +117,27 @@ impl Server {
     /// Puts this server behind a free port.
     pub async fn listen(self) -> Listening {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        self.listen_on(listener)
+    }
+
+    /// A service behind a free port that other services can ask for patients: its links name that port.
+    pub async fn registry(change: impl FnOnce(&mut Config)) -> Listening {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let base_url = format!("http://{}/fhir", listener.local_addr().expect("it has an address"));
+        let server = Server::with(START, |config| {
+            config.server.base_url = Some(base_url);
+            change(config);
+        });
+        server.await.listen_on(listener)
+    }
+
+    fn listen_on(self, listener: TcpListener) -> Listening {
         let address = listener.local_addr().expect("it has an address");
         let (stop, stopped) = oneshot::channel();
-        tokio::spawn(http::serve(listener, Arc::clone(&self.http), async {
+        let serving = http::serve(listener, Arc::clone(&self.http), async {
             let _ = stopped.await;
-        }));
-        Listening { address, _server: self, _stop: stop }
+        });
+        Listening { address, server: self, stop, serving: tokio::spawn(serving) }
     }
 
     /// Takes a certificate in as `hcert import` does, as version 1 under this id.
@@ -135,6 +152,22 @@ impl Server {
             bulk::import(&engine, &rulebook, &mut line.as_slice(), options, &mut |event| drop(event))
         });
         assert_eq!(done.await.expect("no panic").expect("an import that works").stored, 1);
+    }
+
+    /// Takes Patients in as `hcert patients import` does, one a line.
+    pub async fn import_patients(&self, lines: &str) {
+        let (engine, lines) = (Arc::clone(&self.engine), lines.to_owned());
+        let done = tokio::task::spawn_blocking(move || {
+            let options = ImportOptions { stop_at_bad: true };
+            bulk::import_patients(&engine, &mut lines.as_bytes(), options, &mut |event| drop(event))
+        });
+        done.await.expect("no panic").expect("an import that works");
+    }
+
+    /// How many patients there are that live.
+    pub async fn living(&self) -> u64 {
+        let told = self.get("Patient?deceased=false&_count=0").await.expect(200);
+        told.json()["total"].as_u64().expect("a number")
     }
 
     /// Number of the last change in the store.
@@ -205,6 +238,14 @@ impl Server {
         let ids = told.ids();
         assert_eq!(told.json()["total"], ids.len(), "{told}");
         ids
+    }
+}
+
+impl Listening {
+    /// Nobody listens at the address any more.
+    pub async fn stop(self) {
+        drop(self.stop);
+        self.serving.await.expect("a server that ends");
     }
 }
 

@@ -5,7 +5,7 @@ use crate::certificate::Id;
 use crate::engine::PatientLine;
 use crate::fhir::bundle::Bundle;
 use crate::limits::{PATIENT_RESULTS_MAX, SEARCH_VALUES_MAX};
-use crate::outcome::Chain;
+use crate::outcome::{Chain, Hcert};
 use crate::registry::{Caller, Failed, Silent, Told};
 use crate::search::link;
 use crate::search::paging::{Counts, Paging};
@@ -175,8 +175,10 @@ impl Search {
                 }
             }
             "_count" | "_page" => {
-                only_once(name == "_page" && self.paging.page() > 1 || self.sent.iter().any(|(sent, _)| sent == name))?;
-                self.paging.take(name, value).map_err(|_| wrong("a whole number is expected"))?;
+                self.paging.take(name, value).map_err(|issue| match issue.code() {
+                    Hcert::SearchParameterRepeated => refusals.one("MPI-080", &[("param", name)]),
+                    _ => wrong("a whole number is expected"),
+                })?;
                 if name == "_page" {
                     return Ok(());
                 }
