@@ -41,7 +41,10 @@ impl Embedded {
                     }
                 }
                 _ if SHAPING.contains(&name) => drop(paging.take(name, value)),
-                _ => return Err(refusals.one("MPI-015", &[]).into()),
+                _ => {
+                    let known = ["_since", "_at", "_count", "_page"];
+                    return Err(refusals.unknown_parameter(name, &known).into());
+                }
             }
             sent.push((name, used));
         }

@@ -17,6 +17,7 @@ use crate::engine::{Clock, Engine, Error, PatientFacts, StoredPatient};
 use crate::outcome::reflected::{Entry, find};
 use crate::outcome::{Chain, IssueSystems, Language};
 use crate::search::paging::Counts;
+use crate::search::parameter::SHAPING;
 pub use headers::DEMANDABLE;
 
 /// What the registry is told by the configuration.
@@ -78,6 +79,14 @@ impl Refusals {
     pub fn one(&self, code: &str, values: &[(&str, &str)]) -> Chain {
         let entry = known(code);
         Chain { status: entry.status, issues: vec![entry.issue(self.language, values, &self.systems)] }
+    }
+
+    /// A search by a parameter that there is none of; which there are stands in `diagnostics`.
+    fn unknown_parameter(&self, name: &str, known: &[&str]) -> Chain {
+        let mut chain = self.one("MPI-015", &[]);
+        let known = known.iter().chain(SHAPING).copied().collect::<Vec<_>>().join(", ");
+        chain.issues[0].diagnostics = Some(format!("unknown search parameter '{name}'; known are: {known}"));
+        chain
     }
 
     /// The whole chain in which an error of a service behind the registry arrives.

@@ -46,6 +46,9 @@ enum Key {
     Birthdate,
 }
 
+/// What a search takes, for messages.
+const KNOWN: &[&str] = &["identifier", "_id", "birthdate", "active", "deceased", "_sort", "_count", "_page"];
+
 const KEYS: [(&str, Key); 3] = [("_id", Key::Id), ("_lastUpdated", Key::LastUpdated), ("birthdate", Key::Birthdate)];
 
 impl Embedded {
@@ -187,7 +190,7 @@ impl Search {
                 }
             }
             _ if SHAPING.contains(&name) => drop(self.paging.take(name, value)),
-            _ => return Err(refusals.one("MPI-015", &[])),
+            _ => return Err(refusals.unknown_parameter(name, KNOWN)),
         }
         self.sent.push((name.to_owned(), used));
         Ok(())
