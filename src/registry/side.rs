@@ -11,7 +11,7 @@ use super::remote::Remote;
 use crate::config::{Config, RegistryMode};
 use crate::engine::{Clock, Engine};
 use crate::fhir::json::{self, Json};
-use crate::limits::{LINKED_PATIENTS_MAX, PATIENTS_OF_IDENTIFIER_MAX, REGISTRY_HANG_S};
+use crate::limits::{IDENTIFIER_CHARACTERS_MAX, LINKED_PATIENTS_MAX, PATIENTS_OF_IDENTIFIER_MAX, REGISTRY_HANG_S};
 use crate::outcome::{Chain, IssueSystems, Reflected};
 
 /// A registry of patients: that of this process or another one.
@@ -130,6 +130,8 @@ impl Registry {
         self.strike(&ask, caller).await?;
         match &self.side {
             Side::Embedded(embedded) => embedded.by_identifier(system, value, caller).await,
+            // So long that no address could carry it, and nobody has it.
+            Side::Remote(_) if is_too_long(system, value) => Ok(Vec::new()),
             Side::Remote(remote) => patients(&remote.ask(&ask(), caller).await?),
         }
     }
@@ -222,6 +224,11 @@ async fn linked(remote: &Remote, id: &str, caller: &Caller) -> Result<Vec<String
     }
     met.remove(0);
     Ok(met)
+}
+
+/// Whether an identifier is longer than that of any patient.
+fn is_too_long(system: Option<&str>, value: &str) -> bool {
+    system.unwrap_or_default().chars().count() + value.chars().count() > IDENTIFIER_CHARACTERS_MAX
 }
 
 fn timeout() -> Failed {

@@ -121,7 +121,7 @@ async fn patients_come_in_the_order_asked_for() {
         ("_id=200,203,209,210&_sort=-birthdate",           &[209, 200, 203, 210]),
         ("_id=207,208,203&_sort=birthdate,-_id",           &[203, 208, 207]),
         ("_id=200,201,202&_sort=_lastUpdated,_id",         &[200, 202, 201]),
-        ("_id=200,201,202&_sort=-_lastUpdated,_id",        &[201, 200, 202]),
+        ("_id=200,201,202&_sort=-_lastUpdated,_id",        &[201, 202, 200]),
     ])
     .await;
 }

@@ -96,8 +96,11 @@ async fn a_subject_that_can_name_nobody_is_refused_before_the_registry_is_asked(
     ] {
         let body = Body::draft().with("/subject", subjects.clone());
         // A registry that would fail shows that it was not asked.
-        let told = server.post("Composition", body).header("x-hcert-fault", "refuse").await.refused(422, &[code]);
+        let create = server.post("Composition", body.clone()).header("x-hcert-fault", "refuse");
+        let told = create.await.refused(422, &[code]);
         assert_eq!(told.places(), ["Composition.subject[0]"], "{told}");
+        let checked = server.post("Composition/$validate", body).header("x-hcert-fault", "refuse").await.expect(200);
+        assert_eq!((checked.codes(), checked.said()), (told.codes(), told.said()), "{checked}");
     }
     let two = Body::draft().with("/subject", json!([{"reference": "Patient/200"}, {"reference": "Patient/201"}]));
     let told = server.post("Composition", two).header("x-hcert-fault", "refuse").await.expect(422);
