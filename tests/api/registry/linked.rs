@@ -1,4 +1,4 @@
-//! People whom the registry knows under two ids: `Patient/205` replaces `Patient/206`. Contract 6.2; issue of linked patients.
+//! People whom the registry knows under two ids: `Patient/205` replaces `Patient/206`. Contract 6.2.
 
 use super::{about_identifier, about_patient};
 use crate::server::Server;

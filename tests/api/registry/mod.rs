@@ -1,5 +1,6 @@
 //! The patient registry and what certificates have of it. Contract 6.
 
+mod broken;
 mod faults;
 mod linked;
 mod population;
