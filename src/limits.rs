@@ -251,6 +251,9 @@ pub const X_ROAD_CHARACTERS_MAX: usize = 256;
 /// Patients that a search of the embedded registry looks at. Each takes 40 bytes while it is answered; all of Estonia has fewer.
 pub const PATIENT_RESULTS_MAX: usize = 2_000_000;
 
+/// Searches for patients at once that look at everybody. More wait.
+pub const WIDE_PATIENT_SEARCHES: usize = 2;
+
 /// Patients that one identifier is asked for. One person has it; registers with errors in them have a handful.
 pub const PATIENTS_OF_IDENTIFIER_MAX: usize = 100;
 

@@ -10,10 +10,13 @@ mod search;
 
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
+
 use super::{Ask, Caller, Failed, Identifier, Patient, Purpose, Silent, Told, samples};
 use crate::certificate::{Id, Version};
 use crate::config::{Config, FullUrl, PopulationRegister, Registry};
 use crate::engine::{Clock, Engine, Error, PatientFacts, StoredPatient};
+use crate::limits::WIDE_PATIENT_SEARCHES;
 use crate::outcome::reflected::{Entry, find};
 use crate::outcome::{Chain, IssueSystems, Language};
 use crate::search::paging::Counts;
@@ -61,6 +64,8 @@ pub struct Embedded {
     engine: Arc<Engine>,
     settings: Settings,
     clock: Clock,
+    /// For searches that look at everybody.
+    turns: Arc<Semaphore>,
 }
 
 /// Makes chains in the caller's language.
@@ -101,7 +106,7 @@ fn known(code: &str) -> &'static Entry {
 
 impl Embedded {
     pub fn new(engine: Arc<Engine>, settings: Settings, clock: Clock) -> Embedded {
-        Embedded { engine, settings, clock }
+        Embedded { engine, settings, clock, turns: Arc::new(Semaphore::new(WIDE_PATIENT_SEARCHES)) }
     }
 
     /// See [`Registry::welcome`](crate::registry::Registry::welcome).

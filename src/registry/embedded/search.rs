@@ -1,5 +1,7 @@
 //! `GET /Patient?…`, with the parameters and the refusals of the real registry.
 
+use std::sync::Arc;
+
 use super::{Embedded, Refusals, unreadable};
 use crate::certificate::Id;
 use crate::engine::PatientLine;
@@ -53,9 +55,11 @@ const KEYS: [(&str, Key); 3] = [("_id", Key::Id), ("_lastUpdated", Key::LastUpda
 
 impl Embedded {
     pub(super) async fn search(&self, parameters: &[(String, String)], caller: &Caller) -> Result<Told, Failed> {
-        let search = Search::read(parameters, self.settings.count, &self.refusals(caller))?;
-        let mut found = self.lines(&search, caller).await?;
-        search.order(&mut found);
+        let search = Arc::new(Search::read(parameters, self.settings.count, &self.refusals(caller))?);
+        let found = match self.chosen(&search, caller).await? {
+            Some(ids) => self.lines(&search, ids)?,
+            None => self.lines_of_all(&search, caller).await?,
+        };
         let (count, page) = (search.paging.count(self.settings.count), search.paging.page());
         let total = found.len() as u64;
         let address = format!("{}/Patient", caller.base_url);
@@ -75,8 +79,8 @@ impl Embedded {
         Ok(Told { body: bundle.finish(), ..Told::default() })
     }
 
-    /// Everybody who fits.
-    async fn lines(&self, search: &Search, caller: &Caller) -> Result<Vec<PatientLine>, Failed> {
+    /// Those whom the search names by identifier or id; nothing when it names nobody.
+    async fn chosen(&self, search: &Search, caller: &Caller) -> Result<Option<Vec<Id>>, Failed> {
         let mut chosen: Option<Vec<Id>> = None;
         if let Some(identifiers) = &search.identifiers {
             let mut ids = Vec::new();
@@ -92,25 +96,34 @@ impl Embedded {
                 None => named.collect(),
             });
         }
-        let mut lines = match chosen {
-            Some(mut ids) => {
-                ids.sort_unstable();
-                ids.dedup();
-                let lines = ids.into_iter().map(|id| self.engine.patient_line(id).map_err(unreadable));
-                lines.filter_map(Result::transpose).collect::<Result<Vec<_>, Silent>>()?
-            }
-            None => {
-                let (from, to) = search.span();
-                let found = match search.born.is_empty() {
-                    true => self.engine.patients_all(PATIENT_RESULTS_MAX),
-                    false => self.engine.patients_born(from, to, PATIENT_RESULTS_MAX),
-                };
-                let found = found.map_err(unreadable)?;
-                found.ok_or_else(|| self.refusals(caller).one("MPI-027", &[]))?
-            }
-        };
-        lines.retain(|line| search.fits(line));
-        Ok(lines)
+        Ok(chosen)
+    }
+
+    /// Those of them who fit, in the order asked for.
+    fn lines(&self, search: &Search, mut ids: Vec<Id>) -> Result<Vec<PatientLine>, Silent> {
+        ids.sort_unstable();
+        ids.dedup();
+        let lines = ids.into_iter().map(|id| self.engine.patient_line(id).map_err(unreadable));
+        let lines = lines.filter_map(Result::transpose).collect::<Result<Vec<_>, Silent>>()?;
+        Ok(search.chosen(lines))
+    }
+
+    /// Everybody who fits, in the order asked for. It looks at very many, so it waits for its turn and runs on a thread of its own.
+    async fn lines_of_all(&self, search: &Arc<Search>, caller: &Caller) -> Result<Vec<PatientLine>, Failed> {
+        let turn = self.turns.clone().acquire_owned().await.map_err(|error| Silent::Unreachable(error.to_string()))?;
+        let (engine, search) = (self.engine.clone(), search.clone());
+        let found = tokio::task::spawn_blocking(move || {
+            // The turn ends with the work, which goes on when its client has gone.
+            let _turn = turn;
+            let (from, to) = search.span();
+            let found = match search.born.is_empty() {
+                true => engine.patients_all(PATIENT_RESULTS_MAX),
+                false => engine.patients_born(from, to, PATIENT_RESULTS_MAX),
+            };
+            found.map(|found| found.map(|lines| search.chosen(lines)))
+        });
+        let found = found.await.map_err(|error| Silent::Unreachable(error.to_string()))?.map_err(unreadable)?;
+        Ok(found.ok_or_else(|| self.refusals(caller).one("MPI-027", &[]))?)
     }
 }
 
@@ -226,6 +239,12 @@ impl Search {
         self.born.iter().all(born)
             && self.is_active.is_none_or(|active| active == line.is_active)
             && self.is_deceased.is_none_or(|deceased| deceased == line.is_deceased)
+    }
+
+    fn chosen(&self, mut lines: Vec<PatientLine>) -> Vec<PatientLine> {
+        lines.retain(|line| self.fits(line));
+        self.order(&mut lines);
+        lines
     }
 
     /// By the keys asked for, then by id.
