@@ -59,6 +59,8 @@ impl Settings {
 pub struct Embedded {
     engine: Arc<Engine>,
     settings: Settings,
+    /// Those of the settings, shared with every call.
+    systems: Arc<IssueSystems>,
     clock: Clock,
 }
 
@@ -66,12 +68,12 @@ pub struct Embedded {
 #[derive(Clone, Debug, Default)]
 pub struct Refusals {
     language: Language,
-    systems: IssueSystems,
+    systems: Arc<IssueSystems>,
 }
 
 impl Refusals {
-    pub fn new(language: Language, systems: IssueSystems) -> Refusals {
-        Refusals { language, systems }
+    pub fn new(language: Language, systems: impl Into<Arc<IssueSystems>>) -> Refusals {
+        Refusals { language, systems: systems.into() }
     }
 
     /// One issue of the registry's own. `values` fill the places of its text.
@@ -92,7 +94,7 @@ fn known(code: &str) -> &'static Entry {
 
 impl Embedded {
     pub fn new(engine: Arc<Engine>, settings: Settings, clock: Clock) -> Embedded {
-        Embedded { engine, settings, clock }
+        Embedded { engine, systems: Arc::new(settings.systems.clone()), settings, clock }
     }
 
     /// See [`Registry::welcome`](crate::registry::Registry::welcome).
@@ -182,7 +184,7 @@ impl Embedded {
     }
 
     fn refusals(&self, caller: &Caller) -> Refusals {
-        Refusals::new(caller.language, self.settings.systems.clone())
+        Refusals::new(caller.language, self.systems.clone())
     }
 
     /// Why a version is not there: MPI-072 where its patient is not either.
