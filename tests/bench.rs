@@ -241,6 +241,11 @@ fn another_server_is_driven_with_the_same_scenarios() {
     let place = Place::new();
     let server = Process::start(&place.path("data"));
     let url = format!("http://{}/fhir", server.address);
+    let known = "hcert generate --patients --count 50100 --seed 1 | hcert patients import -";
+    let refused = place.run(&["--against", &url, "--count", "100"]);
+    refused.expect(1).says("HCERT-008").says(&format!("must know Patient/1000 to Patient/11019: {known}"));
+    assert_eq!(refused.said.lines().count(), 1, "{}", refused.said);
+    know_patients(&place);
     for _ in 0..2 {
         // The second run meets what the first one left there.
         let ran = place.run(&["--against", &url, "--count", "100", "--seconds", "0.1", "--out", "results"]);
@@ -254,8 +259,18 @@ fn another_server_is_driven_with_the_same_scenarios() {
             assert!(row["cpu_us"].is_null(), "{row}");
         }
     }
-    assert_eq!(place.names(), ["data", "data.log", "results"], "no scratch folder is made");
+    assert_eq!(place.names(), ["data", "data.log", "patients.ndjson", "results"], "no scratch folder is made");
     assert_eq!(server.stop().code(), Some(0));
+}
+
+/// Imports the patients of a bench of 100 certificates into the server that runs over the folder `data`.
+fn know_patients(place: &Place) {
+    for arguments in [
+        &["generate", "--patients", "--count", "50100", "--seed", "1", "--out", "patients.ndjson"][..],
+        &["patients", "import", "patients.ndjson", "--data", "data"],
+    ] {
+        Ran::from(hcert(arguments).current_dir(place.0.path()).output().unwrap()).expect(0);
+    }
 }
 
 #[test]

@@ -27,7 +27,7 @@ use tokio::runtime::{self, Runtime};
 
 use connection::Floor;
 use counting::{Counting, Spent};
-use store::{SEED, Store};
+use store::Store;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -60,11 +60,11 @@ const BOUNDS: &[Bound] = &[
     bound("search by employer and period",  Own,          40,     7_600),
     bound("dense search, page 1",           Own,          64,    87_000),
     bound("metadata",                       Own,           4,    10_400),
-    bound("create",                         Own,         201,    55_000),
-    bound("create",                         All,         625,   196_000),
-    bound("update",                         Own,         353,    98_500),
-    bound("update",                         All,         712,   235_000),
-    bound("$suspend",                       Own,         207,    57_000),
+    bound("create",                         Own,         242,    59_500),
+    bound("create",                         All,         575,   193_000),
+    bound("update",                         Own,         439,   112_000),
+    bound("update",                         All,         806,   253_000),
+    bound("$suspend",                       Own,         208,    57_000),
     bound("$suspend",                       All,         562,   194_000),
 ];
 
@@ -80,7 +80,7 @@ fn main() -> ExitCode {
     // As the server logs, but to nowhere.
     tracing_subscriber::fmt().with_env_filter("warn,hcert=info").with_ansi(false).with_writer(std::io::sink).init();
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("the build's own folder can be written");
-    let store = Store::fill(&folder.path().join("data"));
+    let store = Store::fill(&folder.path().join("data"), WARM_UP + COUNTED);
     let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let paths = Paths { store, runtime, wanted };
@@ -164,8 +164,7 @@ impl Paths {
         measured.push(self.over_a_connection("connection: 4 KB of memory", &floor, &reads));
         measured.push(self.over_a_connection("connection: read", &self.store.server, &reads));
         measured.push(self.over_a_connection("connection: search by subject", &self.store.server, &searches));
-        let bodies: Vec<String> =
-            (1..=(WARM_UP + COUNTED) as u64).map(|number| hcert::corpus::certificate(SEED + 1, number)).collect();
+        let bodies = &self.store.bodies;
         let drafts: Vec<u64> = self.store.ids(State::Draft).collect();
         let draft = bodies.iter().find(|body| body.contains(r#""status":"preliminary""#)).expect("a draft");
         let reason = include_str!("../../examples/suspend.json");

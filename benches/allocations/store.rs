@@ -17,10 +17,13 @@ use hcert::interaction::{self, Rulebook, Service};
 use hcert::registry::Registry;
 use hcert::search::paging::Counts;
 
-pub const SEED: u64 = 7;
+const SEED: u64 = 7;
 
 /// Enough for an index with a full page behind every dense search, few enough to be filled in seconds.
 const CERTIFICATES: u64 = 3_000;
+
+/// What is created comes from a corpus of this size: its patients' numbers have as many digits as in a large store.
+const OTHERS: u64 = 1_000_000;
 
 /// The last moment of the corpus lies before it: 2026-11-21.
 const NOW: i64 = 1_795_219_200_000;
@@ -30,10 +33,13 @@ pub struct Store {
     pub server: Arc<Server<Service>>,
     /// Every certificate as it is now, deleted ones included.
     pub certificates: Vec<(u64, u32, Facts)>,
+    /// Certificates that are not there yet, of patients whom the registry knows.
+    pub bodies: Vec<String>,
 }
 
 impl Store {
-    pub fn fill(folder: &Path) -> Store {
+    /// `to_create`: bodies of creates.
+    pub fn fill(folder: &Path, to_create: usize) -> Store {
         let config = Config::default();
         // Each change a millisecond after the one before, so that no two runs differ in a digit.
         let now = AtomicI64::new(NOW);
@@ -67,6 +73,14 @@ impl Store {
         let rulebook = rulebook.expect("the profiles and lists that ship can be used");
         bulk::import(&engine, &rulebook, &mut lines.as_bytes(), import, &mut |event| drop(event))
             .expect("a corpus can be imported");
+        let (others, mut people, mut bodies) = (Corpus::new(SEED + 1, OTHERS), String::new(), Vec::new());
+        for other in (1..=to_create as u64).map(|number| others.certificate(number)) {
+            others.write_patient(other.facts().subject, &mut people);
+            people.push('\n');
+            bodies.push(other.body());
+        }
+        bulk::import_patients(&engine, &mut people.as_bytes(), import, &mut |event| drop(event))
+            .expect("the patients of a corpus can be imported");
         // How many rounds the index took is the machine's affair, so it is built once more in one.
         engine.close();
         std::fs::remove_dir_all(folder.join("index")).expect("the index can be deleted while nothing runs");
@@ -77,7 +91,7 @@ impl Store {
         let rulebook = Arc::new(rulebook.expect("the profiles and lists that ship can be used"));
         let registry = Registry::open(&config, engine.clone(), clock.clone()).expect("settings of a registry");
         let service = Service::new(engine.clone(), registry, rulebook, settings, clock);
-        let store = Store { engine, server: Server::new(service, door), certificates };
+        let store = Store { engine, server: Server::new(service, door), certificates, bodies };
         store.settle();
         store
     }

@@ -1,6 +1,7 @@
 //! Another FHIR server, driven with the same requests. What it does not offer is shown so and fails nothing.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 
 use super::client::{Answer, Connection, Target};
@@ -9,7 +10,7 @@ use super::measure::Bench;
 use super::plan::{Plan, Watch};
 use super::question::{Questions, search};
 use super::report::{Row, Size, count};
-use super::sample::{Body, Collector, Dense, STRANGER, Sample};
+use super::sample::{Body, Collector, Dense, STRANGERS_CERTIFICATES, Sample, everybody};
 use super::scenario::{Asks, MIXED};
 use super::stop::{Stop, Trouble};
 use super::terminal;
@@ -26,6 +27,7 @@ pub fn run(plan: &Plan, target: &Target, driver: &Driver, stop: &Stop, watch: &d
     watch.phase(&format!("{told}: creating certificates over HTTP"), Some(certificates));
     let sample = driver.wait(create(target, plan, certificates, watch))??;
     let mut questions = Questions::new(target.clone(), Rc::new(sample));
+    driver.wait(count_what_is_there(&questions))?;
     let dense = driver.wait(dense(&questions))?;
     if let Some(sample) = Rc::get_mut(&mut questions.sample) {
         sample.dense = dense;
@@ -65,32 +67,19 @@ const CREATORS: u64 = 16;
 
 async fn create(target: &Target, plan: &Plan, certificates: u64, watch: &dyn Watch) -> Result<Sample, Trouble> {
     let corpus = Corpus::new(plan.seed, certificates);
-    // Patients of this run are its own, so that what an earlier one left behind is not found.
-    let first = STRANGER + (jiff::Timestamp::now().as_millisecond() as u64 % 1_000_000_000) * 1_000_000;
+    let everybody = everybody(plan.seed, certificates).subjects();
+    knows_the_last(target, plan, &corpus, &everybody).await?;
     let ids: Rc<RefCell<Vec<Box<str>>>> = Rc::new(RefCell::new(vec!["".into(); certificates as usize + 1]));
     let mut tasks = Vec::new();
     for client in 0..CREATORS {
         let (target, corpus, ids) = (target.clone(), corpus.clone(), ids.clone());
+        let (everybody, seed) = (everybody.clone(), plan.seed);
         tasks.push(tokio::task::spawn_local(async move {
             let mut connection = Connection::new(&target);
-            let mut request = Vec::new();
             for number in (1..=certificates).filter(|number| number % CREATORS == client) {
-                let fresh = corpus.certificate(number);
-                let subject = (first + fresh.facts().subject).to_string();
-                request.clear();
-                target.send(
-                    &mut request,
-                    "POST",
-                    format_args!("/Composition"),
-                    &Body::new(&fresh.body()).parts(&subject),
-                );
-                let refused =
-                    |words: String| Trouble::Failed(format!("the server does not take certificates: {words}"));
-                let answer = connection.send(&request).await.map_err(|error| refused(error.to_string()))?;
-                match answer.created_id().filter(|_| answer.status == 201) {
-                    Some(id) => ids.borrow_mut()[number as usize] = id.into(),
-                    None => return Err(refused(answer.words())),
-                }
+                let body = corpus.certificate(number).body();
+                let id = create_one(&mut connection, &target, &[body.as_bytes()]).await;
+                ids.borrow_mut()[number as usize] = id.map_err(|refused| refused.told(&everybody, seed))?;
             }
             Ok(())
         }));
@@ -102,13 +91,76 @@ async fn create(target: &Target, plan: &Plan, certificates: u64, watch: &dyn Wat
     for task in tasks {
         task.await.map_err(|_| Trouble::Failed("a client ended before its time".into()))??;
     }
-    let mut collector = Collector::new(corpus.clone(), certificates).shifted(first);
+    let mut collector = Collector::new(corpus.clone(), certificates);
     for number in 1..=certificates {
         collector.note(number, 1, &corpus.certificate(number).facts());
     }
     let ids = ids.take();
     let sample = collector.sample(plan.seed, |number| ids[number as usize].clone());
     Ok(Sample { shared: true, ..sample })
+}
+
+/// Creates a certificate for the stranger with the largest number, so that a registry that does not know enough patients is told of at once.
+async fn knows_the_last(target: &Target, plan: &Plan, corpus: &Corpus, everybody: &Range<u64>) -> Result<(), Trouble> {
+    let body = Body::new(&corpus.certificate(1).body());
+    let last = (everybody.end - 1).to_string();
+    let created = create_one(&mut Connection::new(target), target, &body.parts(&last)).await;
+    created.map(drop).map_err(|refused| refused.told(everybody, plan.seed))
+}
+
+/// A create that was not carried out.
+struct Refused {
+    words: String,
+    /// The patient is what it is about.
+    is_of_patient: bool,
+}
+
+impl Refused {
+    /// For people, on one line.
+    fn told(self, everybody: &Range<u64>, seed: u64) -> Trouble {
+        let Refused { words, is_of_patient } = self;
+        let mut told = format!("the server does not take certificates: {words}");
+        if is_of_patient {
+            let (first, last) = (everybody.start, everybody.end - 1);
+            let count = (everybody.end - everybody.start) * STRANGERS_CERTIFICATES;
+            told.push_str(&format!(
+                "; its registry must know Patient/{first} to Patient/{last}: \
+                 hcert generate --patients --count {count} --seed {seed} | hcert patients import -"
+            ));
+        }
+        Trouble::Failed(told)
+    }
+}
+
+/// Creates a certificate; tells its id.
+async fn create_one(connection: &mut Connection, target: &Target, body: &[&[u8]]) -> Result<Box<str>, Refused> {
+    let mut request = Vec::new();
+    target.send(&mut request, "POST", format_args!("/Composition"), body);
+    let answer = connection.send(&request).await;
+    let answer = answer.map_err(|error| Refused { words: error.to_string(), is_of_patient: false })?;
+    match answer.created_id().filter(|_| answer.status == 201) {
+        Some(id) => Ok(id.into()),
+        None => {
+            // Ours has a code for it; others name the reference that leads nowhere.
+            let is_of_patient = answer.status < 500 && (answer.holds("HCERT-008") || answer.holds("Patient/"));
+            Err(Refused { words: answer.words(), is_of_patient })
+        }
+    }
+}
+
+/// Patients are the same in every run, so earlier ones may have left certificates of theirs behind, which are found too.
+async fn count_what_is_there(questions: &Questions) {
+    let mut connection = Connection::new(&questions.target);
+    let mut request = Vec::new();
+    for subject in &questions.sample.subjects {
+        request.clear();
+        questions.target.get(&mut request, format_args!("/Composition?subject=Patient/{}&_count=0", subject.number));
+        let Ok(answer) = connection.send(&request).await else { return };
+        // One that does not search for one patient does not for another.
+        let Some(total) = answer.total().filter(|_| answer.status == 200) else { return };
+        // Fewer than were created just now are a fault, which the scenario shall show.
+        subject.hits.set(total.max(subject.hits.get()));
+    }
 }
 
 /// The dense searches with what the server itself counts: others may have written there before.

@@ -77,13 +77,26 @@ impl Launcher {
         self.listening(&["bench-floor".as_ref()], data, "floor.log")
     }
 
-    /// Starts an import from standard input.
+    /// Starts an import of certificates from standard input.
     ///
     /// # Errors
     /// The process cannot be started.
     pub fn import(&self, data: &Path) -> Result<(Process, ChildStdin), Trouble> {
         let arguments = ["import".as_ref(), "-".as_ref(), "--data".as_ref(), data.as_os_str()];
-        let mut process = self.start(&arguments, data, "import.log", Stdio::piped(), Stdio::null())?;
+        self.fed(&arguments, data, "import.log")
+    }
+
+    /// Starts an import of patients from standard input.
+    ///
+    /// # Errors
+    /// As [`import`](Self::import).
+    pub fn import_patients(&self, data: &Path) -> Result<(Process, ChildStdin), Trouble> {
+        let arguments = ["patients".as_ref(), "import".as_ref(), "-".as_ref(), "--data".as_ref(), data.as_os_str()];
+        self.fed(&arguments, data, "patients.log")
+    }
+
+    fn fed(&self, arguments: &[&std::ffi::OsStr], data: &Path, log: &str) -> Result<(Process, ChildStdin), Trouble> {
+        let mut process = self.start(arguments, data, log, Stdio::piped(), Stdio::null())?;
         let stdin = process.child.stdin.take().expect("standard input was asked for as a pipe");
         Ok((process, stdin))
     }

@@ -1,4 +1,4 @@
-//! Fills a data folder through the fast import path, and notes what it was filled with.
+//! Fills a data folder through the fast import paths, and notes what it was filled with.
 
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::Path;
@@ -8,7 +8,7 @@ use super::child::{Launcher, Memory, Process};
 use super::floor;
 use super::plan::Watch;
 use super::report::{Disk, Import};
-use super::sample::{Collector, Sample};
+use super::sample::{Collector, Sample, everybody};
 use super::scratch::{disk_bytes, free_bytes};
 use super::stop::{Stop, Trouble};
 use crate::config::Config;
@@ -102,6 +102,35 @@ pub fn fill(launcher: &Launcher, data: &Path, seed: u64, count: u64, watch: &dyn
     };
     watch.at(count);
     Ok(Filled { versions, import, sample: collector.sample(seed, |number| number.to_string().into()) })
+}
+
+/// Has everybody imported of whom certificates are or will be created, by a process of its own. That is not timed, and done once the
+/// disk was looked at: neither figure tells of patients.
+///
+/// # Errors
+/// As [`fill`].
+pub fn patients(launcher: &Launcher, data: &Path, seed: u64, count: u64, watch: &dyn Watch) -> Result<(), Trouble> {
+    let (mut process, stdin) = launcher.import_patients(data)?;
+    let everybody = everybody(seed, count);
+    let mut lines = BufWriter::with_capacity(1 << 18, stdin);
+    let mut line = String::new();
+    for (told, subject) in (0..).zip(everybody.subjects()) {
+        line.clear();
+        everybody.write_patient(subject, &mut line);
+        line.push('\n');
+        if let Err(error) = lines.write_all(line.as_bytes()) {
+            return Err(gave_up(&mut process, data, &error));
+        }
+        if u64::is_multiple_of(told, 1_024) {
+            launcher.stop.check()?;
+            watch.at(told);
+        }
+    }
+    if let Err(error) = lines.flush() {
+        return Err(gave_up(&mut process, data, &error));
+    }
+    drop(lines);
+    if process.wait(|_| ())?.success() { Ok(()) } else { Err(failed(&process, data)) }
 }
 
 /// Bytes on disk beside the bytes that have to be there.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::client::Target;
 use super::load::{Expect, Question, Random};
-use super::sample::{Dense, STRANGER, Sample};
+use super::sample::{Dense, STRANGERS_CERTIFICATES, Sample};
 use super::scenario::{Asks, MIXED};
 use crate::corpus::Category;
 
@@ -151,11 +151,13 @@ impl Questions {
         self.ask(asks, random, out)
     }
 
-    /// A create, for a patient or for a stranger; every five strangers are one.
+    /// A create, for a patient or for the stranger whose turn it is.
     pub fn create(&self, subject: Option<u64>, out: &mut Vec<u8>) -> Option<()> {
         let number = self.created.replace(self.created.get() + 1);
-        let body = self.sample.bodies.get(number as usize % self.sample.bodies.len().max(1))?;
-        let subject = subject.unwrap_or(STRANGER + number / 5).to_string();
+        let Sample { bodies, strangers, .. } = &*self.sample;
+        let body = bodies.get(number as usize % bodies.len().max(1))?;
+        let stranger = || strangers.start + number / STRANGERS_CERTIFICATES % (strangers.end - strangers.start);
+        let subject = subject.unwrap_or_else(stranger).to_string();
         self.target.send(out, "POST", format_args!("/Composition"), &body.parts(&subject));
         Some(())
     }

@@ -16,6 +16,7 @@ use super::plan::{Plan, Watch};
 use super::question::Questions;
 use super::report::{Report, Row, Size, count};
 use super::restart::{self, MemoryWatch};
+use super::sample::everybody;
 use super::scenario::{Asks, Floor};
 use super::scratch::Scratch;
 use super::stop::{Stop, Trouble};
@@ -95,6 +96,9 @@ impl Sizing<'_> {
         };
         terminal::filled(&size).iter().for_each(|line| self.watch.line(line));
 
+        let patients = everybody(self.plan.seed, certificates).subjects().count();
+        self.watch.phase(&format!("{told}: patients"), Some(patients as u64));
+        fill::patients(&launcher, &data, self.plan.seed, certificates, self.watch)?;
         let commits = self.commits(&data, &folder)?;
         self.watch.phase(&format!("{told}: starts"), None);
         let nowhere = super::client::Target::parse("http://127.0.0.1:9").expect("an address in numbers is one");

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use jiff::civil::Date;
 
@@ -25,8 +26,12 @@ const DRAFTS_MAX: usize = 5_000;
 /// Different bodies of creates.
 const BODIES: u64 = 2_000;
 
-/// Patients of what is created beyond the data set; its own begin at 1000.
-pub const STRANGER: u64 = 10_000_000_000;
+/// Patients of what is created beyond the data set. Five creates are for one, and then for the next, so that the first has a turn again
+/// after more creates than most scenarios make.
+const STRANGERS: u64 = 10_000;
+
+/// Certificates for one stranger before the next has a turn: as many as a patient of the data set has.
+pub const STRANGERS_CERTIFICATES: u64 = HITS;
 
 /// Hits of a search by subject, where enough patients have so many certificates.
 const HITS: u64 = 5;
@@ -44,6 +49,8 @@ pub struct Sample {
     pub practitioners: Vec<Practitioner>,
     pub dense: Vec<Dense>,
     pub bodies: Vec<Body>,
+    /// Patients whom nobody asks for, known to the registry.
+    pub strangers: Range<u64>,
     /// What others wrote may be found too: only what carries our own patients is counted.
     pub shared: bool,
 }
@@ -121,11 +128,15 @@ impl Body {
     }
 }
 
+/// A corpus with the patients of `count` certificates and behind them the strangers: everybody whom the registry has to know.
+pub fn everybody(seed: u64, count: u64) -> Corpus {
+    Corpus::new(seed, count + STRANGERS * STRANGERS_CERTIFICATES)
+}
+
 /// Notes what is made while it is made, within bounds whatever the size.
 pub struct Collector {
     corpus: Corpus,
-    /// Added to the numbers of patients.
-    shift: u64,
+    strangers: Range<u64>,
     /// One of so many certificates, patients, employers.
     steps: [u64; 3],
     /// Versions and state of the certificates that are noted, by number.
@@ -142,9 +153,11 @@ impl Collector {
     pub fn new(corpus: Corpus, count: u64) -> Collector {
         let step = |of: u64, most: u64| of.div_ceil(most).max(1);
         let slots = usize::try_from(count).expect("a count fits the memory") + 1;
+        // No seed has other numbers.
+        let everybody = everybody(0, count).subjects();
         Collector {
             corpus,
-            shift: 0,
+            strangers: everybody.end - STRANGERS..everybody.end,
             steps: [
                 step(count, CERTIFICATES_MAX),
                 step(count.div_ceil(5), SUBJECTS_MAX),
@@ -158,11 +171,6 @@ impl Collector {
         }
     }
 
-    /// For patients that are known by numbers so much larger than the corpus tells.
-    pub fn shifted(self, shift: u64) -> Collector {
-        Collector { shift, ..self }
-    }
-
     /// Certificate `number` (from 1) has a new version, from 1.
     pub fn note(&mut self, number: u64, version: u32, facts: &Facts) {
         let [certificates, subjects, employers] = self.steps;
@@ -171,8 +179,9 @@ impl Collector {
         if number.is_multiple_of(certificates) {
             self.known.insert(number, (version, facts.state));
         }
-        if facts.subject.is_multiple_of(subjects) {
-            count(self.subjects.entry(self.shift + facts.subject).or_default());
+        // A corpus of the largest size has no room for strangers behind it: some of its own are then never asked for.
+        if facts.subject.is_multiple_of(subjects) && !self.strangers.contains(&facts.subject) {
+            count(self.subjects.entry(facts.subject).or_default());
         }
         count(self.practitioners.entry(facts.practitioner).or_default());
         // The last digit is a check digit.
@@ -200,8 +209,7 @@ impl Collector {
                 State::Draft if sample.drafts.len() < DRAFTS_MAX => {
                     let id = id(number);
                     let fresh = self.corpus.certificate(number);
-                    let subject = (self.shift + fresh.facts().subject).to_string();
-                    let body = Body::new(&with_id(&fresh.body(), &id)).parts(&subject).concat();
+                    let body = with_id(&fresh.body(), &id).into_bytes();
                     sample.drafts.push(Draft { id, body });
                 }
                 _ => {}
@@ -219,6 +227,7 @@ impl Collector {
         };
         let dense = Dense::PAIRS.into_iter().map(|categories| Dense { categories, hits: completed(categories) });
         sample.dense = dense.filter(|dense| dense.hits > 0).collect();
+        sample.strangers = self.strangers;
         sample.bodies = (1..=BODIES).map(|number| Body::new(&crate::corpus::certificate(seed + 1, number))).collect();
         sample
     }
@@ -323,6 +332,27 @@ mod tests {
         assert_eq!(sample.certificates.len() as u64, CERTIFICATES_MAX);
         assert_eq!(&*sample.certificates.last().unwrap().id, "1000000");
         assert!(sample.drafts.len() <= DRAFTS_MAX);
+    }
+
+    #[test]
+    fn strangers_are_known_to_the_registry_and_never_asked_for() {
+        for count in [1, 7, 2_000, 100_000_000] {
+            let everybody = everybody(3, count);
+            let collector = Collector::new(Corpus::new(3, 5), count);
+            let strangers = collector.strangers;
+            assert!(strangers.end == everybody.subjects().end && strangers.clone().count() as u64 == STRANGERS);
+            assert!(strangers.clone().all(|number| everybody.patient(number).is_some()));
+            let own = Corpus::new(3, count).subjects();
+            assert!(own.end <= strangers.start || count == 100_000_000, "{count}: {own:?} {strangers:?}");
+        }
+        let mut collector = Collector::new(Corpus::new(3, 1_000), 1_000);
+        collector.strangers = 1_000..1_100;
+        for number in 1..=1_000 {
+            let facts = collector.corpus.certificate(number).facts();
+            collector.note(number, 1, &facts);
+        }
+        let sample = collector.sample(3, |number| number.to_string().into());
+        assert!(!sample.subjects.is_empty() && sample.subjects.iter().all(|subject| subject.number >= 1_100));
     }
 
     #[test]

@@ -54,8 +54,9 @@ impl Service {
         }
         let caller = context.caller(Purpose::Write);
         for wanted in wanted {
-            let patients = self.registry.by_identifier(wanted.system.as_deref(), &wanted.value, &caller).await;
-            let patients = patients.map_err(unanswered)?;
+            // Boxed, as the one below: most searches ask nothing, and the future of each would be larger by these.
+            let asked = Box::pin(self.registry.by_identifier(wanted.system.as_deref(), &wanted.value, &caller));
+            let patients = asked.await.map_err(unanswered)?;
             let external = wanted.system.as_deref() == Some(&self.settings.external_reference_system);
             if external && patients.len() != 1 {
                 let identifier = format!("{}|{}", self.settings.external_reference_system, wanted.value);
@@ -77,7 +78,7 @@ impl Service {
         let caller = context.caller(Purpose::Look);
         let mut linked = HashMap::with_capacity(patients.len());
         for id in patients {
-            match self.registry.linked(&id, &caller).await {
+            match Box::pin(self.registry.linked(&id, &caller)).await {
                 Ok(others) => drop(linked.insert(id, others)),
                 Err(_) => return (query, false),
             }

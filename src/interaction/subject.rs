@@ -86,19 +86,21 @@ impl Service {
         }
         let caller = context.caller(purpose);
         let asked = match named {
-            Named::Id(id) => self.registry.by_id(id, &caller).await.map(Vec::from_iter),
-            Named::Identifier { system, value } => self.registry.by_identifier(system, value, &caller).await,
+            Named::Id(id) => self.registry.by_id(id, &caller).await,
+            Named::Identifier { system, value } => {
+                let found = self.registry.by_identifier(system, value, &caller).await;
+                found.map(|mut patients| patients.pop().filter(|_| patients.is_empty()))
+            }
         };
         match asked {
-            Ok(mut patients) if patients.len() == 1 => {
-                let patient = patients.remove(0);
+            Ok(Some(patient)) => {
                 let warning = self.registry.deceased(&patient, &caller);
                 let reference = format!("Patient/{}/_history/{}", patient.id, patient.version);
                 let Patient { id, version, identifiers, .. } = patient;
                 let identifiers = identifiers.into_iter().map(|found| (found.system, found.value)).collect();
                 Ok(Resolved { reference, patient: Some(Subject { id, version, identifiers }), warning })
             }
-            Ok(_) => Err(self.not_unique(named).into()),
+            Ok(None) => Err(self.not_unique(named).into()),
             // Contract 6.1: a registry that says "not found" found nobody.
             Err(Failed::Refused(chain)) if chain.status == 404 => {
                 Err(Outcome::from(self.not_unique(named)).reflecting(400, chain.issues))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ask::{Ask, Caller, Failed, Silent, Told};
-use super::embedded::{self, Embedded, Refusals};
+use super::embedded::{self, ESTONIAN, Embedded, Refusals};
 use super::fault::{Effect, Fault, Rules};
 use super::patient::Patient;
 use super::remote::Remote;
@@ -13,12 +13,15 @@ use crate::engine::{Clock, Engine};
 use crate::fhir::json::{self, Json};
 use crate::limits::{IDENTIFIER_CHARACTERS_MAX, LINKED_PATIENTS_MAX, PATIENTS_OF_IDENTIFIER_MAX, REGISTRY_HANG_S};
 use crate::outcome::{Chain, IssueSystems, Reflected};
+use crate::search::value::{split, unescape};
 
 /// A registry of patients: that of this process or another one.
 pub struct Registry {
     side: Side,
     rules: Rules,
     systems: IssueSystems,
+    /// Identifier system of Estonian personal codes.
+    estonian: String,
     /// How long a registry that hangs is waited for, embedded or not.
     patience: Duration,
 }
@@ -62,7 +65,8 @@ impl Registry {
             }
         };
         let patience = Duration::from_millis(config.registry.remote.timeout_ms);
-        Ok(Registry { side, rules: Rules::new(&config.registry.fault)?, systems, patience })
+        let estonian = format!("{}{ESTONIAN}", config.namespaces.code_system_base);
+        Ok(Registry { side, rules: Rules::new(&config.registry.fault)?, systems, estonian, patience })
     }
 
     /// Puts the people that ship into an embedded registry that has nobody yet, unless the settings say otherwise.
@@ -119,17 +123,16 @@ impl Registry {
     ) -> Result<Vec<Patient>, Failed> {
         let escaped =
             |text: &str| text.replace('\\', "\\\\").replace('|', "\\|").replace(',', "\\,").replace('$', "\\$");
-        let token = || match system {
-            Some(system) => format!("{}|{}", escaped(system), escaped(value)),
-            None => escaped(value),
-        };
+        // Said in full, so that several with one code are several here and not an error of the registry.
+        let system = system.unwrap_or(&self.estonian);
+        let token = || format!("{}|{}", escaped(system), escaped(value));
         let ask = || {
             let count = PATIENTS_OF_IDENTIFIER_MAX.to_string();
             Ask::Search(vec![("identifier".to_owned(), token()), ("_count".to_owned(), count)])
         };
         self.strike(&ask, caller).await?;
         match &self.side {
-            Side::Embedded(embedded) => embedded.by_identifier(system, value, caller).await,
+            Side::Embedded(embedded) => embedded.by_identifier(Some(system), value, caller).await,
             // So long that no address could carry it, and nobody has it.
             Side::Remote(_) if is_too_long(system, value) => Ok(Vec::new()),
             Side::Remote(remote) => patients(&remote.ask(&ask(), caller).await?),
@@ -227,8 +230,8 @@ async fn linked(remote: &Remote, id: &str, caller: &Caller) -> Result<Vec<String
 }
 
 /// Whether an identifier is longer than that of any patient.
-fn is_too_long(system: Option<&str>, value: &str) -> bool {
-    system.unwrap_or_default().chars().count() + value.chars().count() > IDENTIFIER_CHARACTERS_MAX
+fn is_too_long(system: &str, value: &str) -> bool {
+    system.chars().count() + value.chars().count() > IDENTIFIER_CHARACTERS_MAX
 }
 
 fn timeout() -> Failed {
@@ -248,7 +251,10 @@ fn described(ask: &Ask) -> (String, Vec<String>) {
                 [id] => format!("/Patient/{id}"),
                 _ => "/Patient".to_owned(),
             };
-            (path, of("identifier").flat_map(|value| value.split(',')).map(str::to_owned).collect())
+            (
+                path,
+                of("identifier").flat_map(|value| split(value, b',')).map(|part| unescape(part).into_owned()).collect(),
+            )
         }
         Ask::Read(id) => (format!("/Patient/{id}"), Vec::new()),
         Ask::Vread(id, version) => (format!("/Patient/{id}/_history/{version}"), Vec::new()),

@@ -15,7 +15,7 @@ const PERSONS: &str = "/sid/pid";
 /// Behind `{code_system_base}`: all identifier systems of the country's own scheme.
 const SCHEME: &str = "/sid";
 /// Behind `{code_system_base}`: Estonian personal codes.
-const ESTONIAN: &str = "/sid/pid/est/ni";
+pub const ESTONIAN: &str = "/sid/pid/est/ni";
 
 impl Embedded {
     /// Ids of the patients with an identifier, ascending. `system` may name a whole branch: `…/pid/fin` stands for `…/pid/fin/ni` and

@@ -21,6 +21,7 @@ use crate::outcome::reflected::{Entry, find};
 use crate::outcome::{Chain, IssueSystems, Language};
 use crate::search::paging::Counts;
 use crate::search::parameter::SHAPING;
+pub use find::ESTONIAN;
 pub use headers::DEMANDABLE;
 
 /// What the registry is told by the configuration.
@@ -63,6 +64,8 @@ impl Settings {
 pub struct Embedded {
     engine: Arc<Engine>,
     settings: Settings,
+    /// Those of the settings, shared with every call.
+    systems: Arc<IssueSystems>,
     clock: Clock,
     /// For searches that look at everybody.
     turns: Arc<Semaphore>,
@@ -72,12 +75,12 @@ pub struct Embedded {
 #[derive(Clone, Debug, Default)]
 pub struct Refusals {
     language: Language,
-    systems: IssueSystems,
+    systems: Arc<IssueSystems>,
 }
 
 impl Refusals {
-    pub fn new(language: Language, systems: IssueSystems) -> Refusals {
-        Refusals { language, systems }
+    pub fn new(language: Language, systems: impl Into<Arc<IssueSystems>>) -> Refusals {
+        Refusals { language, systems: systems.into() }
     }
 
     /// One issue of the registry's own. `values` fill the places of its text.
@@ -106,7 +109,9 @@ fn known(code: &str) -> &'static Entry {
 
 impl Embedded {
     pub fn new(engine: Arc<Engine>, settings: Settings, clock: Clock) -> Embedded {
-        Embedded { engine, settings, clock, turns: Arc::new(Semaphore::new(WIDE_PATIENT_SEARCHES)) }
+        let systems = Arc::new(settings.systems.clone());
+        let turns = Arc::new(Semaphore::new(WIDE_PATIENT_SEARCHES));
+        Embedded { engine, settings, systems, clock, turns }
     }
 
     /// See [`Registry::welcome`](crate::registry::Registry::welcome).
@@ -191,7 +196,7 @@ impl Embedded {
     }
 
     fn refusals(&self, caller: &Caller) -> Refusals {
-        Refusals::new(caller.language, self.settings.systems.clone())
+        Refusals::new(caller.language, self.systems.clone())
     }
 
     /// Why a version is not there: MPI-072 where its patient is not either.
