@@ -251,6 +251,9 @@ pub const X_ROAD_CHARACTERS_MAX: usize = 256;
 /// Patients that a search of the embedded registry looks at. Each takes 40 bytes while it is answered; all of Estonia has fewer.
 pub const PATIENT_RESULTS_MAX: usize = 2_000_000;
 
+/// Patients of one search whose links a remote registry is asked for, one after the other. Nobody asks for more at once by hand.
+pub const LINK_LOOKUPS_MAX: usize = 50;
+
 /// Searches for patients at once that look at everybody. More wait.
 pub const WIDE_PATIENT_SEARCHES: usize = 2;
 

@@ -70,10 +70,14 @@ impl Service {
     /// The same search with everybody who is the same person as one it names, and whether the registry said who that is: certificates
     /// can be found without it.
     async fn with_linked(&self, context: &Context, mut query: Query) -> (Query, bool) {
+        // Hardly any patient is linked to another, and nothing is put together for the others.
+        if !query.filter.has_patient(&|id| self.registry.may_be_linked(id)) {
+            return (query, true);
+        }
         let patients = query.filter.patients().into_iter().filter(|id| self.registry.may_be_linked(id));
         let patients: Vec<String> = patients.map(str::to_owned).collect();
-        if patients.is_empty() {
-            return (query, true);
+        if patients.len() > self.registry.links_at_once() {
+            return (query, false);
         }
         let caller = context.caller(Purpose::Look);
         let mut linked = HashMap::with_capacity(patients.len());

@@ -11,7 +11,9 @@ use super::remote::Remote;
 use crate::config::{Config, RegistryMode};
 use crate::engine::{Clock, Engine};
 use crate::fhir::json::{self, Json};
-use crate::limits::{IDENTIFIER_CHARACTERS_MAX, LINKED_PATIENTS_MAX, PATIENTS_OF_IDENTIFIER_MAX, REGISTRY_HANG_S};
+use crate::limits::{
+    IDENTIFIER_CHARACTERS_MAX, LINK_LOOKUPS_MAX, LINKED_PATIENTS_MAX, PATIENTS_OF_IDENTIFIER_MAX, REGISTRY_HANG_S,
+};
 use crate::outcome::{Chain, IssueSystems, Reflected};
 use crate::search::value::{split, unescape};
 
@@ -152,6 +154,14 @@ impl Registry {
         match &self.side {
             Side::Embedded(embedded) => !embedded.linked(id).is_empty(),
             Side::Remote(_) => true,
+        }
+    }
+
+    /// Patients whose links one search may ask for: a remote registry is asked for each.
+    pub fn links_at_once(&self) -> usize {
+        match &self.side {
+            Side::Embedded(_) => usize::MAX,
+            Side::Remote(_) => LINK_LOOKUPS_MAX,
         }
     }
 

@@ -21,6 +21,13 @@ impl Filter {
         found
     }
 
+    /// Whether one of the patients is such.
+    pub fn has_patient(&self, is_such: &impl Fn(&str) -> bool) -> bool {
+        let mut has = false;
+        self.each_term(&mut |term| has = has || patient(term).is_some_and(is_such));
+        has
+    }
+
     /// Puts in the place of each patient all who are the same person. `linked` tells the others of a patient, by id.
     pub fn with_linked_patients(self, linked: &HashMap<String, Vec<String>>) -> Filter {
         let each = |parts: Vec<Filter>| parts.into_iter().map(|part| part.with_linked_patients(linked)).collect();
@@ -72,6 +79,7 @@ mod tests {
             other.clone(),
         ]);
         assert_eq!(filter.patients(), ["1", "2"]);
+        assert!(filter.has_patient(&|id| id == "2") && !filter.has_patient(&|id| id == "7"));
         let linked = HashMap::from([("1".to_owned(), vec!["3".to_owned(), "4".to_owned()]), ("2".to_owned(), vec![])]);
         let all = || Filter::Any(vec![subject("1"), subject("3"), subject("4")]);
         let expected = Filter::All(vec![Filter::Any(vec![all(), subject("2")]), Filter::Not(Box::new(all())), other]);

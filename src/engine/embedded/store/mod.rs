@@ -138,7 +138,7 @@ impl Store {
         }
         let guard = self.database.read().expect("no holder of this lock can panic");
         let database = guard.as_ref().ok_or(Error::Reopening)?;
-        let reader = Arc::new(Reader::new(database.begin_read().map_err(io)?)?);
+        let reader = Arc::new(Reader::new(database.begin_read().map_err(io)?));
         *kept = Some(reader.clone());
         Ok(reader)
     }

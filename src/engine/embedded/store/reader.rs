@@ -14,20 +14,28 @@ use patient::record::Record as Patient;
 /// One moment of the store.
 pub struct Reader {
     transaction: redb::ReadTransaction,
-    versions: ReadOnlyTable<(u64, u32), &'static [u8]>,
-    /// Opened when it is asked for first: reads of certificates do without.
+    /// Opened when it is asked for first, as the next: creates look at patients only.
+    versions: OnceLock<ReadOnlyTable<(u64, u32), &'static [u8]>>,
     changes: OnceLock<ReadOnlyTable<u64, &'static [u8; CHANGE_BYTES]>>,
     patients: patient::Readable,
 }
 
 impl Reader {
-    pub(super) fn new(transaction: redb::ReadTransaction) -> Result<Reader, Error> {
-        Ok(Reader {
-            versions: transaction.open_table(VERSION).map_err(io)?,
+    pub(super) fn new(transaction: redb::ReadTransaction) -> Reader {
+        Reader {
+            versions: OnceLock::new(),
             changes: OnceLock::new(),
             patients: patient::Readable::default(),
             transaction,
-        })
+        }
+    }
+
+    fn table(&self) -> Result<&ReadOnlyTable<(u64, u32), &'static [u8]>, Error> {
+        if let Some(versions) = self.versions.get() {
+            return Ok(versions);
+        }
+        let versions = self.transaction.open_table(VERSION).map_err(io)?;
+        Ok(self.versions.get_or_init(|| versions))
     }
 
     fn changes(&self) -> Result<&ReadOnlyTable<u64, &'static [u8; CHANGE_BYTES]>, Error> {
@@ -40,24 +48,24 @@ impl Reader {
 
     /// One version, handed to `read` where it lies.
     pub fn version<T>(&self, id: Id, version: Version, read: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, Error> {
-        let found = self.versions.get((id.get(), version.get())).map_err(io)?;
+        let found = self.table()?.get((id.get(), version.get())).map_err(io)?;
         Ok(found.map(|bytes| read(bytes.value())))
     }
 
     /// One version, to be read later.
     pub fn lying(&self, id: Id, version: Version) -> Result<Option<Lying>, Error> {
         // A guard of `get` would outlive the transaction, and its page be written anew under it.
-        Ok(self.versions.get_owned((id.get(), version.get())).map_err(io)?.map(Lying))
+        Ok(self.table()?.get_owned((id.get(), version.get())).map_err(io)?.map(Lying))
     }
 
     /// The newest version of a certificate.
     pub fn newest<T>(&self, id: Id, read: impl FnOnce(Version, &[u8]) -> T) -> Result<Option<T>, Error> {
-        newest(&self.versions, id, read)
+        newest(self.table()?, id, read)
     }
 
     /// Versions of a certificate from the newest down, until `each` says stop.
     pub fn versions(&self, id: Id, mut each: impl FnMut(Version, &[u8]) -> bool) -> Result<(), Error> {
-        for row in self.versions.range((id.get(), 1)..=(id.get(), u32::MAX)).map_err(io)?.rev() {
+        for row in self.table()?.range((id.get(), 1)..=(id.get(), u32::MAX)).map_err(io)?.rev() {
             let (key, bytes) = row.map_err(io)?;
             if !each(version_of(key.value().1)?, bytes.value()) {
                 break;
@@ -69,7 +77,7 @@ impl Reader {
     /// Walks the versions of all certificates, by id and number, until `each` says stop. Longer than a reader should be: for
     /// stores that nobody writes to.
     pub fn all(&self, mut each: impl FnMut(Version, &[u8]) -> Result<bool, Error>) -> Result<(), Error> {
-        for row in self.versions.iter().map_err(io)? {
+        for row in self.table()?.iter().map_err(io)? {
             let (key, bytes) = row.map_err(io)?;
             if !each(version_of(key.value().1)?, bytes.value())? {
                 break;
