@@ -23,6 +23,8 @@ pub enum Event {
     Progress(Progress),
     /// A line that was not taken, from 1, and why.
     BadLine { line: u64, problem: String },
+    /// Something to look at that was stored all the same.
+    Doubtful { problem: String },
     /// The run is over; nothing follows.
     Done(Progress),
     /// The run ended early; nothing follows.

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use super::chunk::{Chunk, Chunks, LINE_BYTES_MAX};
 use super::import::{refused_words, words};
 use super::{Event, ImportOptions, Progress};
+use crate::certificate::Id;
 use crate::engine::{Engine, Error, PatientWrite, PatientWritten, Refused, StoredPatient};
 use crate::fhir::json::{self, Json};
 use crate::limits::BAD_PATIENTS_TOLD_MAX;
@@ -30,7 +31,7 @@ pub fn import(
     options: ImportOptions,
     report: &mut dyn FnMut(Event),
 ) -> Result<Progress, String> {
-    let mut run = Run { engine, options, report, progress: Progress::default(), commits: VecDeque::new() };
+    let mut run = Run { engine, options, report, progress: Progress::default(), doubts: 0, commits: VecDeque::new() };
     let mut chunks = Chunks::new(lines);
     let mut read = chunks.next();
     while let Ok(Some(chunk)) = &read {
@@ -48,6 +49,8 @@ struct Run<'r> {
     options: ImportOptions,
     report: &'r mut dyn FnMut(Event),
     progress: Progress,
+    /// Patients who share a personal code.
+    doubts: u64,
     /// Batches that are being stored.
     commits: VecDeque<oneshot::Receiver<Result<Vec<PatientWritten>, Refused>>>,
 }
@@ -92,11 +95,25 @@ impl Run<'_> {
             for written in written {
                 match written {
                     PatientWritten::Stored(..) => self.progress.stored += 1,
+                    PatientWritten::Shared(id, _, other) => {
+                        self.progress.stored += 1;
+                        self.doubt(id, other);
+                    }
                     PatientWritten::Identical(..) | PatientWritten::ThereAlready(..) => self.progress.identical += 1,
                 }
             }
         }
         Ok(())
+    }
+
+    fn doubt(&mut self, id: Id, other: Id) {
+        self.doubts += 1;
+        if self.doubts <= BAD_PATIENTS_TOLD_MAX {
+            let problem = format!(
+                "Patient/{id} has the Estonian personal code of Patient/{other}: by it, neither can be found alone"
+            );
+            (self.report)(Event::Doubtful { problem });
+        }
     }
 
     fn bad(&mut self, line: u64, problem: String) -> Result<(), String> {

@@ -46,6 +46,7 @@ impl Bar {
                     progress.lines as f64 / seconds
                 ));
             }
+            Event::Doubtful { problem } => self.bar.suspend(|| eprintln!("{problem}")),
             Event::BadLine { line, problem } => self.bar.suspend(|| eprintln!("line {line}: {problem}")),
             Event::Done(_) | Event::Failed { .. } => {}
         }

@@ -5,7 +5,7 @@ use crate::certificate::transition::{Need, Trigger, decide};
 use crate::certificate::{Condition, Id, State, Version};
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::row::Row;
-use crate::search::term::{Field, Term};
+use crate::search::term::{Field, Form, Term};
 
 /// The newest version of the certificate that a write meets.
 #[derive(Clone, Debug)]
@@ -84,10 +84,13 @@ fn check_fixed(stored: Option<&Row>, sent: &Row) -> Result<(), Outcome> {
         let of = |row: &Row| -> Vec<Term> { row.terms_of(fields).collect() };
         of(stored) == of(sent)
     };
-    // Whoever was found by an identifier is named by a reference too from then on, and may be named by that alone.
-    let names_otherwise = sent.terms_of(&[Field::SubjectIdentifier]).any(|term| !stored.has(&term));
+    // A reference says whom; before the registry was asked, an identifier alone may have done so.
+    let same_subject = match stored.terms_of(&[Field::Subject]).any(|term| term.is_form(Form::Code)) {
+        true => same(&[Field::Subject]),
+        false => stored.terms_of(&[Field::SubjectIdentifier]).all(|term| sent.has(&term)),
+    };
     let changed = [
-        ("Composition.subject", !same(&[Field::Subject]) || names_otherwise),
+        ("Composition.subject", !same_subject),
         ("Composition.category", stored.class.category != sent.class.category),
         ("Composition.meta.profile", stored.class.profile != sent.class.profile),
         ("Composition.identifier", !same(&[Field::Identifier])),

@@ -33,6 +33,8 @@ pub struct PatientWrite {
     pub id: Option<Id>,
     /// System and value: a current patient with this identifier makes the write a no-op.
     pub unless: Option<(String, String)>,
+    /// System and value that nobody else should have: one who has it is told, and hinders nothing.
+    pub alone: Option<(String, String)>,
     pub facts: PatientFacts,
     /// The bytes behind the head ([`crate::certificate::head::tail`]).
     pub tail: Vec<u8>,
@@ -43,10 +45,19 @@ pub struct PatientWrite {
 pub enum PatientWritten {
     /// A version was made.
     Stored(Id, Version),
+    /// A version was made, and the last one has the identifier of `alone` too.
+    Shared(Id, Version, Id),
     /// The newest version says the same already.
     Identical(Id, Version),
     /// This one has the identifier of `unless`; the one with the smallest id where several have.
     ThereAlready(Id, Version),
+}
+
+impl PatientWritten {
+    /// Whether a version was made.
+    pub fn is_new(self) -> bool {
+        matches!(self, PatientWritten::Stored(..) | PatientWritten::Shared(..))
+    }
 }
 
 /// One line of the directory that searches walk: the newest version of a patient, in few words.

@@ -19,6 +19,10 @@ impl Service {
             Ask::History(id, _) => Ask::History(id, context.parameters.clone()),
             single => single,
         };
+        // Ids of R5 that mean another place in an address.
+        if matches!(ask.id(), Some("." | "..")) {
+            return Err(nobody(&ask));
+        }
         let caller = context.caller_of_patients();
         let told = match self.registry.answer(&ask, &caller).await {
             Ok(Answered::Told(told)) => told,
@@ -27,6 +31,12 @@ impl Service {
             }
             Ok(Answered::Misbehaves(Misbehaviour::Garbage)) => {
                 return Ok(Answer { status: 200, instead: Some(Instead::Garbage), ..Answer::default() });
+            }
+            // A registry may say no more than that nothing is there.
+            Err(Failed::Refused(chain))
+                if chain.status == 404 && chain.issues.iter().all(|issue| issue.codings.is_empty()) =>
+            {
+                return Err(nobody(&ask));
             }
             Err(Failed::Refused(chain)) => return Err(chain.into()),
             Err(failed) => return Err(silent(failed)),
@@ -48,6 +58,10 @@ impl Service {
         let body = if is_single { reduced(body, &context.subset) } else { reduced_entries(body, &context.subset) };
         Ok(Answer { status: 200, body, version, ..Answer::default() })
     }
+}
+
+fn nobody(ask: &Ask) -> Outcome {
+    Outcome::not_found("Patient", ask.id().unwrap_or_default())
 }
 
 /// The resources of a Bundle, each reduced as asked.

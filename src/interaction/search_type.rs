@@ -10,7 +10,7 @@ use super::page::{self, Kind};
 use super::service::{Service, unsearchable};
 use super::subject::unanswered;
 use crate::outcome::{Hcert, Issue, Outcome, Severity};
-use crate::registry::Purpose;
+use crate::registry::{Failed, Purpose};
 use crate::search::query::{Found, Search};
 use crate::search::{Page, Query, query};
 
@@ -80,13 +80,17 @@ impl Service {
             return (query, false);
         }
         let caller = context.caller(Purpose::Look);
-        let mut linked = HashMap::with_capacity(patients.len());
-        for id in patients {
-            match Box::pin(self.registry.linked(&id, &caller)).await {
-                Ok(others) => drop(linked.insert(id, others)),
-                Err(_) => return (query, false),
+        let asked = async {
+            let mut linked = HashMap::with_capacity(patients.len());
+            for id in patients {
+                let others = self.registry.linked(&id, &caller).await?;
+                linked.insert(id, others);
             }
-        }
+            Ok::<_, Failed>(linked)
+        };
+        let Ok(Ok(linked)) = Box::pin(tokio::time::timeout(self.registry.deadline(), asked)).await else {
+            return (query, false);
+        };
         if linked.values().any(|others| !others.is_empty()) {
             query.filter = query.filter.with_linked_patients(&linked);
         }

@@ -54,7 +54,8 @@ fn named<'a>(subject: &'a Json<'a>) -> Option<Named<'a>> {
         Some(reference) => {
             // Addresses under our own were made relative before.
             let id = comparable(reference, "").strip_prefix("Patient/")?;
-            is_id(id).then_some(Named::Id(id))
+            let version = reference.split_once("/_history/").map(|(_, version)| version);
+            (is_id(id) && version.is_none_or(is_id)).then_some(Named::Id(id))
         }
         None => {
             let identifier = subject.get("identifier")?;
@@ -62,6 +63,28 @@ fn named<'a>(subject: &'a Json<'a>) -> Option<Named<'a>> {
             Some(Named::Identifier { system: identifier.text("system"), value })
         }
     }
+}
+
+/// System and value of the identifier that stands beside a reference.
+fn beside<'a>(subject: &'a Json<'a>) -> Option<(Option<&'a str>, &'a str)> {
+    let identifier = subject.get("reference").and(subject.get("identifier"))?;
+    Some((identifier.text("system"), identifier.text("value")?))
+}
+
+/// System and value of each identifier.
+fn pairs(patient: &Patient) -> impl Iterator<Item = (&str, &str)> + Clone {
+    patient.identifiers.iter().map(|known| (known.system.as_str(), known.value.as_str()))
+}
+
+/// Whether an identifier may be one of a patient's: of a system that the patient has identifiers in, it must be one of these. A caller's
+/// own numbers are the caller's affair.
+fn may_be_theirs<'a>(
+    identifier: Option<(Option<&str>, &str)>,
+    known: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+) -> bool {
+    let Some((Some(system), value)) = identifier else { return true };
+    let mut of_system = known.filter(|(known, _)| *known == system).peekable();
+    of_system.peek().is_none() || of_system.any(|(_, known)| known == value)
 }
 
 impl Service {
@@ -77,10 +100,12 @@ impl Service {
         before: Option<&Stored>,
         purpose: Purpose,
     ) -> Result<Resolved, Outcome> {
-        let subject = certificate.items("subject").first().and_then(named);
-        let named = subject.ok_or_else(|| Outcome::internal("a certificate was accepted without a subject"))?;
+        let subject = certificate.items("subject").first();
+        let named = subject.and_then(named);
+        let named = named.ok_or_else(|| Outcome::internal("a certificate was accepted without a subject"))?;
+        let beside = subject.and_then(beside);
         if let Some(stored) = before
-            && let Some(same) = self.same(named, stored)?
+            && let Some(same) = self.same(named, beside, stored)?
         {
             return Ok(same);
         }
@@ -89,10 +114,24 @@ impl Service {
             Named::Id(id) => self.registry.by_id(id, &caller).await,
             Named::Identifier { system, value } => {
                 let found = self.registry.by_identifier(system, value, &caller).await;
+                if purpose == Purpose::Look
+                    && matches!(&found, Ok(patients) if patients.is_empty())
+                    && self.registry.would_take_over(system, value)
+                {
+                    // A write would bring this one over; what is only judged goes no further than that.
+                    return Ok(Resolved { reference: "Patient/new".to_owned(), ..Resolved::default() });
+                }
                 found.map(|mut patients| patients.pop().filter(|_| patients.is_empty()))
             }
         };
         match asked {
+            // Reference and identifier must mean the same person: there is nobody who is both.
+            Ok(Some(patient)) if !may_be_theirs(beside, pairs(&patient)) => {
+                let Some((system, value)) = beside else {
+                    return Err(Outcome::internal("nothing contradicts nothing"));
+                };
+                Err(self.not_unique(Named::Identifier { system, value }).into())
+            }
             Ok(Some(patient)) => {
                 let warning = self.registry.deceased(&patient, &caller);
                 let reference = format!("Patient/{}/_history/{}", patient.id, patient.version);
@@ -110,10 +149,18 @@ impl Service {
     }
 
     /// The patient of the version before, when the body names the same. Contract 6.1.
-    fn same(&self, named: Named, stored: &Stored) -> Result<Option<Resolved>, Outcome> {
+    fn same(
+        &self,
+        named: Named,
+        beside: Option<(Option<&str>, &str)>,
+        stored: &Stored,
+    ) -> Result<Option<Resolved>, Outcome> {
         let kept = self.engine.subject(stored.id, stored.version).map_err(unreadable)?;
         let is_same = |kept: &Subject| match named {
-            Named::Id(id) => kept.id == id,
+            Named::Id(id) => {
+                let known = kept.identifiers.iter().map(|(system, value)| (system.as_str(), value.as_str()));
+                kept.id == id && may_be_theirs(beside, known)
+            }
             Named::Identifier { system, value } => {
                 let fits = |(known, own): &(String, String)| own == value && system == Some(known.as_str());
                 kept.identifiers.iter().any(fits)

@@ -17,6 +17,16 @@ pub enum Ask {
     History(String, Vec<(String, String)>),
 }
 
+impl Ask {
+    /// Id of the one patient it is about.
+    pub fn id(&self) -> Option<&str> {
+        match self {
+            Ask::Search(_) => None,
+            Ask::Read(id) | Ask::Vread(id, _) | Ask::History(id, _) => Some(id),
+        }
+    }
+}
+
 /// Who asks.
 #[derive(Clone, Debug, Default)]
 pub struct Caller {

@@ -1,6 +1,7 @@
 //! A patient as far as certificates look at one.
 
 use crate::fhir::json::Json;
+use crate::search::reference::is_id;
 
 /// What a registry says of one patient.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,9 +37,11 @@ impl Patient {
             let other = link.get("other")?.text("reference")?;
             same.then(|| local_id(other)).flatten().map(str::to_owned)
         });
+        // Both become part of a reference.
+        let id = |text: Option<&str>| text.filter(|text| is_id(text)).map(str::to_owned);
         Some(Patient {
-            id: resource.text("id")?.to_owned(),
-            version: resource.get("meta")?.text("versionId")?.to_owned(),
+            id: id(resource.text("id"))?,
+            version: id(resource.get("meta")?.text("versionId"))?,
             identifiers: identifiers.collect(),
             is_deceased: matches!(resource.get("deceasedBoolean"), Some(Json::Bool(true)))
                 || resource.get("deceasedDateTime").is_some(),
@@ -50,7 +53,7 @@ impl Patient {
 /// The id of `Patient/200` or `Patient/200/_history/3`, under whatever address.
 fn local_id(reference: &str) -> Option<&str> {
     let mut behind = reference.rsplit_once("Patient/")?.1.split('/');
-    behind.next().filter(|id| !id.is_empty())
+    behind.next().filter(|id| is_id(id))
 }
 
 #[cfg(test)]
@@ -74,6 +77,8 @@ mod tests {
             patient.identifiers.iter().map(|found| (found.system.as_str(), found.value.as_str())).collect();
         assert_eq!(values, [("s", "v"), ("", "w")]);
         assert_eq!(read(r#"{"resourceType":"Patient","id":"200"}"#), None);
+        assert_eq!(read(r#"{"resourceType":"Patient","id":"200","meta":{"versionId":"../x"}}"#), None);
+        assert_eq!(read(r#"{"resourceType":"Patient","id":"a/b","meta":{"versionId":"1"}}"#), None);
         assert_eq!(read(r#"{"resourceType":"Person","id":"200","meta":{"versionId":"3"}}"#), None);
     }
 }

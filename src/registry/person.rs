@@ -57,7 +57,8 @@ pub fn read(resource: &mut Json) -> Result<PatientWrite, PersonError> {
     let facts = facts(resource)?;
     let unless = if id.is_none() { facts.identifiers.first().cloned() } else { None };
     let tail = head::tail(resource.as_object().expect("a resource of R5's form is an object"));
-    Ok(PatientWrite { id, unless, facts, tail })
+    let alone = facts.identifiers.iter().find(|(system, _)| system == ESTONIAN_CODE).cloned();
+    Ok(PatientWrite { id, unless, alone, facts, tail })
 }
 
 /// First and last day that a FHIR date can mean (`YYYY`, `YYYY-MM` or `YYYY-MM-DD`), in days since 1970-01-01. Nothing for another text.
@@ -209,7 +210,7 @@ mod tests {
                {"type":"replaced-by","other":{"reference":"Patient/9"}},{"type":"replaces","other":{"reference":"https://r.ee/Patient/5"}},
                {"type":"replaces","other":{"reference":"Patient/abc"}}]"#,
         );
-        let PatientWrite { id, unless, facts, tail } = write.unwrap();
+        let PatientWrite { id, unless, facts, tail, .. } = write.unwrap();
         assert_eq!((id, unless), (Id::new(17), None));
         assert_eq!((facts.is_active, facts.is_deceased, facts.born), (false, true, Some((2314, 2314))));
         assert_eq!(facts.identifiers, [(ESTONIAN_CODE.into(), "37605030299".into()), (String::new(), "w".into())]);

@@ -24,6 +24,9 @@ pub struct Registry {
     systems: IssueSystems,
     /// Identifier system of Estonian personal codes.
     estonian: String,
+    external_reference_system: String,
+    /// How long all questions of one search may take together.
+    deadline: Duration,
     /// How long a registry that hangs is waited for, embedded or not.
     patience: Duration,
 }
@@ -66,9 +69,19 @@ impl Registry {
                 Side::Embedded(Box::new(Embedded::new(engine, settings, clock)))
             }
         };
+        let external_reference_system = config.registry.external_reference_system.clone();
+        let deadline = Duration::from_millis(config.registry.remote.deadline_ms);
         let patience = Duration::from_millis(config.registry.remote.timeout_ms);
         let estonian = format!("{}{ESTONIAN}", config.namespaces.code_system_base);
-        Ok(Registry { side, rules: Rules::new(&config.registry.fault)?, systems, estonian, patience })
+        Ok(Registry {
+            side,
+            rules: Rules::new(&config.registry.fault)?,
+            systems,
+            estonian,
+            external_reference_system,
+            deadline,
+            patience,
+        })
     }
 
     /// Puts the people that ship into an embedded registry that has nobody yet, unless the settings say otherwise.
@@ -137,7 +150,24 @@ impl Registry {
             Side::Embedded(embedded) => embedded.by_identifier(Some(system), value, caller).await,
             // So long that no address could carry it, and nobody has it.
             Side::Remote(_) if is_too_long(system, value) => Ok(Vec::new()),
-            Side::Remote(remote) => patients(&remote.ask(&ask(), caller).await?),
+            Side::Remote(remote) => {
+                let found = patients(&remote.ask(&ask(), caller).await?)?;
+                // The registry's own ids need not stand among the identifiers.
+                let is_own = system == self.external_reference_system;
+                let fits = |patient: &Patient| patient.identifiers.iter().any(|known| known.value == value);
+                match is_own || found.iter().all(fits) {
+                    true => Ok(found),
+                    false => Err(Silent::Unreadable("a patient without the identifier asked for".into()).into()),
+                }
+            }
+        }
+    }
+
+    /// Whether somebody not known yet would be taken over for a write by this identifier.
+    pub fn would_take_over(&self, system: Option<&str>, value: &str) -> bool {
+        match &self.side {
+            Side::Embedded(embedded) => embedded.would_take_over(system.unwrap_or(&self.estonian), value),
+            Side::Remote(_) => false,
         }
     }
 
@@ -155,6 +185,11 @@ impl Registry {
             Side::Embedded(embedded) => !embedded.linked(id).is_empty(),
             Side::Remote(_) => true,
         }
+    }
+
+    /// How long one search may ask for links.
+    pub fn deadline(&self) -> Duration {
+        self.deadline
     }
 
     /// Patients whose links one search may ask for: a remote registry is asked for each.
@@ -272,7 +307,7 @@ fn described(ask: &Ask) -> (String, Vec<String>) {
     }
 }
 
-/// The patients of a Bundle; entries that are something else count for nothing, and neither does what it says of their number.
+/// The patients of a Bundle. What it says of their number counts for nothing.
 fn patients(told: &Told) -> Result<Vec<Patient>, Failed> {
     let unreadable = |what: &str| Failed::from(Silent::Unreadable(what.to_owned()));
     let bundle = json::parse(&told.body).map_err(|_| unreadable("the Bundle is not JSON"))?;
@@ -283,7 +318,10 @@ fn patients(told: &Told) -> Result<Vec<Patient>, Failed> {
         let is_match = entry.get("search").and_then(|search| search.text("mode")).is_none_or(|mode| mode == "match");
         entry.get("resource").filter(|_| is_match)
     });
-    let resources: Vec<&Json> = resources.filter(|resource| resource.text("resourceType") == Some("Patient")).collect();
+    let resources: Vec<&Json> = resources.collect();
+    if resources.len() > PATIENTS_OF_IDENTIFIER_MAX {
+        return Err(unreadable("more patients than were asked for"));
+    }
     let read = resources.iter().map(|resource| Patient::read(resource));
-    read.collect::<Option<Vec<_>>>().ok_or_else(|| unreadable("a Patient without id or version"))
+    read.collect::<Option<Vec<_>>>().ok_or_else(|| unreadable("an entry that is no Patient with id and version"))
 }

@@ -121,7 +121,6 @@ async fn after_completion_subject_category_profile_and_number_stay() {
     let occupational = "https://fhir.ee/hcert/StructureDefinition/ee-health-certificate-occupational";
     let fixed: &[(&str, Value, &str)] = &[
         ("/subject/0/reference", json!("Patient/201"), "Composition.subject"),
-        ("/subject/0/identifier", json!({"system": "est/ni", "value": "49403136526"}), "Composition.subject"),
         ("/category/0/coding/0/code", json!("driver-group-II"), "Composition.category"),
         ("/identifier/0/value", json!("TT-2025-000999"), "Composition.identifier"),
     ];
@@ -137,6 +136,9 @@ async fn after_completion_subject_category_profile_and_number_stay() {
     for unknowable in [json!({"display": "Mari"}), json!({"reference": "https://example.ee/fhir/Patient/200"})] {
         server.put(&certificate, changed().with("/subject/0", unknowable)).await.refused(422, &["HCERT-166"]);
     }
+    // Nobody is both of two.
+    let contradiction = json!({"reference": "Patient/200", "identifier": {"system": "https://fhir.ee/sid/pid/est/ni", "value": "49403136526"}});
+    server.put(&certificate, changed().with("/subject/0", contradiction)).await.refused(400, &["HCERT-008"]);
     // All of them are told together.
     let all = changed().number("other").with("/subject/0/reference", json!("Patient/201"));
     let told = server.put(&certificate, all).await.refused(422, &["HCERT-149", "HCERT-149"]);

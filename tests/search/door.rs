@@ -45,6 +45,7 @@ pub fn know_patients(engine: &Engine, ids: impl IntoIterator<Item = u64>) {
     let patient = |id| PatientWrite {
         id: Id::new(id),
         unless: None,
+        alone: None,
         facts: PatientFacts { is_active: true, is_deceased: false, born: None, identifiers: vec![], links: vec![] },
         tail: b"},\"active\":true}".to_vec(),
     };

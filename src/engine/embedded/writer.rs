@@ -185,8 +185,7 @@ impl Writer {
                                 return Err(error);
                             }
                         };
-                        pending.patients_changed |=
-                            done.written.iter().any(|written| matches!(written, PatientWritten::Stored(..)));
+                        pending.patients_changed |= done.written.iter().any(|written| written.is_new());
                         pending.links.extend(done.links);
                         replies.push(Reply::Patients(answer, done.written));
                     }

@@ -101,12 +101,21 @@ impl Embedded {
         let resource = person.as_object().expect("a Patient is an object");
         // Of two who ask at once one makes the patient, and the other gets that one.
         let unless = Some((system.to_owned(), code.as_str().to_owned()));
-        let write = PatientWrite { id: None, unless, facts, tail: head::tail(resource) };
+        let write = PatientWrite { id: None, unless, alone: None, facts, tail: head::tail(resource) };
         match self.engine.write_patients(vec![write]).await {
             Ok(Ok(written)) => Ok(written.into_iter().map(|written| written_id(&written)).collect()),
             Ok(Err(refused)) => Err(Silent::Unreachable(format!("{refused:?}")).into()),
             Err(_) => Err(Silent::Unreachable("the writer gave no answer".into()).into()),
         }
+    }
+}
+
+impl Embedded {
+    /// See [`Registry::would_take_over`](crate::registry::Registry::would_take_over).
+    pub fn would_take_over(&self, system: &str, value: &str) -> bool {
+        let is_estonian = system.strip_prefix(self.settings.code_system_base.as_str()) == Some(ESTONIAN);
+        let is_born = |code: PersonalCode| code.birth_date() <= today((self.clock)());
+        self.settings.simulates_population && is_estonian && PersonalCode::parse(value).is_ok_and(is_born)
     }
 }
 
@@ -119,6 +128,9 @@ fn today(milliseconds: i64) -> Date {
 
 fn written_id(written: &PatientWritten) -> Id {
     match written {
-        PatientWritten::Stored(id, _) | PatientWritten::Identical(id, _) | PatientWritten::ThereAlready(id, _) => *id,
+        PatientWritten::Stored(id, _)
+        | PatientWritten::Shared(id, ..)
+        | PatientWritten::Identical(id, _)
+        | PatientWritten::ThereAlready(id, _) => *id,
     }
 }

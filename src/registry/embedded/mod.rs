@@ -86,7 +86,9 @@ impl Refusals {
     /// One issue of the registry's own. `values` fill the places of its text.
     pub fn one(&self, code: &str, values: &[(&str, &str)]) -> Chain {
         let entry = known(code);
-        Chain { status: entry.status, issues: vec![entry.issue(self.language, values, &self.systems)] }
+        let values: Vec<(&str, String)> = values.iter().map(|(name, value)| (*name, shown(value))).collect();
+        let values: Vec<(&str, &str)> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        Chain { status: entry.status, issues: vec![entry.issue(self.language, &values, &self.systems)] }
     }
 
     /// A search by a parameter that there is none of; which there are stands in `diagnostics`.
@@ -101,6 +103,16 @@ impl Refusals {
     pub fn chain(&self, code: &str) -> Chain {
         Chain::of(&known(code).chain(), self.language, &self.systems)
     }
+}
+
+/// What came from outside, as a text of FHIR and no longer than it takes to know it again.
+fn shown(value: &str) -> String {
+    let mut shown: String =
+        value.chars().take(200).map(|one| if one.is_control() { '\u{fffd}' } else { one }).collect();
+    if value.chars().nth(200).is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 fn known(code: &str) -> &'static Entry {

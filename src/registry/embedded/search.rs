@@ -136,7 +136,7 @@ impl Search {
         let asks = search.identifiers.is_some() || search.ids.is_some() || !search.born.is_empty();
         match asks || search.is_active.is_some() || search.is_deceased.is_some() {
             true => Ok(search),
-            false if search.sent.is_empty() => Err(refusals.one("MPI-015", &[])),
+            false if parameters.is_empty() => Err(refusals.one("MPI-015", &[])),
             // Paging and sorting of nobody.
             false => Err(refusals.one("MPI-078", &[("param", "identifier")])),
         }

@@ -116,7 +116,11 @@ impl Tables<'_> {
             self.links_changed.push((id, write.facts.links.clone()));
         }
         self.next_id = self.next_id.max(id.next().get());
-        Ok(PatientWritten::Stored(id, version))
+        let other = match &write.alone {
+            Some((system, value)) => self.other_with(system, value, id)?,
+            None => None,
+        };
+        Ok(other.map_or(PatientWritten::Stored(id, version), |other| PatientWritten::Shared(id, version, other)))
     }
 
     /// The version that a write would replace.
@@ -131,6 +135,18 @@ impl Tables<'_> {
     fn first_with(&self, system: &str, value: &str) -> Result<Option<Id>, Error> {
         let mut rows = self.identifiers.range((value, system, 0)..=(value, system, u64::MAX)).map_err(io)?;
         rows.next().transpose().map_err(io)?.map(|(key, _)| id_of(key.value().2)).transpose()
+    }
+
+    /// The first other patient with an identifier.
+    fn other_with(&self, system: &str, value: &str, own: Id) -> Result<Option<Id>, Error> {
+        let rows = self.identifiers.range((value, system, 0)..=(value, system, u64::MAX)).map_err(io)?;
+        for row in rows.take(2) {
+            let id = id_of(row.map_err(io)?.0.value().2)?;
+            if id != own {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
     }
 
     fn remember(&mut self, id: Id, facts: &PatientFacts, stamp: Stamp) -> Result<(), Error> {

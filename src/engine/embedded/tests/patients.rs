@@ -19,7 +19,7 @@ fn version(number: u32) -> Version {
 fn patient(number: impl Into<Option<u64>>, identifiers: &[(&str, &str)]) -> PatientWrite {
     let identifiers = identifiers.iter().map(|(system, value)| ((*system).into(), (*value).into())).collect();
     let facts = PatientFacts { is_active: true, is_deceased: false, born: None, identifiers, links: vec![] };
-    as_said(PatientWrite { id: number.into().map(id), unless: None, facts, tail: vec![] })
+    as_said(PatientWrite { id: number.into().map(id), unless: None, alone: None, facts, tail: vec![] })
 }
 
 fn as_said(mut write: PatientWrite) -> PatientWrite {
@@ -130,6 +130,15 @@ fn an_identifier_finds_whoever_has_it_now() {
     assert_eq!(fixture.with("9"), [(NI.to_owned(), 1)]);
     assert_eq!((fixture.with("8"), fixture.with("77"), fixture.with("")), (vec![], vec![], vec![]));
     assert_eq!(fixture.engine.patient_count().unwrap(), 4);
+}
+
+#[test]
+fn whoever_has_an_identifier_that_another_should_have_alone_is_told() {
+    let fixture = Fixture::new();
+    let alone = |number: u64| PatientWrite { alone: Some((NI.into(), "1".into())), ..patient(number, &[(NI, "1")]) };
+    assert_eq!(fixture.patients([alone(3)]), [PatientWritten::Stored(id(3), version(1))]);
+    assert_eq!(fixture.patients([alone(5)]), [PatientWritten::Shared(id(5), version(1), id(3))]);
+    assert_eq!(fixture.patients([alone(2)]), [PatientWritten::Shared(id(2), version(1), id(3))]);
 }
 
 #[test]
