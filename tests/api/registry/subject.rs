@@ -194,3 +194,28 @@ async fn the_registry_is_asked_only_where_it_has_to_be() {
     assert_eq!(told.ids(), [1], "{told}");
     server.delete("Composition/2").header(down.0, down.1).await.expect(204);
 }
+
+#[tokio::test]
+async fn reference_and_identifier_must_mean_the_same_person() {
+    let server = Server::start().await;
+    let both = |value: &str| json!({"reference": "Patient/200", "identifier": {"system": CODE, "value": value}});
+    server.post("Composition", about(both("48703129419"))).await.refused(400, &["HCERT-008"]);
+    let checked = server.post("Composition/$validate", about(both("48703129419"))).await.expect(200);
+    assert_eq!(checked.codes(), ["HCERT-008"]);
+    let completed = |subject: Value| Body::completed().with("/subject/0", subject);
+    let certificate = server.create(completed(both("39406240015"))).await;
+    // The same person, named otherwise, stays the same after completion.
+    let changed = |subject: Value| {
+        completed(subject).section("change-reason", "<div xmlns=\"http://www.w3.org/1999/xhtml\">x</div>")
+    };
+    for same in [
+        json!({"identifier": {"system": CODE, "value": "39406240015"}}),
+        json!({"reference": "Patient/200"}),
+        both("39406240015"),
+    ] {
+        server.put(&certificate, changed(same)).await.expect(200);
+    }
+    let other = json!({"identifier": {"system": CODE, "value": "48703129419"}});
+    server.put(&certificate, changed(other)).await.refused(422, &["HCERT-149"]);
+    server.post("Composition", about(json!({"reference": "Patient/200/_history/"}))).await.refused(422, &["HCERT-166"]);
+}
