@@ -41,6 +41,10 @@ pub fn import(
         read = chunks.next();
     }
     run.settle_down_to(0)?;
+    if let Some(more) = run.doubts.checked_sub(BAD_PATIENTS_TOLD_MAX + 1) {
+        let problem = format!("{} more share an Estonian personal code with another", more + 1);
+        (run.report)(Event::Doubtful { problem });
+    }
     read.map(|_| run.progress).map_err(|error| format!("reading failed: {error}"))
 }
 

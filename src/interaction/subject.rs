@@ -79,10 +79,10 @@ fn pairs(patient: &Patient) -> impl Iterator<Item = (&str, &str)> + Clone {
 /// Whether an identifier may be one of a patient's: of a system that the patient has identifiers in, it must be one of these. A caller's
 /// own numbers are the caller's affair.
 fn may_be_theirs<'a>(
-    identifier: Option<(Option<&str>, &str)>,
+    (system, value): (Option<&str>, &str),
     known: impl Iterator<Item = (&'a str, &'a str)> + Clone,
 ) -> bool {
-    let Some((Some(system), value)) = identifier else { return true };
+    let Some(system) = system else { return true };
     let mut of_system = known.filter(|(known, _)| *known == system).peekable();
     of_system.peek().is_none() || of_system.any(|(_, known)| known == value)
 }
@@ -125,14 +125,11 @@ impl Service {
             }
         };
         match asked {
-            // Reference and identifier must mean the same person: there is nobody who is both.
-            Ok(Some(patient)) if !may_be_theirs(beside, pairs(&patient)) => {
-                let Some((system, value)) = beside else {
-                    return Err(Outcome::internal("nothing contradicts nothing"));
-                };
-                Err(self.not_unique(Named::Identifier { system, value }).into())
-            }
             Ok(Some(patient)) => {
+                // Reference and identifier must mean the same person: there is nobody who is both.
+                if let Some((system, value)) = beside.filter(|beside| !may_be_theirs(*beside, pairs(&patient))) {
+                    return Err(self.not_unique(Named::Identifier { system, value }).into());
+                }
                 let warning = self.registry.deceased(&patient, &caller);
                 let reference = format!("Patient/{}/_history/{}", patient.id, patient.version);
                 let Patient { id, version, identifiers, .. } = patient;
@@ -159,7 +156,7 @@ impl Service {
         let is_same = |kept: &Subject| match named {
             Named::Id(id) => {
                 let known = kept.identifiers.iter().map(|(system, value)| (system.as_str(), value.as_str()));
-                kept.id == id && may_be_theirs(beside, known)
+                kept.id == id && beside.is_none_or(|beside| may_be_theirs(beside, known))
             }
             Named::Identifier { system, value } => {
                 let fits = |(known, own): &(String, String)| own == value && system == Some(known.as_str());

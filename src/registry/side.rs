@@ -147,7 +147,7 @@ impl Registry {
         };
         self.strike(&ask, caller).await?;
         match &self.side {
-            Side::Embedded(embedded) => embedded.by_identifier(Some(system), value, caller).await,
+            Side::Embedded(embedded) => embedded.by_identifier(system, value, caller).await,
             // So long that no address could carry it, and nobody has it.
             Side::Remote(_) if is_too_long(system, value) => Ok(Vec::new()),
             Side::Remote(remote) => {

@@ -176,14 +176,9 @@ impl Embedded {
     }
 
     /// The patients with an identifier, by id; a person not known yet is taken over where `caller` may cause it.
-    pub async fn by_identifier(
-        &self,
-        system: Option<&str>,
-        value: &str,
-        caller: &Caller,
-    ) -> Result<Vec<Patient>, Failed> {
+    pub async fn by_identifier(&self, system: &str, value: &str, caller: &Caller) -> Result<Vec<Patient>, Failed> {
         self.check_headers(caller)?;
-        let ids = self.find(system, value, caller).await?;
+        let ids = self.find(Some(system), value, caller).await?;
         let patients = ids.into_iter().map(|id| self.patient(id).map_err(Failed::from));
         patients.filter_map(Result::transpose).collect()
     }
