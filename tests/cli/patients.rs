@@ -140,3 +140,16 @@ fn several_files_are_each_told_by_name() {
     place.run(&["patients", "import", "--data", "data"]).expect(2).says("<FILE>");
     assert_eq!(ids(&place, &[]), ["1", "2"]);
 }
+
+#[test]
+fn people_with_one_personal_code_are_taken_and_told_the_first_twenty_of_them() {
+    let place = Place::new();
+    let patient = |id: u32| {
+        let identifier = format!(r#""identifier":[{{"system":"{CODE}","value":"39406240015"}}]"#);
+        format!("{{\"resourceType\":\"Patient\",\"id\":\"{id}\",{identifier}}}\n")
+    };
+    let same: String = (300..323).map(patient).collect();
+    let ran = place.run_with(&["patients", "import", "-", "--data", "data"], same.as_bytes());
+    let ran = ran.expect(0).says("23 stored").says("2 more share an Estonian personal code with another");
+    assert_eq!(ran.said.matches("has the Estonian personal code of Patient/300").count(), 20);
+}
