@@ -24,6 +24,9 @@ macro_rules! codes {
 }
 
 codes! {
+    TokenMissing = "HCERT-176",
+    TokenRefused = "HCERT-177",
+    Stranger = "HCERT-156",
     BodyEmpty = "HCERT-100",
     BodyNotUtf8 = "HCERT-101",
     JsonSyntax = "HCERT-102",
@@ -54,6 +57,9 @@ codes! {
     OperationParameterMissing = "HCERT-171",
     OperationParameterWrong = "HCERT-172",
     HttpMalformed = "HCERT-125",
+    NotPermitted = "HCERT-178",
+    OutsideRights = "HCERT-179",
+    AuthorNotCaller = "HCERT-168",
     PathUnknown = "HCERT-126",
     NotFound = "HCERT-127",
     VersionNotFound = "HCERT-128",
@@ -104,6 +110,7 @@ codes! {
     Overloaded = "HCERT-151",
     StorageUnavailable = "HCERT-152",
     StoppingDown = "HCERT-153",
+    AuditUnavailable = "HCERT-169",
     CommitUnknown = "HCERT-154",
     RegistryTimeout = "HCERT-163",
     RegistryUnreachable = "HCERT-164",
@@ -115,6 +122,7 @@ codes! {
     LeftOut = "HCERT-197",
     AllRight = "HCERT-198",
     Stored = "HCERT-157",
+    ConsentSet = "HCERT-199",
     ThereAlready = "HCERT-161",
     ParameterIgnored = "HCERT-158",
 }

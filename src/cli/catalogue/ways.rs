@@ -6,6 +6,14 @@ use crate::outcome::Hcert;
 #[rustfmt::skip]
 pub fn way(code: Hcert) -> &'static str {
     match code {
+        Hcert::TokenMissing              => "`access.mode = \"jwt\"` and a request without `Authorization`",
+        Hcert::TokenRefused              => "`Authorization: Bearer x`",
+        Hcert::Stranger                  => "a request with `Host: example.org` in developer mode",
+        Hcert::NotPermitted              => "a token of a receptionist and `GET /Composition`",
+        Hcert::OutsideRights             => "a token of a patient and `GET /Composition?status=preliminary`",
+        Hcert::AuthorNotCaller           => "`access.author_must_be_caller = true` and a certificate by another author than the token's person",
+        Hcert::AuditUnavailable          => "a disk without room for the audit trail",
+        Hcert::ConsentSet                => "a note: `POST /Composition/1/$set-consent` with `doctor` = `closed`",
         Hcert::BodyEmpty                 => "`POST /Composition` with `Content-Length: 0`",
         Hcert::BodyNotUtf8               => "a certificate in another encoding than UTF-8",
         Hcert::JsonSyntax                => "`{` as body",
