@@ -19,6 +19,7 @@
 //! - [`outcome`]: what went wrong, and the catalogue of our codes.
 //! - [`config`]: settings. [`limits`]: every bound. [`corpus`]: synthetic certificates for trying, testing and measuring.
 
+pub mod access;
 pub mod bench;
 pub mod bulk;
 pub mod certificate;

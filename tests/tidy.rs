@@ -16,6 +16,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("profile", &["certificate", "definitions", "fhir", "limits", "outcome", "terminology"]),
     ("search", &["certificate", "fhir", "limits", "outcome"]),
     ("engine", &["certificate", "fhir", "limits", "outcome", "search"]),
+    ("access", &["certificate", "config", "fhir", "limits", "outcome", "search"]),
     ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search"]),
     (
         "interaction",

@@ -1,6 +1,7 @@
 //! The domain, pure: what a certificate is, which state it is in, and which move is allowed.
 
 pub mod condition;
+pub mod employer;
 pub mod head;
 pub mod names;
 pub mod narrative;

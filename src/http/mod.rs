@@ -4,6 +4,7 @@
 
 mod body;
 mod condition;
+mod guard;
 mod handed_on;
 mod header;
 mod listener;
@@ -19,6 +20,7 @@ mod route;
 mod settings;
 mod stream;
 mod wanted;
+mod x_road;
 
 use std::io;
 use std::net::IpAddr;
@@ -43,6 +45,7 @@ use query::Pair;
 use route::Route;
 pub use settings::Settings;
 use wanted::Wanted;
+use x_road::Place;
 
 /// What runs an interaction: [`Service`], or a stand-in of a test.
 pub trait Run: Send + Sync + 'static {
@@ -109,7 +112,11 @@ impl<R: Run> Server<R> {
     {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
-        let route = route::route(&self.settings.base_path, &parts.method, parts.uri.path());
+        let route = match x_road::place(&self.settings, parts.uri.path()) {
+            Place::Fhir(base_path) => route::route(base_path, &parts.method, parts.uri.path()),
+            Place::Token => Route::Unknown,
+            Place::Fault(fault) => Route::Fault(fault),
+        };
         if !matches!(&route, Route::To(interaction) if interaction.may_change()) {
             return self.settle(started, route, parts, body, peer, formed).await;
         }
@@ -140,7 +147,9 @@ impl<R: Run> Server<R> {
         }
         wanted.media = query.media.clone().unwrap_or_default();
         wanted.pretty = query.pretty.clone().unwrap_or_default();
+        wanted.x_road_id = x_road::id(&parts);
         let template = route::template(&route);
+        let fault = if let Route::Fault(fault) = route { Some(fault) } else { None };
 
         let work = self.work(route, query, &parts, body, peer, &mut wanted);
         let result = guarded(work).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")));
@@ -148,12 +157,16 @@ impl<R: Run> Server<R> {
             Ok(Answer { instead: Some(instead), .. }) => respond::instead(instead),
             Ok(answer) if answer.body.len() > LARGE_ANSWER_BYTES => self.respond_at_length(answer, &wanted).await,
             Ok(answer) => respond::answer(answer, &wanted),
-            Err(outcome) => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
+            Err(outcome) => match fault.filter(|_| outcome.leading() == Hcert::PathUnknown) {
+                Some(fault) => x_road::fault(fault, &wanted),
+                None => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
+            },
         };
+        x_road::give_back(&mut response, &parts, &wanted);
         let status = response.status();
         let options = parts.method == Method::OPTIONS && status == StatusCode::NO_CONTENT;
         if options || status == StatusCode::METHOD_NOT_ALLOWED {
-            let allow = route::allow(&self.settings.base_path, parts.uri.path(), Some(&parts.method));
+            let allow = route::allow(self.base_path(&parts), parts.uri.path(), Some(&parts.method));
             response.headers_mut().insert(ALLOW, header::value(&allow));
         }
         let (method, status, us) = (method_name(&parts.method), status.as_u16(), started.elapsed().as_micros());
@@ -182,14 +195,17 @@ impl<R: Run> Server<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        let understood = match route {
+        let guarded = guard::check(&self.settings, parts);
+        if guarded.is_ok() && route == Route::Options {
+            return Ok(Answer { status: 204, ..Answer::default() });
+        }
+        let understood = guarded.map_err(Outcome::from).and_then(|()| match route {
             Route::To(interaction) => {
                 self.understand(&interaction, query, parts, &body, peer, wanted).map(|read| (interaction, read))
             }
-            Route::Options => return Ok(Answer { status: 204, ..Answer::default() }),
             Route::WrongMethod => Err(self.wrong_method(parts)),
-            Route::Unknown => Err(Hcert::PathUnknown.into()),
-        };
+            Route::Options | Route::Unknown | Route::Fault(_) => Err(Hcert::PathUnknown.into()),
+        });
         let (interaction, context) = match understood {
             Ok(understood) => understood,
             Err(refusal) => {
@@ -268,8 +284,16 @@ impl<R: Run> Server<R> {
     }
 
     fn wrong_method(&self, parts: &Parts) -> Outcome {
-        let allowed = route::allow(&self.settings.base_path, parts.uri.path(), None);
+        let allowed = route::allow(self.base_path(parts), parts.uri.path(), None);
         Issue::new(Hcert::MethodNotAllowed).with("method", parts.method.to_string()).with("allowed", allowed).into()
+    }
+
+    /// The base path that the request came by: the setting's, or one of X-Road.
+    fn base_path<'a>(&'a self, parts: &'a Parts) -> &'a str {
+        match x_road::place(&self.settings, parts.uri.path()) {
+            Place::Fhir(base_path) => base_path,
+            Place::Token | Place::Fault(_) => &self.settings.base_path,
+        }
     }
 
     fn bytes_max(&self, content: Option<Content>) -> usize {

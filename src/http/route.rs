@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use hyper::Method;
 
 use super::query::decode;
+use super::x_road::Fault;
 use crate::certificate::{Id, Version};
 use crate::interaction::{Ask, DefinitionKind, Instance, Interaction, ListKind};
 use crate::limits::ID_CHARACTERS_MAX;
@@ -17,6 +18,8 @@ pub enum Route {
     Options,
     WrongMethod,
     Unknown,
+    /// A path of X-Road that leads to no service of ours.
+    Fault(Fault),
 }
 
 /// Path segments below the base path; the deepest path has four.
@@ -139,6 +142,7 @@ pub fn template(route: &Route) -> &'static str {
         Route::To(Patient(Ask::Read(_)))     => "/Patient/{id}",
         Route::To(Patient(Ask::Vread(..)))   => "/Patient/{id}/_history/{version}",
         Route::To(Patient(Ask::History(..))) => "/Patient/{id}/_history",
+        Route::Fault(_) => "/r1",
         Route::Options | Route::WrongMethod | Route::Unknown => "-",
     }
 }

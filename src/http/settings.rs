@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{Config, ConfigError, Network};
+use crate::config::{Config, ConfigError, Network, XRoad};
 
 /// Settings of the HTTP room. `base_path` and `base_url` have no slash at the end.
 #[derive(Clone, Debug)]
@@ -13,6 +13,9 @@ pub struct Settings {
     /// `{base_url}` of callers that come without a trusted proxy.
     pub base_url: Arc<str>,
     pub trusted_proxies: Vec<Network>,
+    pub x_road: XRoad,
+    /// Developer mode: strangers are kept out. Contract 7.2.
+    pub guarded: bool,
     /// Whether callers may ask for faults: only where nobody but this machine can call, not even through a proxy. Contract 6.4, 7.2.
     pub faults: bool,
     /// `{hcert_issue_system}`.
@@ -47,6 +50,8 @@ impl Settings {
             base_path: server.base_path.clone(),
             base_url: base_url.into(),
             trusted_proxies: server.trusted_proxies.clone(),
+            x_road: config.x_road.clone(),
+            guarded: true,
             faults: address.ip().to_canonical().is_loopback() && server.trusted_proxies.is_empty(),
             issue_system: config.namespaces.hcert_issue_system.clone(),
             connections_max: server.connections_max,
