@@ -8,8 +8,7 @@ use super::reference::comparable;
 use super::row::Row;
 use super::section_code_text;
 use super::term::{Field, Form, Term};
-use crate::certificate::Profile;
-use crate::certificate::{Names, State, Status};
+use crate::certificate::{Consent, Names, Profile, State, Status};
 use crate::fhir::date_time::{self, Span, TimeError};
 use crate::fhir::json::{Json, Object};
 use crate::fhir::narrative;
@@ -43,7 +42,7 @@ pub fn extract(composition: &Object, last_updated: i64, names: &Names) -> Result
         (Some(profile), Some(state)) if issues.is_empty() => {
             terms.sort_unstable();
             terms.dedup();
-            let class = Arc::new(Class { state, profile, category, kind });
+            let class = Arc::new(Class { state, profile, consent: Consent::default(), category, kind });
             Ok(Row { class, last_updated, date, period, title, terms })
         }
         _ => Err(issues),
