@@ -1,4 +1,4 @@
 //! Who may do what: who calls, what their roles permit, and which certificates they may see.
 
 pub mod identity;
-//rights
+pub mod rights;

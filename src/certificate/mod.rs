@@ -1,6 +1,7 @@
 //! The domain, pure: what a certificate is, which state it is in, and which move is allowed.
 
 pub mod condition;
+pub mod consent;
 pub mod employer;
 pub mod head;
 pub mod names;
@@ -14,6 +15,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 
 pub use condition::{Condition, Tag};
+pub use consent::{Access, Consent};
 pub use head::Stamp;
 pub use names::Names;
 pub use profile::Profile;

@@ -8,9 +8,8 @@ use super::reference::comparable;
 use super::row::Row;
 use super::section_code_text;
 use super::term::{Field, Form, Term};
-use crate::certificate::Profile;
 use crate::certificate::section::EMPLOYEE_SUGGESTIONS;
-use crate::certificate::{Names, State, Status};
+use crate::certificate::{Consent, Names, Profile, State, Status};
 use crate::fhir::date_time::{self, Span, TimeError};
 use crate::fhir::json::{Json, Object};
 use crate::fhir::narrative;
@@ -45,7 +44,7 @@ pub fn extract(composition: &Object, last_updated: i64, names: &Names) -> Result
             mark_advice(&mut terms, advice);
             terms.sort_unstable();
             terms.dedup();
-            let class = Arc::new(Class { state, profile, category, kind });
+            let class = Arc::new(Class { state, profile, consent: Consent::default(), category, kind });
             Ok(Row { class, last_updated, date, period, title, terms })
         }
         _ => Err(issues),
