@@ -120,6 +120,8 @@ pub fn context(
         by_form,
         who: Who { trace, x_road_id, ..Who::default() },
         handed_on,
+        identity: None,
+        held: None,
     })
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::rights::Held;
+use crate::access::identity::Identity;
 use crate::certificate::Version;
 pub use crate::certificate::{Condition, Tag};
 pub use crate::engine::Who;
@@ -35,6 +37,10 @@ pub struct Context {
     pub who: Who,
     /// What is handed on to the registry; most requests bring nothing of it.
     pub handed_on: Option<Box<HandedOn>>,
+    /// Who calls, by a token that was verified. Nobody: everything is permitted, as in developer mode.
+    pub identity: Option<Arc<Identity>>,
+    /// What they may do; known once the request was admitted.
+    pub held: Option<Arc<Held>>,
 }
 
 /// Headers that concern the registry.

@@ -18,10 +18,12 @@ mod page;
 mod patient;
 mod prepare;
 mod read;
+mod rights;
 mod rulebook;
 mod search_parameter;
 mod search_type;
 mod service;
+mod show;
 mod subject;
 mod turns;
 mod update;
@@ -37,7 +39,7 @@ pub use context::{Condition, Context, HandedOn, Language, Prefer, Return, Subset
 pub use lists::{ListLine, Lists};
 pub use prepare::{Before, Certificate, certificate_of_import, new_certificate, sound};
 pub use rulebook::{Rulebook, Standard};
-pub use service::{Service, Settings};
+pub use service::{Policy, Service, Settings};
 pub use turns::Turn;
 
 /// What a request asks for, with everything of its path read. After this nobody looks at paths again.
