@@ -7,6 +7,7 @@ pub mod context;
 
 mod asked;
 mod conformance;
+mod consent;
 mod create;
 mod delete;
 mod expand;
@@ -57,6 +58,8 @@ pub enum Interaction {
     Search,
     Suspend(Instance),
     Cancel(Instance),
+    GetConsent(Instance),
+    SetConsent(Instance),
     /// Of a resource that defines the service, by its id.
     ReadDefinition(DefinitionKind, String),
     SearchDefinitions(DefinitionKind),
@@ -82,8 +85,8 @@ impl Interaction {
     pub fn may_change(&self) -> bool {
         use Interaction::*;
         match self {
-            Create | Update(_) | Delete(_) | Suspend(_) | Cancel(_) => true,
-            Capabilities | Read(_) | Vread(..) | HistoryInstance(_) | HistoryType | Search => false,
+            Create | Update(_) | Delete(_) | Suspend(_) | Cancel(_) | SetConsent(_) => true,
+            Capabilities | Read(_) | Vread(..) | HistoryInstance(_) | HistoryType | Search | GetConsent(_) => false,
             ReadDefinition(..) | SearchDefinitions(_) | Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) => false,
             // One who is taken over stays, whether or not the caller waits.
             Patient(_) => false,

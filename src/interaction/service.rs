@@ -163,6 +163,8 @@ impl Service {
                 Box::pin(self.operate(&context, &instance, Trigger::Suspend, &body)).await
             }
             Interaction::Cancel(instance) => Box::pin(self.operate(&context, &instance, Trigger::Cancel, &body)).await,
+            Interaction::GetConsent(instance) => self.get_consent(&context, &instance, &body),
+            Interaction::SetConsent(instance) => Box::pin(self.set_consent(&context, &instance, &body)).await,
             Interaction::ReadDefinition(kind, id) => Box::pin(self.read_definition(&context, kind, &id)).await,
             Interaction::SearchDefinitions(kind) => Box::pin(self.search_definitions(&context, kind)).await,
             Interaction::Validate(instance) => Box::pin(self.validate(&context, instance.as_ref(), &body)).await,
