@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// Each room and the rooms it may use. Arrows never turn round; a room that is not listed here is a failure.
 const MAP: &[(&str, &[&str])] = &[
     ("limits", &[]),
+    ("tls", &[]),
     ("config", &["limits"]),
     ("outcome", &["limits"]),
     ("fhir", &["limits", "outcome"]),
@@ -16,7 +17,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("profile", &["certificate", "definitions", "fhir", "limits", "outcome", "terminology"]),
     ("search", &["certificate", "fhir", "limits", "outcome"]),
     ("engine", &["certificate", "fhir", "limits", "outcome", "search"]),
-    ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search"]),
+    ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search", "tls"]),
     (
         "interaction",
         &[
@@ -66,8 +67,8 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("hyper", &["src/http/", "src/cli/", "src/registry/remote/"]),
     ("hyper_util", &["src/http/", "src/cli/", "src/registry/remote/"]),
     ("hyper_rustls", &["src/registry/remote/"]),
-    ("rustls", &["src/registry/remote/"]),
-    ("rustls_native_certs", &["src/registry/remote/"]),
+    ("rustls", &["src/registry/remote/", "src/tls.rs"]),
+    ("rustls_native_certs", &["src/tls.rs"]),
     ("quick_cache", &["src/registry/remote/"]),
     ("redb", &["src/engine/embedded/store/"]),
     ("tantivy", &["src/engine/embedded/index/"]),

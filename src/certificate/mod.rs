@@ -4,6 +4,7 @@ pub mod condition;
 pub mod head;
 pub mod names;
 pub mod narrative;
+pub mod personal_code;
 pub mod profile;
 pub mod section;
 pub mod state;
@@ -15,6 +16,7 @@ use std::num::NonZeroU64;
 pub use condition::{Condition, Tag};
 pub use head::Stamp;
 pub use names::Names;
+pub use personal_code::{PersonalCode, PersonalCodeError, Sex};
 pub use profile::Profile;
 pub use state::{State, Status};
 
