@@ -17,13 +17,14 @@ mod tests;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use quick_cache::sync::Cache;
 
 use super::Identity;
 use crate::config::{AccessMode, AccessToken, Config};
-use crate::limits::{TOKEN_BYTES_MAX, TOKENS_REMEMBERED_MAX};
+use crate::limits::{JWKS_PAUSE_S, TOKEN_BYTES_MAX, TOKENS_REMEMBERED_MAX};
 use claims::Expected;
 use compact::Compact;
 use developer::{Developer, DeveloperKey};
@@ -74,8 +75,13 @@ impl Tokens {
     /// # Errors
     /// Keys cannot be read, in words for the person at the terminal. An address that does not answer is no error: it is asked again.
     pub fn open(config: &Config, data: &Path, clock: Clock) -> Result<Tokens, String> {
+        Tokens::asking(config, data, clock, Duration::from_secs(JWKS_PAUSE_S))
+    }
+
+    /// As [`open`](Self::open), with another pause between two askings for keys that tokens cause.
+    fn asking(config: &Config, data: &Path, clock: Clock, pause: Duration) -> Result<Tokens, String> {
         let settings = config.access.token.clone();
-        let ring = Ring::open(&settings)?.map(Arc::new);
+        let ring = Ring::open(&settings, pause)?.map(Arc::new);
         if let (Some(ring), Ok(runtime)) = (&ring, tokio::runtime::Handle::try_current()) {
             runtime.spawn(Ring::watch(Arc::downgrade(ring)));
         }

@@ -1,5 +1,7 @@
 //! What the developer's token service is asked for. Contract 7.1.
 
+use std::fmt;
+
 use serde_json::{Value, json};
 
 use crate::certificate::PersonalCode;
@@ -19,6 +21,13 @@ pub struct Order {
     pub application: Option<String>,
     pub given_name: Option<String>,
     pub family_name: Option<String>,
+}
+
+/// Names nobody: logs and panics may show it.
+impl fmt::Debug for Order {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.debug_struct("Order").field("role", &self.role).finish_non_exhaustive()
+    }
 }
 
 /// What is wrong with an order, for the person who wrote it.

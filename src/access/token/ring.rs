@@ -10,7 +10,7 @@ use super::fetch::Address;
 use super::jwks;
 use super::key::Key;
 use crate::config::AccessToken;
-use crate::limits::{JWKS_BYTES_MAX, JWKS_LOOK_S, JWKS_PAUSE_S};
+use crate::limits::{JWKS_BYTES_MAX, JWKS_LOOK_S};
 
 /// The issuer's keys of the moment, and where they come from.
 #[derive(Debug)]
@@ -19,8 +19,8 @@ pub struct Ring {
     keys: RwLock<Keys>,
     /// When they were last asked for. Held while they are, so that many who miss a key ask once.
     asked: tokio::sync::Mutex<Option<Instant>>,
-    /// Between two askings that tokens cause.
-    pub pause: Duration,
+    /// Between two askings that tokens cause, or the lack of any key.
+    pause: Duration,
     refresh: Duration,
 }
 
@@ -44,11 +44,12 @@ enum Source {
 type Stamp = (SystemTime, u64);
 
 impl Ring {
-    /// A file is read now; an address is asked by the first who needs a key, or by [`watch`](Self::watch).
+    /// A file is read now; an address is asked by the first who needs a key, or by [`watch`](Self::watch). `pause` lies between
+    /// two askings that tokens cause.
     ///
     /// # Errors
     /// The file cannot be used; the address or its authorities cannot.
-    pub fn open(settings: &AccessToken) -> Result<Option<Ring>, String> {
+    pub fn open(settings: &AccessToken, pause: Duration) -> Result<Option<Ring>, String> {
         let Some(jwks) = settings.jwks.as_deref() else { return Ok(None) };
         let refuse = |problem: String| format!("access.token.jwks = '{jwks}': {problem}");
         let mut keys = Keys::default();
@@ -65,7 +66,7 @@ impl Ring {
             source,
             keys: RwLock::new(keys),
             asked: tokio::sync::Mutex::default(),
-            pause: Duration::from_secs(JWKS_PAUSE_S),
+            pause,
             refresh: Duration::from_secs(settings.jwks_refresh_s),
         }))
     }
