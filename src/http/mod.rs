@@ -3,6 +3,7 @@
 //! [`Server::answer`] is the whole way of one request and needs no socket; [`serve`] puts it behind a listener.
 
 mod body;
+mod caller;
 mod condition;
 mod handed_on;
 mod header;
@@ -18,6 +19,7 @@ mod respond;
 mod route;
 mod settings;
 mod stream;
+mod token;
 mod wanted;
 
 use std::io;
@@ -142,17 +144,28 @@ impl<R: Run> Server<R> {
         wanted.pretty = query.pretty.clone().unwrap_or_default();
         let template = route::template(&route);
 
-        let work = self.work(route, query, &parts, body, peer, &mut wanted);
-        let result = guarded(work).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")));
-        let mut response = match result {
-            Ok(Answer { instead: Some(instead), .. }) => respond::instead(instead),
-            Ok(answer) if answer.body.len() > LARGE_ANSWER_BYTES => self.respond_at_length(answer, &wanted).await,
-            Ok(answer) => respond::answer(answer, &wanted),
-            Err(outcome) => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
+        let tokens = self.settings.tokens.as_deref().filter(|tokens| tokens.are_given_out());
+        let mut response = match (&route, tokens) {
+            (Route::TokenService, Some(tokens)) => {
+                Box::pin(token::issue(tokens, &self.settings, &self.memory, &parts, body, &wanted)).await
+            }
+            (Route::TokenKeys, Some(tokens)) => Box::pin(token::keys(tokens, &parts, &wanted)).await,
+            _ => {
+                let work = self.work(route, query, &parts, body, peer, &mut wanted);
+                let result = guarded(work).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")));
+                match result {
+                    Ok(Answer { instead: Some(instead), .. }) => respond::instead(instead),
+                    Ok(answer) if answer.body.len() > LARGE_ANSWER_BYTES => {
+                        self.respond_at_length(answer, &wanted).await
+                    }
+                    Ok(answer) => respond::answer(answer, &wanted),
+                    Err(outcome) => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
+                }
+            }
         };
         let status = response.status();
         let options = parts.method == Method::OPTIONS && status == StatusCode::NO_CONTENT;
-        if options || status == StatusCode::METHOD_NOT_ALLOWED {
+        if (options || status == StatusCode::METHOD_NOT_ALLOWED) && !response.headers().contains_key(ALLOW) {
             let allow = route::allow(&self.settings.base_path, parts.uri.path(), Some(&parts.method));
             response.headers_mut().insert(ALLOW, header::value(&allow));
         }
@@ -182,13 +195,18 @@ impl<R: Run> Server<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        let understood = match route {
-            Route::To(interaction) => {
-                self.understand(&interaction, query, parts, &body, peer, wanted).map(|read| (interaction, read))
+        let understood = match (caller::identify(&self.settings, &route, &parts.headers).await, route) {
+            (Ok(identity), Route::To(interaction)) => {
+                self.understand(&interaction, query, parts, &body, peer, wanted).map(|mut context| {
+                    caller::name(&mut context, identity);
+                    (interaction, context)
+                })
             }
-            Route::Options => return Ok(Answer { status: 204, ..Answer::default() }),
-            Route::WrongMethod => Err(self.wrong_method(parts)),
-            Route::Unknown => Err(Hcert::PathUnknown.into()),
+            (Ok(_), Route::Options) => return Ok(Answer { status: 204, ..Answer::default() }),
+            (Ok(_), Route::WrongMethod) => Err(self.wrong_method(parts)),
+            // Where no tokens are given out, their service is not there.
+            (_, Route::TokenService | Route::TokenKeys) | (Ok(_), Route::Unknown) => Err(Hcert::PathUnknown.into()),
+            (Err(refusal), _) => Err(refusal),
         };
         let (interaction, context) = match understood {
             Ok(understood) => understood,
@@ -243,7 +261,9 @@ impl<R: Run> Server<R> {
             parameters.extend(query::pairs(form)?);
             wanted.media = media::wanted(&parts.headers, query::format(&parameters))?;
             wanted.pretty = query::pretty(&parameters)?;
+            let identity = context.identity.take();
             context = request::context(&self.settings, parts, peer, wanted, parameters, true)?;
+            caller::name(&mut context, identity);
             received.bytes.clear();
         }
         self.run.run(interaction, context, received.bytes).await

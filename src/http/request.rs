@@ -113,6 +113,7 @@ pub fn context(
         parameters,
         by_form,
         who: Who { trace, x_road_id, ..Who::default() },
+        identity: None,
         handed_on,
     })
 }

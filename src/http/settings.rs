@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{Config, ConfigError, Network};
+use crate::access::Tokens;
+use crate::config::{AccessMode, Config, ConfigError, Network};
 
 /// Settings of the HTTP room. `base_path` and `base_url` have no slash at the end.
 #[derive(Clone, Debug)]
@@ -15,6 +16,10 @@ pub struct Settings {
     pub trusted_proxies: Vec<Network>,
     /// Whether callers may ask for faults: only where nobody but this machine can call, not even through a proxy. Contract 6.4, 7.2.
     pub faults: bool,
+    /// Who tells callers by their tokens. `None`: nobody; then no token is looked at.
+    pub tokens: Option<Arc<Tokens>>,
+    /// Whether nobody is let in without a token: mode `jwt`. Contract 7.2.
+    pub needs_token: bool,
     /// `{hcert_issue_system}`.
     pub issue_system: String,
     pub connections_max: usize,
@@ -48,6 +53,8 @@ impl Settings {
             base_url: base_url.into(),
             trusted_proxies: server.trusted_proxies.clone(),
             faults: address.ip().to_canonical().is_loopback() && server.trusted_proxies.is_empty(),
+            tokens: None,
+            needs_token: config.access.mode == AccessMode::Jwt,
             issue_system: config.namespaces.hcert_issue_system.clone(),
             connections_max: server.connections_max,
             body_bytes_max: server.body_bytes_max,

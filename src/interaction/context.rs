@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+pub use crate::access::Identity;
 use crate::certificate::Version;
 pub use crate::certificate::{Condition, Tag};
 pub use crate::engine::Who;
@@ -33,6 +34,8 @@ pub struct Context {
     pub by_form: bool,
     /// Who acts, for the version's header: empty where none is made.
     pub who: Who,
+    /// Who calls, as a token says. `None`: developer mode without a token, which may do everything.
+    pub identity: Option<Arc<Identity>>,
     /// What is handed on to the registry; most requests bring nothing of it.
     pub handed_on: Option<Box<HandedOn>>,
 }

@@ -15,6 +15,7 @@ mod ring;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +53,13 @@ pub struct Tokens {
     developer: Option<Developer>,
     known: Cache<[u8; 32], Known>,
     clock: Clock,
+}
+
+/// What a log would show of the settings it stands in.
+impl fmt::Debug for Tokens {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.debug_struct("Tokens").field("mode", &self.mode).finish_non_exhaustive()
+    }
 }
 
 /// A token that was verified.
@@ -102,9 +110,9 @@ impl Tokens {
         })
     }
 
-    /// Whether nobody is let in without a token.
-    pub fn are_needed(&self) -> bool {
-        self.mode == AccessMode::Jwt
+    /// Whether tokens are given out too: in developer mode alone.
+    pub fn are_given_out(&self) -> bool {
+        self.developer.is_some()
     }
 
     /// Who calls, when the token was verified before and counts still. `authorization` is the whole value of the header.
