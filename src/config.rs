@@ -2,6 +2,7 @@
 //!
 //! `hcert.toml` at the root of the project lists every setting with its default, unit and reason; a test holds both together.
 
+mod access;
 mod environment;
 mod network;
 mod rules;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
+pub use access::{Access, AccessMode, AccessToken, Algorithm};
 pub use network::Network;
 pub use secret::Secret;
 
@@ -27,6 +29,7 @@ pub struct Config {
     pub certificate: Certificate,
     pub validation: Validation,
     pub registry: Registry,
+    pub access: Access,
     pub x_road: XRoad,
     pub namespaces: Namespaces,
     pub log: Log,

@@ -6,6 +6,7 @@ pub mod employer;
 pub mod head;
 pub mod names;
 pub mod narrative;
+pub mod personal_code;
 pub mod profile;
 pub mod section;
 pub mod state;
@@ -18,6 +19,7 @@ pub use condition::{Condition, Tag};
 pub use consent::{Access, Consent};
 pub use head::Stamp;
 pub use names::Names;
+pub use personal_code::{PersonalCode, PersonalCodeError, Sex};
 pub use profile::Profile;
 pub use state::{State, Status};
 

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::{Config, ConfigError, FaultRule, RegistryMode};
+use super::{Config, ConfigError, FaultRule, RegistryMode, access};
 use crate::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
 
 const X_ROAD_HEADERS: [&str; 4] = ["x-road-client", "x-road-id", "x-road-issue", "x-road-userid"];
@@ -37,6 +37,10 @@ const RANGES: &[Range] = &[
     range("registry.remote.breaker_failures",  1,   1_000, "failures"),
     range("registry.remote.breaker_open_s",    1,   3_600, "seconds"),
     range("registry.remote.cache_s",           0,   3_600, "seconds"),
+    range("access.token.jwks_refresh_s",      10,  86_400, "seconds"),
+    range("access.token.leeway_s",             0,     300, "seconds"),
+    range("access.token.max_lifetime_s",      60, 604_800, "seconds"),
+    range("access.token.developer_seconds",    1,  86_400, "seconds"),
 ];
 
 const fn range(key: &'static str, low: i64, high: i64, unit: &'static str) -> Range {
@@ -108,6 +112,7 @@ pub fn check(config: &mut Config) -> Result<(), ConfigError> {
     for name in config.registry.required_headers.iter().filter(|name| !HEADERS.contains(&name.as_str())) {
         problems.push(refusal("registry.required_headers", name, &format!("one of {}", HEADERS.join(", "))));
     }
+    problems.extend(access::problems(config));
     problems.extend(faults(&config.registry.fault));
     if problems.is_empty() { Ok(()) } else { Err(ConfigError(problems.join("\n"))) }
 }

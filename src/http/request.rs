@@ -119,8 +119,8 @@ pub fn context(
         parameters,
         by_form,
         who: Who { trace, x_road_id, ..Who::default() },
-        handed_on,
         identity: None,
+        handed_on,
         held: None,
     })
 }

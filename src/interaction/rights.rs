@@ -10,6 +10,7 @@ use super::subject::unanswered;
 use super::{Ask, Interaction};
 use crate::access::rights::{May, Own, Rights, Scope, View};
 use crate::certificate::{Access, Id};
+use crate::engine::Standing;
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::registry::Purpose;
 use crate::search::filter::Filter;
@@ -32,7 +33,19 @@ impl Held {
 impl Context {
     /// The rows a write may touch; nothing where all.
     pub(super) fn rows(&self, may: May) -> Option<Arc<Filter>> {
-        self.held.as_ref().map(|held| Arc::new(held.scope(may).filter()))
+        let held = self.held.as_ref()?;
+        Some(Arc::new(match also(may) {
+            Some(also) => held.scope(may).narrow(held.scope(also).filter(), None),
+            None => held.scope(may).filter(),
+        }))
+    }
+
+    /// # Errors
+    /// 403 for a certificate outside of the caller's rights.
+    pub(super) fn check_standing(&self, may: May, id: Id, standing: &Standing) -> Result<(), Outcome> {
+        let Some(held) = &self.held else { return Ok(()) };
+        let visible = standing.row.as_ref().and_then(|row| held.visible(may, id, row));
+        visible.map(drop).ok_or_else(|| outside(format!("Composition/{id}")))
     }
 }
 
@@ -50,12 +63,19 @@ fn needed(interaction: &Interaction) -> Option<May> {
         HistoryInstance(_) | HistoryType => May::History,
         // Whether the number alone is asked for is known only when the parameters are read.
         Search => May::Count,
+        GetConsent(_) => May::GetConsent,
+        SetConsent(_) => May::SetConsent,
         Patient(Ask::Search(_)) => May::PatientSearch,
         Patient(_) => May::PatientRead,
         Capabilities | ReadDefinition(..) | SearchDefinitions(_) | Lookup(_) | ValidateCode(..) | Expand(_) => {
             return None;
         }
     })
+}
+
+/// What must be permitted too: consent may be asked and said of what may be read.
+fn also(may: May) -> Option<May> {
+    matches!(may, May::GetConsent | May::SetConsent).then_some(May::Read)
 }
 
 /// How a refusal names what was asked for.
@@ -118,9 +138,7 @@ impl Service {
 
     /// Asks the registry for the patient the token is about, where the permission reaches only their certificates.
     pub(super) async fn know_own_patient(&self, context: &Context, held: &mut Held, may: May) -> Result<(), Outcome> {
-        // Consent may be asked and said of what may be read.
-        let also = matches!(may, May::GetConsent | May::SetConsent).then_some(May::Read);
-        if ![Some(may), also].into_iter().flatten().any(|may| held.rights.asks_for_own_patient(may)) {
+        if ![Some(may), also(may)].into_iter().flatten().any(|may| held.rights.asks_for_own_patient(may)) {
             return Ok(());
         }
         let Some(code) = held.rights.identity().patient.clone() else { return Ok(()) };
@@ -151,9 +169,8 @@ impl Service {
                 return Ok(());
             }
         }
-        let Some(standing) = self.engine.current_row(id).map_err(unreadable)? else { return Ok(()) };
-        match standing.row {
-            Some(row) => held.visible(may, id, &row).map(drop).ok_or_else(|| outside(format!("Composition/{id}"))),
+        match self.engine.current_row(id).map_err(unreadable)? {
+            Some(standing) => context.check_standing(may, id, &standing),
             None => Ok(()),
         }
     }
@@ -172,8 +189,7 @@ impl Service {
 impl Held {
     /// How a certificate with this row is shown; nothing when it lies outside of the rights.
     pub fn visible(&self, may: May, id: Id, row: &Row) -> Option<View> {
-        let also = matches!(may, May::GetConsent | May::SetConsent).then_some(May::Read);
-        match also {
+        match also(may) {
             Some(also) => self.scope(also).view(id, row).and_then(|_| self.scope(may).view(id, row)),
             None => self.scope(may).view(id, row),
         }
