@@ -336,3 +336,9 @@ pub const REFLECTED_VALUES_MAX: usize = 20;
 
 /// Characters of a text that comes from another system's issue; what lies behind is cut off.
 pub const REFLECTED_TEXT_CHARACTERS_MAX: usize = 8_000;
+
+/// Bytes of a search's parameters that its audit event keeps. A search asked by hand has a tenth.
+pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 1024;
+
+/// Bytes of any other text of an audit event: a name, a code, a header.
+pub const AUDIT_TEXT_BYTES_MAX: usize = 512;
