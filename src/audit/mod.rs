@@ -3,8 +3,21 @@
 //! Every event is chained to the one before by a hash, so that nothing can be changed or taken out without [`verify`] telling.
 //! `docs/AUDIT.md` describes the files byte by byte.
 
+mod disk;
+mod encoding;
 mod event;
+mod header;
+mod keeper;
 mod log;
+mod opening;
+mod read;
+mod record;
+mod seal;
+mod trail;
+mod verify;
 
 pub use event::{Action, Change, Entity, Event, From, Method, Who};
-pub use log::{Failing, Head, Log, Number, Options, State};
+pub use log::{Clock, Failing, Head, Log, Number, Options, State, folder};
+pub use read::{Events, Order};
+pub use trail::Trail;
+pub use verify::{Verified, verify};
