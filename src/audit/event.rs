@@ -5,7 +5,7 @@ use std::fmt;
 use crate::certificate::{Id, Seq, Version};
 use crate::limits::{AUDIT_QUERY_BYTES_MAX, AUDIT_TEXT_BYTES_MAX};
 
-/// One access. It holds personal data, so that it belongs into the trail and nowhere else; [`fmt::Debug`] tells no more than the action.
+/// One access. It and its parts hold personal data, which belongs into the trail and nowhere else; their `Debug` tells none of it.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Event {
     /// Milliseconds since 1970 UTC.
@@ -222,5 +222,17 @@ pub(super) fn text_within(text: &str) -> &str {
 impl fmt::Debug for Event {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         write!(formatter, "Event({} at {}, {})", self.action.name(), self.at, self.status)
+    }
+}
+
+impl fmt::Debug for Who {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "Who({})", self.roles.join(", "))
+    }
+}
+
+impl fmt::Debug for From {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("From")
     }
 }

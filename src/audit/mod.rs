@@ -13,6 +13,8 @@ mod opening;
 mod read;
 mod record;
 mod seal;
+#[cfg(test)]
+mod tests;
 mod trail;
 mod verify;
 

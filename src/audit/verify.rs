@@ -53,9 +53,8 @@ pub fn verify(trail: &Trail, known: Option<Head>) -> Result<Verified, String> {
         },
     };
     for (at, part) in trail.parts.iter().enumerate() {
-        let is_newest = at + 1 == trail.parts.len();
         let follower = trail.parts.get(at + 1).and_then(|part| part.header);
-        walk.part(part, follower, is_newest)?;
+        walk.part(part, follower)?;
     }
     walk.around();
     Ok(walk.found)
@@ -75,7 +74,7 @@ struct Verifier<'a> {
 }
 
 impl Verifier<'_> {
-    fn part(&mut self, part: &Part, follower: Option<Header>, is_newest: bool) -> Result<(), String> {
+    fn part(&mut self, part: &Part, follower: Option<Header>) -> Result<(), String> {
         let name = part.name;
         let content = part.content(&self.trail.folder).map_err(|error| format!("{name}: {error}"))?;
         let Some(content) = content else {
@@ -92,7 +91,7 @@ impl Verifier<'_> {
         if let Some(length) = part.length.filter(|length| *length > content.len() as u64) {
             self.problem(format!("{name}: it has {} bytes; {length} were written", content.len()));
         }
-        let is_open = is_newest && part.length.is_none() && matches!(name, Name::Plain(_));
+        let is_open = part.length.is_none() && matches!(name, Name::Plain(_));
         let walk = match is_open {
             true => Walk::open_ended(&content, HEADER_BYTES, before),
             false => Walk::whole(&content, HEADER_BYTES, before),
