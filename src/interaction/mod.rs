@@ -5,6 +5,7 @@
 pub mod capabilities;
 pub mod context;
 
+pub mod account;
 mod asked;
 mod conformance;
 mod consent;
@@ -40,6 +41,7 @@ pub use context::{Condition, Context, HandedOn, Identity, Language, Prefer, Retu
 pub use lists::{ListLine, Lists};
 pub use prepare::{Before, Certificate, certificate_of_import, new_certificate, sound};
 pub use rulebook::{Rulebook, Standard};
+pub use account::Shown;
 pub use service::{Policy, Service, Settings};
 pub use turns::Turn;
 
@@ -138,6 +140,10 @@ pub struct Answer {
     pub turn: Option<Turn>,
     /// What happens in place of an answer: a registry that is told to fail.
     pub instead: Option<Instead>,
+    /// What of it the audit trail must know.
+    pub shown: Shown,
+    /// The audit trail knows of it already, from the writer.
+    pub witnessed: bool,
 }
 
 /// How a server misbehaves that is told to. Contract 6.4.
