@@ -91,7 +91,7 @@ pub const ROW_TERMS_MAX: usize = 5_000;
 /// Terms of the sections that the service writes itself, the reasons of a suspension and a cancellation: two each.
 pub const REASON_TERMS: usize = 4;
 
-/// Combinations of profile, category and type in the store. A whole country has some dozens; a search decides each of them.
+/// Combinations of profile, category and type in the store, each with every state and consent. A whole country has some dozens; a search decides each of them.
 pub const CLASSES_MAX: usize = 1_024;
 
 /// Characters of a FHIR id. R5 `datatypes.html#id`.

@@ -17,7 +17,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("profile", &["certificate", "definitions", "fhir", "limits", "outcome", "terminology"]),
     ("search", &["certificate", "fhir", "limits", "outcome"]),
     ("engine", &["certificate", "fhir", "limits", "outcome", "search"]),
-    ("access", &["certificate", "config", "fhir", "limits", "outcome", "tls"]),
+    ("access", &["certificate", "config", "fhir", "limits", "outcome", "search", "tls"]),
     ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search", "tls"]),
     (
         "interaction",

@@ -50,6 +50,7 @@ impl Store {
             quick_repair: QuickRepair::Off,
             names: engine::Names(config.namespaces.pairs()),
             unique_number: config.certificate.unique_number,
+            witness: None,
             clock: clock.clone(),
         };
         let engine = Arc::new(Engine::open(options.clone()).expect("an empty folder can be opened"));

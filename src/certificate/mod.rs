@@ -1,6 +1,8 @@
 //! The domain, pure: what a certificate is, which state it is in, and which move is allowed.
 
 pub mod condition;
+pub mod consent;
+pub mod employer;
 pub mod head;
 pub mod names;
 pub mod narrative;
@@ -14,6 +16,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 
 pub use condition::{Condition, Tag};
+pub use consent::{Access, Consent};
 pub use head::Stamp;
 pub use names::Names;
 pub use personal_code::{PersonalCode, PersonalCodeError, Sex};

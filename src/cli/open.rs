@@ -32,6 +32,7 @@ pub fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
         },
         names: engine::Names(config.namespaces.pairs()),
         unique_number: config.certificate.unique_number,
+        witness: None,
         clock,
     };
     Engine::open(options).map_err(|error| format!("{}: {error}", storage.data.display()))

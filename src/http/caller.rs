@@ -21,7 +21,13 @@ pub async fn identify(
     route: &Route,
     headers: &HeaderMap,
 ) -> Result<Option<Arc<Identity>>, Outcome> {
-    if matches!(route, Route::To(Interaction::Capabilities) | Route::Options) {
+    let is_open = match route {
+        Route::To(Interaction::Capabilities) | Route::Options => true,
+        // Where they are not taken, they are not there.
+        Route::TokenService | Route::TokenKeys => true,
+        Route::To(_) | Route::WrongMethod | Route::Unknown | Route::Fault(_) => false,
+    };
+    if is_open {
         return Ok(None);
     }
     let mut values = headers.get_all(AUTHORIZATION).into_iter();

@@ -5,6 +5,7 @@
 mod body;
 mod caller;
 mod condition;
+mod guard;
 mod handed_on;
 mod header;
 mod listener;
@@ -21,6 +22,7 @@ mod settings;
 mod stream;
 mod token;
 mod wanted;
+mod x_road;
 
 use std::io;
 use std::net::IpAddr;
@@ -45,6 +47,7 @@ use query::Pair;
 use route::Route;
 pub use settings::Settings;
 use wanted::Wanted;
+use x_road::Place;
 
 /// What runs an interaction: [`Service`], or a stand-in of a test.
 pub trait Run: Send + Sync + 'static {
@@ -111,7 +114,12 @@ impl<R: Run> Server<R> {
     {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
-        let route = route::route(&self.settings.base_path, &parts.method, parts.uri.path());
+        let route = match x_road::place(&self.settings, parts.uri.path()) {
+            Place::Fhir(base_path) => route::route(base_path, &parts.method, parts.uri.path()),
+            Place::Token => Route::TokenService,
+            Place::TokenKeys => Route::TokenKeys,
+            Place::Fault(fault) => Route::Fault(fault),
+        };
         if !matches!(&route, Route::To(interaction) if interaction.may_change()) {
             return self.settle(started, route, parts, body, peer, formed).await;
         }
@@ -142,9 +150,12 @@ impl<R: Run> Server<R> {
         }
         wanted.media = query.media.clone().unwrap_or_default();
         wanted.pretty = query.pretty.clone().unwrap_or_default();
+        wanted.x_road_id = x_road::id(&parts);
         let template = route::template(&route);
+        let fault = if let Route::Fault(fault) = route { Some(fault) } else { None };
 
         let tokens = self.settings.tokens.as_deref().filter(|tokens| tokens.are_given_out());
+        let tokens = tokens.filter(|_| guard::check(&self.settings, &parts).is_ok());
         let mut response = match (&route, tokens) {
             (Route::TokenService, Some(tokens)) => {
                 Box::pin(token::issue(tokens, &self.settings, &self.memory, &parts, body, &wanted)).await
@@ -159,14 +170,18 @@ impl<R: Run> Server<R> {
                         self.respond_at_length(answer, &wanted).await
                     }
                     Ok(answer) => respond::answer(answer, &wanted),
-                    Err(outcome) => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
+                    Err(outcome) => match fault.filter(|_| outcome.leading() == Hcert::PathUnknown) {
+                        Some(fault) => x_road::fault(fault, &wanted),
+                        None => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
+                    },
                 }
             }
         };
+        x_road::give_back(&mut response, &parts, &wanted);
         let status = response.status();
         let options = parts.method == Method::OPTIONS && status == StatusCode::NO_CONTENT;
         if (options || status == StatusCode::METHOD_NOT_ALLOWED) && !response.headers().contains_key(ALLOW) {
-            let allow = route::allow(&self.settings.base_path, parts.uri.path(), Some(&parts.method));
+            let allow = route::allow(self.base_path(&parts), parts.uri.path(), Some(&parts.method));
             response.headers_mut().insert(ALLOW, header::value(&allow));
         }
         let (method, status, us) = (method_name(&parts.method), status.as_u16(), started.elapsed().as_micros());
@@ -195,7 +210,11 @@ impl<R: Run> Server<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        let understood = match (caller::identify(&self.settings, &route, &parts.headers).await, route) {
+        let identified = match guard::check(&self.settings, parts) {
+            Ok(()) => caller::identify(&self.settings, &route, &parts.headers).await,
+            Err(stranger) => Err(stranger.into()),
+        };
+        let understood = match (identified, route) {
             (Ok(identity), Route::To(interaction)) => {
                 self.understand(&interaction, query, parts, &body, peer, wanted).map(|mut context| {
                     caller::name(&mut context, identity);
@@ -204,8 +223,9 @@ impl<R: Run> Server<R> {
             }
             (Ok(_), Route::Options) => return Ok(Answer { status: 204, ..Answer::default() }),
             (Ok(_), Route::WrongMethod) => Err(self.wrong_method(parts)),
-            // Where no tokens are given out, their service is not there.
-            (_, Route::TokenService | Route::TokenKeys) | (Ok(_), Route::Unknown) => Err(Hcert::PathUnknown.into()),
+            (Ok(_), Route::Unknown | Route::Fault(_) | Route::TokenService | Route::TokenKeys) => {
+                Err(Hcert::PathUnknown.into())
+            }
             (Err(refusal), _) => Err(refusal),
         };
         let (interaction, context) = match understood {
@@ -288,8 +308,16 @@ impl<R: Run> Server<R> {
     }
 
     fn wrong_method(&self, parts: &Parts) -> Outcome {
-        let allowed = route::allow(&self.settings.base_path, parts.uri.path(), None);
+        let allowed = route::allow(self.base_path(parts), parts.uri.path(), None);
         Issue::new(Hcert::MethodNotAllowed).with("method", parts.method.to_string()).with("allowed", allowed).into()
+    }
+
+    /// The base path that the request came by: the setting's, or one of X-Road.
+    fn base_path<'a>(&'a self, parts: &'a Parts) -> &'a str {
+        match x_road::place(&self.settings, parts.uri.path()) {
+            Place::Fhir(base_path) => base_path,
+            Place::Token | Place::TokenKeys | Place::Fault(_) => &self.settings.base_path,
+        }
     }
 
     fn bytes_max(&self, content: Option<Content>) -> usize {

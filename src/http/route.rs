@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use hyper::Method;
 
 use super::query::decode;
-use super::token::{KEYS_PATH, TOKEN_PATH};
+use super::x_road::Fault;
 use crate::certificate::{Id, Version};
 use crate::interaction::{Ask, DefinitionKind, Instance, Interaction, ListKind};
 use crate::limits::ID_CHARACTERS_MAX;
@@ -21,6 +21,8 @@ pub enum Route {
     Options,
     WrongMethod,
     Unknown,
+    /// A path of X-Road that leads to no service of ours.
+    Fault(Fault),
 }
 
 /// Path segments below the base path; the deepest path has four.
@@ -31,11 +33,6 @@ const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
 
 /// Finds the way. `path` is the path as sent, `base_path` the setting.
 pub fn route(base_path: &str, method: &Method, path: &str) -> Route {
-    match path {
-        TOKEN_PATH => return Route::TokenService,
-        KEYS_PATH => return Route::TokenKeys,
-        _ => {}
-    }
     let Some(path) = below(base_path, path) else {
         return if method == Method::OPTIONS && path == "*" { Route::Options } else { Route::Unknown };
     };
@@ -150,6 +147,7 @@ pub fn template(route: &Route) -> &'static str {
         Route::To(Patient(Ask::History(..))) => "/Patient/{id}/_history",
         Route::TokenService            => "/auth/v2/token",
         Route::TokenKeys               => "/.well-known/jwks.json",
+        Route::Fault(_) => "/r1",
         Route::Options | Route::WrongMethod | Route::Unknown => "-",
     }
 }

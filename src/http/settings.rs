@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::access::Tokens;
-use crate::config::{AccessMode, Config, ConfigError, Network};
+use crate::config::{AccessMode, Config, ConfigError, Network, XRoad};
 
 /// Settings of the HTTP room. `base_path` and `base_url` have no slash at the end.
 #[derive(Clone, Debug)]
@@ -14,6 +14,9 @@ pub struct Settings {
     /// `{base_url}` of callers that come without a trusted proxy.
     pub base_url: Arc<str>,
     pub trusted_proxies: Vec<Network>,
+    pub x_road: XRoad,
+    /// Developer mode: strangers are kept out. Contract 7.2.
+    pub guarded: bool,
     /// Whether callers may ask for faults: only where nobody but this machine can call, not even through a proxy. Contract 6.4, 7.2.
     pub faults: bool,
     /// Who tells callers by their tokens. `None`: nobody; then no token is looked at.
@@ -52,7 +55,11 @@ impl Settings {
             base_path: server.base_path.clone(),
             base_url: base_url.into(),
             trusted_proxies: server.trusted_proxies.clone(),
-            faults: address.ip().to_canonical().is_loopback() && server.trusted_proxies.is_empty(),
+            x_road: config.x_road.clone(),
+            guarded: config.access.mode == AccessMode::Developer,
+            faults: config.access.mode == AccessMode::Developer
+                && address.ip().to_canonical().is_loopback()
+                && server.trusted_proxies.is_empty(),
             tokens: None,
             needs_token: config.access.mode == AccessMode::Jwt,
             issue_system: config.namespaces.hcert_issue_system.clone(),

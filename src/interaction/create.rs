@@ -23,7 +23,7 @@ impl Service {
         let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, standard.names)?;
         let (who, subject) = (context.who.clone(), resolved.patient);
         let content = Content { trigger: Trigger::Create, brings, tail, row, who, subject };
-        let written = self.write(Write::Create { content, if_none_exist }).await?;
+        let written = self.write(Write::Create { content, if_none_exist, rows: None }).await?;
         let written = written.ok_or_else(|| Outcome::internal("a create has no version to move on from"))?;
         let body = match context.prefer.answer {
             Return::Minimal => Vec::new(),

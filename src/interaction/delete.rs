@@ -9,7 +9,8 @@ use crate::outcome::Outcome;
 impl Service {
     pub(super) async fn delete(&self, context: Context, instance: &Instance) -> Result<Answer, Outcome> {
         let id = instance.id().ok_or_else(|| Outcome::not_found("Composition", instance))?;
-        let written = self.write(Write::Delete { id, if_match: context.if_match, who: context.who }).await?;
+        let written =
+            self.write(Write::Delete { id, if_match: context.if_match, who: context.who, rows: None }).await?;
         written.ok_or_else(|| Outcome::internal("a delete is made from no version it could move on from"))?;
         Ok(Answer { status: 204, ..Answer::default() })
     }

@@ -48,5 +48,5 @@ fn shown(history: &History, address: &str, page: HistoryPage) -> Page {
 
 fn question(id: Option<Id>, history: &History, context: &Context) -> HistoryQuery {
     let count = if context.subset == Subset::Count { 0 } else { history.count };
-    HistoryQuery { id, since: history.since, at: history.at, page: history.page, count }
+    HistoryQuery { id, since: history.since, at: history.at, page: history.page, count, hidden: None }
 }

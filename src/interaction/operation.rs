@@ -49,7 +49,7 @@ impl Service {
             let tail = head::tail(&certificate);
             let content = Content { trigger, brings: Need::Reason, tail, row, who, subject };
             let if_match = context.if_match.clone();
-            let write = Write::Update { id: stored.id, content, if_match, base: Some(stored.version) };
+            let write = Write::Update { id: stored.id, content, if_match, base: Some(stored.version), rows: None };
             if let Some(written) = self.write(write).await? {
                 let resource = self.stored(&written)?.resource;
                 return Ok(update::changed(context, &written, resource));

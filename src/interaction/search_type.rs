@@ -150,6 +150,7 @@ mod tests {
             quick_repair: QuickRepair::Off,
             names: engine::Names::default(),
             unique_number: false,
+            witness: None,
             clock: system_clock(),
         };
         let settings = Settings {

@@ -38,7 +38,7 @@ impl Service {
             let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, standard.names)?;
             let (who, subject) = (context.who.clone(), resolved.patient);
             let content = Content { trigger: Trigger::Update, brings, tail, row, who, subject };
-            let write = Write::Update { id: stored.id, content, if_match: context.if_match.clone(), base };
+            let write = Write::Update { id: stored.id, content, if_match: context.if_match.clone(), base, rows: None };
             if let Some(written) = self.write(write).await? {
                 let body = match context.prefer.answer {
                     Return::Minimal => Vec::new(),

@@ -116,8 +116,12 @@ impl Service {
                 self.written(context, resource, problems, Some(&stored), profile).await
             }
             (Mode::Delete, _, Some(stored)) => {
-                let write =
-                    Write::Delete { id: stored.id, if_match: context.if_match.clone(), who: context.who.clone() };
+                let write = Write::Delete {
+                    id: stored.id,
+                    if_match: context.if_match.clone(),
+                    who: context.who.clone(),
+                    rows: None,
+                };
                 Ok(self.judged(&write)?.into())
             }
             (Mode::Delete, _, None) => Err(missing("an id in the address")),
@@ -182,8 +186,8 @@ impl Service {
             let (who, subject) = (context.who.clone(), None);
             let content = Content { trigger, brings, tail: certificate.tail, row, who, subject };
             let write = match stored {
-                Some(stored) => Write::Update { id: stored.id, content, if_match, base: None },
-                None => Write::Create { content, if_none_exist: None },
+                Some(stored) => Write::Update { id: stored.id, content, if_match, base: None, rows: None },
+                None => Write::Create { content, if_none_exist: None, rows: None },
             };
             all.take_further(Problems::from(self.judged(&write)?));
         }

@@ -92,6 +92,7 @@ impl Server {
             quick_repair: QuickRepair::Off,
             names: engine::Names(config.namespaces.pairs()),
             unique_number: config.certificate.unique_number,
+            witness: None,
             clock: ticking,
         };
         let engine = Arc::new(Engine::open(options).expect("an empty folder can be opened"));

@@ -34,8 +34,9 @@ fn coding() -> impl Strategy<Value = Coding> {
 }
 
 fn class() -> impl Strategy<Value = Class> {
-    (select(&State::ALL[..4]), select(&Profile::ALL[..]), vec(coding(), 0..3), vec(coding(), 0..2))
-        .prop_map(|(state, profile, category, kind)| Class { state, profile, category, kind })
+    (select(&State::ALL[..4]), select(&Profile::ALL[..]), vec(coding(), 0..3), vec(coding(), 0..2)).prop_map(
+        |(state, profile, category, kind)| Class { state, profile, consent: Consent::default(), category, kind },
+    )
 }
 
 fn span() -> impl Strategy<Value = Option<Span>> {
