@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::access::rights::{BUILT_IN, Permissions};
 use crate::certificate::Names;
 use crate::config::{Config, FullUrl, QuickRepair};
 use crate::engine::{self, Clock, Engine};
-use crate::interaction::{Rulebook, Service, Settings};
+use crate::interaction::{Policy, Rulebook, Service, Settings};
 use crate::outcome::IssueSystems;
 use crate::registry::Registry;
 use crate::search::paging::Counts;
@@ -53,8 +54,10 @@ pub fn service(config: &Config, engine: Arc<Engine>, base_url: &str, clock: Cloc
         full_url_absolute: config.server.full_url == FullUrl::Absolute,
         external_reference_system: config.registry.external_reference_system.clone(),
     };
+    let permissions = Permissions::read(BUILT_IN, &config.namespaces.code_system_base)?;
+    let policy = Policy { permissions, author_must_be_caller: false };
     let registry = Registry::open(config, engine.clone(), clock.clone())?;
-    Ok(Service::new(engine, registry, Arc::new(rulebook), settings, clock))
+    Ok(Service::new(engine, registry, policy, Arc::new(rulebook), settings, clock))
 }
 
 /// What an import into an open engine judges new certificates by.

@@ -23,14 +23,14 @@ const PREFER: HeaderName = HeaderName::from_static("prefer");
 pub fn content(interaction: &Interaction, parts: &Parts) -> Option<Content> {
     use Interaction::*;
     match interaction {
-        Create | Update(_) | Suspend(_) | Cancel(_) => Some(Content::Resource),
-        Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) if parts.method == Method::POST => {
+        Create | Update(_) | Suspend(_) | Cancel(_) | SetConsent(_) => Some(Content::Resource),
+        Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) | GetConsent(_) if parts.method == Method::POST => {
             Some(Content::Resource)
         }
         Search if parts.method == Method::POST => Some(Content::Form),
         Search | Capabilities | Read(_) | Vread(..) | Delete(_) | HistoryInstance(_) | HistoryType => None,
         ReadDefinition(..) | SearchDefinitions(_) | Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) => None,
-        Patient(_) => None,
+        Patient(_) | GetConsent(_) => None,
     }
 }
 
@@ -119,8 +119,9 @@ pub fn context(
         parameters,
         by_form,
         who: Who { trace, x_road_id, ..Who::default() },
-        identity: None,
         handed_on,
+        identity: None,
+        held: None,
     })
 }
 

@@ -98,7 +98,10 @@ impl Rights {
     }
 
     fn granting(&self, what: May) -> impl Iterator<Item = &Grant> {
-        self.grants.iter().flat_map(|grants| grants.iter()).filter(move |grant| grant.may.contains(&what))
+        // Whoever may search may ask for the number alone.
+        let also = if what == May::Count { May::Search } else { what };
+        let grants = self.grants.iter().flat_map(|grants| grants.iter());
+        grants.filter(move |grant| grant.may.contains(&what) || grant.may.contains(&also))
     }
 }
 

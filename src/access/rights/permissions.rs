@@ -83,6 +83,12 @@ pub fn read(text: &str) -> Result<Roles, String> {
     let mut roles: Roles = known.iter().map(|role| ((*role).clone(), Vec::new())).collect();
     for permission in &file.permissions {
         let rows = rows(permission)?;
+        if permission.may.contains(&May::History) && (rows != Rows::default() || permission.view != View::Full) {
+            return Err(format!(
+                "{}: 'history' shows every state of a certificate, so it takes no rows",
+                permission.name
+            ));
+        }
         for group in &permission.given_to {
             let members = file.groups.get(group);
             let members = members.ok_or_else(|| format!("{}: there is no group '{group}'", permission.name))?;
@@ -176,7 +182,9 @@ mod tests {
     #[test]
     fn a_table_that_makes_no_sense_says_why() {
         let table = |groups: &str, doctor: &str, permission: &str| {
-            format!(r#"{{"groups":{groups},"consent":{{"doctor":{doctor},"representative":[]}},"permissions":[{permission}]}}"#)
+            format!(
+                r#"{{"groups":{groups},"consent":{{"doctor":{doctor},"representative":[]}},"permissions":[{permission}]}}"#
+            )
         };
         for (text, told) in [
             ("{".to_owned(), "EOF"),

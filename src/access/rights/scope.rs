@@ -45,10 +45,17 @@ impl Scope {
         self.parts.iter().all(|(_, view)| view == first).then_some(*first)
     }
 
-    /// These and what others reach.
-    pub fn and_also(mut self, others: Scope) -> Scope {
-        self.parts.extend(others.parts);
-        self
+    /// What a search finds within these. `without_advice` is the same search for whom the advice to the employee is not shown, where it
+    /// differs. The tree stays as flat as it was.
+    pub fn narrow(&self, asked: Filter, without_advice: Option<Filter>) -> Filter {
+        let views = (self.shown_as(View::Full), self.shown_as(View::Employer));
+        match (views, without_advice) {
+            ((full, Some(employer)), Some(without_advice)) => {
+                let employer = both(without_advice, employer);
+                full.map_or(employer.clone(), |full| Filter::Any(vec![both(asked, full), employer]))
+            }
+            _ => both(asked, self.filter()),
+        }
     }
 }
 
@@ -88,6 +95,13 @@ impl Rights {
         }
         if all.len() == 1 { all.remove(0) } else { Filter::All(all) }
     }
+}
+
+fn both(one: Filter, other: Filter) -> Filter {
+    let parts = |filter| if let Filter::All(parts) = filter { parts } else { vec![filter] };
+    let mut all = parts(one);
+    all.extend(parts(other));
+    Filter::All(all)
 }
 
 /// The term of a certificate whose employer has this registry code. Contract 4.4.

@@ -1,5 +1,7 @@
 //! Stories of the engine alone, with rows made by hand.
 
+mod consent;
+mod moment;
 mod patients;
 mod search;
 
@@ -10,7 +12,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::certificate::transition::{Need, Trigger};
-use crate::certificate::{Access, Consent, Profile};
+use crate::certificate::{Consent, Profile};
 use crate::engine::{Content, HistoryQuery, Who};
 use crate::search::class::Class;
 use crate::search::filter::{ClassTest, Filter};
@@ -63,6 +65,24 @@ impl Fixture {
     fn update(&self, id: Id, trigger: Trigger, state: State, subject: &str) -> Result<Written, Refused> {
         let content = content(trigger, state, subject);
         self.write(Write::Update { id, content, if_match: None, base: None, rows: None })
+    }
+
+    fn set_consent(&self, id: Id, consent: Consent) -> Result<Written, Refused> {
+        let Consent { doctor, representative } = consent;
+        let who = Who { person: Some("47101010033".into()), ..Who::default() };
+        let (doctor, representative) = (Some(doctor), Some(representative));
+        self.write(Write::Consent { id, doctor, representative, who, rows: None })
+    }
+
+    fn delete(&self, id: Id) -> Result<Written, Refused> {
+        self.write(Write::Delete { id, if_match: None, who: Who::default(), rows: None })
+    }
+
+    /// Builds the index anew from the store.
+    fn rebuild(&mut self) {
+        self.engine.close();
+        std::fs::remove_dir_all(self.folder.path().join("data/index")).unwrap();
+        self.reopen();
     }
 
     fn find(&self, filter: Filter) -> (u64, Vec<(u64, u32)>) {

@@ -99,8 +99,7 @@ async fn pipelined_requests_are_answered_in_order() {
 #[tokio::test]
 async fn a_body_sent_half_is_answered_with_408_and_the_connection_closed() {
     let running = start(|_| ()).await;
-    let head =
-        "POST /fhir/Composition HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
+    let head = "POST /fhir/Composition HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
     let text = running.exchange(head.as_bytes()).await;
     assert!(text.starts_with("HTTP/1.1 408 ") && text.contains("HCERT-132"), "{text}");
 }
