@@ -1,6 +1,6 @@
-//! Who may do what: who calls, what their roles permit, and which certificates they may see.
+//! Who calls, and what they may see and do.
 //!
-//! A verified token becomes an [`Identity`]; nobody behind the door looks at tokens.
+//! A verified token becomes an [`Identity`]; nobody behind the door looks at tokens. What their roles permit becomes filters on rows.
 
 pub mod identity;
 pub mod rights;

@@ -47,7 +47,7 @@ use query::Pair;
 use route::Route;
 pub use settings::Settings;
 use wanted::Wanted;
-use x_road::Place;
+use x_road::{Fault, Place};
 
 /// What runs an interaction: [`Service`], or a stand-in of a test.
 pub trait Run: Send + Sync + 'static {
@@ -116,8 +116,8 @@ impl<R: Run> Server<R> {
         let (parts, body) = request.into_parts();
         let route = match x_road::place(&self.settings, parts.uri.path()) {
             Place::Fhir(base_path) => route::route(base_path, &parts.method, parts.uri.path()),
-            Place::Token => Route::TokenService,
-            Place::TokenKeys => Route::TokenKeys,
+            Place::Token if self.gives_out_tokens() => Route::TokenService,
+            Place::Token => Route::Fault(Fault::UnknownService),
             Place::Fault(fault) => Route::Fault(fault),
         };
         if !matches!(&route, Route::To(interaction) if interaction.may_change()) {
@@ -210,11 +210,10 @@ impl<R: Run> Server<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        let identified = match guard::check(&self.settings, parts) {
-            Ok(()) => caller::identify(&self.settings, &route, &parts.headers).await,
-            Err(stranger) => Err(stranger.into()),
-        };
-        let understood = match (identified, route) {
+        if let Err(stranger) = guard::check(&self.settings, parts) {
+            return refused(stranger.into(), body, parts);
+        }
+        let understood = match (caller::identify(&self.settings, &route, &parts.headers).await, route) {
             (Ok(identity), Route::To(interaction)) => {
                 self.understand(&interaction, query, parts, &body, peer, wanted).map(|mut context| {
                     caller::name(&mut context, identity);
@@ -223,20 +222,15 @@ impl<R: Run> Server<R> {
             }
             (Ok(_), Route::Options) => return Ok(Answer { status: 204, ..Answer::default() }),
             (Ok(_), Route::WrongMethod) => Err(self.wrong_method(parts)),
-            (Ok(_), Route::Unknown | Route::Fault(_) | Route::TokenService | Route::TokenKeys) => {
+            // Where no tokens are given out, their service is not there. What X-Road does not know it refuses itself.
+            (_, Route::TokenService | Route::TokenKeys | Route::Fault(_)) | (Ok(_), Route::Unknown) => {
                 Err(Hcert::PathUnknown.into())
             }
             (Err(refusal), _) => Err(refusal),
         };
         let (interaction, context) = match understood {
             Ok(understood) => understood,
-            Err(refusal) => {
-                // A body that waits for "100 Continue" is never sent.
-                if !body.is_end_stream() && !parts.headers.contains_key(EXPECT) {
-                    tokio::spawn(body::linger(body));
-                }
-                return Err(refusal);
-            }
+            Err(refusal) => return refused(refusal, body, parts),
         };
         match request::content(&interaction, parts) {
             Some(content) => {
@@ -312,11 +306,15 @@ impl<R: Run> Server<R> {
         Issue::new(Hcert::MethodNotAllowed).with("method", parts.method.to_string()).with("allowed", allowed).into()
     }
 
+    fn gives_out_tokens(&self) -> bool {
+        self.settings.tokens.as_ref().is_some_and(|tokens| tokens.are_given_out())
+    }
+
     /// The base path that the request came by: the setting's, or one of X-Road.
     fn base_path<'a>(&'a self, parts: &'a Parts) -> &'a str {
         match x_road::place(&self.settings, parts.uri.path()) {
             Place::Fhir(base_path) => base_path,
-            Place::Token | Place::TokenKeys | Place::Fault(_) => &self.settings.base_path,
+            Place::Token | Place::Fault(_) => &self.settings.base_path,
         }
     }
 
@@ -338,6 +336,18 @@ impl<R: Run> Server<R> {
         let known = pairs.as_deref().unwrap_or_default();
         Query { media: media::wanted(&parts.headers, query::format(known)), pretty: query::pretty(known), pairs }
     }
+}
+
+/// Refuses a request whose body is not read.
+fn refused<B>(refusal: Outcome, body: B, parts: &Parts) -> Result<Answer, Outcome>
+where
+    B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
+{
+    // A body that waits for "100 Continue" is never sent.
+    if !body.is_end_stream() && !parts.headers.contains_key(EXPECT) {
+        tokio::spawn(body::linger(body));
+    }
+    Err(refusal)
 }
 
 /// Runs a future to its end or its panic. The panic hook tells where it happened.

@@ -90,7 +90,7 @@ pub fn context(
     let mut issues = Vec::new();
     let base_path = match x_road::place(settings, parts.uri.path()) {
         Place::Fhir(base_path) => base_path,
-        Place::Token | Place::TokenKeys | Place::Fault(_) => &settings.base_path,
+        Place::Token | Place::Fault(_) => &settings.base_path,
     };
     let base_url = kept(proxy::base_url(settings, parts, peer, base_path), &mut issues);
     let if_match = kept(condition::tags(headers, &IF_MATCH), &mut issues);
@@ -119,8 +119,8 @@ pub fn context(
         parameters,
         by_form,
         who: Who { trace, x_road_id, ..Who::default() },
-        handed_on,
         identity: None,
+        handed_on,
         held: None,
     })
 }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use hyper::Method;
 
 use super::query::decode;
+use super::token::{KEYS_PATH, TOKEN_PATH};
 use super::x_road::Fault;
 use crate::certificate::{Id, Version};
 use crate::interaction::{Ask, DefinitionKind, Instance, Interaction, ListKind};
@@ -33,6 +34,11 @@ const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
 
 /// Finds the way. `path` is the path as sent, `base_path` the setting.
 pub fn route(base_path: &str, method: &Method, path: &str) -> Route {
+    match path {
+        TOKEN_PATH => return Route::TokenService,
+        KEYS_PATH => return Route::TokenKeys,
+        _ => {}
+    }
     let Some(path) = below(base_path, path) else {
         return if method == Method::OPTIONS && path == "*" { Route::Options } else { Route::Unknown };
     };
@@ -149,9 +155,9 @@ pub fn template(route: &Route) -> &'static str {
         Route::To(Patient(Ask::Read(_)))     => "/Patient/{id}",
         Route::To(Patient(Ask::Vread(..)))   => "/Patient/{id}/_history/{version}",
         Route::To(Patient(Ask::History(..))) => "/Patient/{id}/_history",
+        Route::Fault(_) => "/r1",
         Route::TokenService            => "/auth/v2/token",
         Route::TokenKeys               => "/.well-known/jwks.json",
-        Route::Fault(_) => "/r1",
         Route::Options | Route::WrongMethod | Route::Unknown => "-",
     }
 }

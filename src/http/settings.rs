@@ -38,9 +38,10 @@ impl Settings {
     /// `address` is where the listener really listens.
     ///
     /// # Errors
-    /// The address stands for all interfaces and no `base_url` is set: answers could not say where they come from.
+    /// The address stands for all interfaces and no `base_url` is set: answers could not say where they come from. Others than this
+    /// machine could come in developer mode.
     ///
-    /// Source: Contract 1.2.
+    /// Source: Contract 1.2, 7.2.
     pub fn new(config: &Config, address: SocketAddr) -> Result<Settings, ConfigError> {
         let server = &config.server;
         let base_url = match &server.base_url {
@@ -51,15 +52,19 @@ impl Settings {
             }
             None => format!("http://{address}{}", server.base_path),
         };
+        let is_local = address.ip().to_canonical().is_loopback() && server.trusted_proxies.is_empty();
+        if config.access.mode == AccessMode::Developer && !is_local {
+            let problem = "in mode developer whoever comes may do everything, so it serves this machine alone";
+            let advice = "listen on 127.0.0.1 or [::1] without server.trusted_proxies, or set access.mode = \"jwt\"";
+            return Err(ConfigError(format!("{problem}: {advice}")));
+        }
         Ok(Settings {
             base_path: server.base_path.clone(),
             base_url: base_url.into(),
             trusted_proxies: server.trusted_proxies.clone(),
             x_road: config.x_road.clone(),
             guarded: config.access.mode == AccessMode::Developer,
-            faults: config.access.mode == AccessMode::Developer
-                && address.ip().to_canonical().is_loopback()
-                && server.trusted_proxies.is_empty(),
+            faults: config.access.mode == AccessMode::Developer,
             tokens: None,
             needs_token: config.access.mode == AccessMode::Jwt,
             issue_system: config.namespaces.hcert_issue_system.clone(),
@@ -88,7 +93,19 @@ mod tests {
         assert_eq!(base_url(&config, "127.0.0.1:8080").unwrap(), "http://127.0.0.1:8080/fhir");
         assert_eq!(base_url(&config, "[::1]:80").unwrap(), "http://[::1]:80/fhir");
         config.server.base_url = Some("https://hcert.example.ee".to_owned());
+        config.access.mode = AccessMode::Jwt;
         assert_eq!(base_url(&config, "0.0.0.0:8080").unwrap(), "https://hcert.example.ee");
+    }
+
+    #[test]
+    fn developer_mode_serves_this_machine_alone() {
+        let mut config = Config::default();
+        config.server.base_url = Some("https://hcert.example.ee".to_owned());
+        assert!(base_url(&config, "192.0.2.7:1").unwrap_err().0.contains("access.mode"));
+        config.server.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+        assert!(base_url(&config, "127.0.0.1:1").is_err());
+        config.access.mode = AccessMode::Jwt;
+        assert!(base_url(&config, "192.0.2.7:1").is_ok());
     }
 
     #[test]

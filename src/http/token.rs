@@ -17,6 +17,10 @@ use crate::access::token::Order;
 use crate::limits::TOKEN_ORDER_BYTES_MAX;
 use crate::outcome::{Hcert, Language, Outcome};
 
+/// Where the service is asked for a token, and for the key it signs them with; from the root of the server.
+pub const TOKEN_PATH: &str = "/auth/v2/token";
+pub const KEYS_PATH: &str = "/.well-known/jwks.json";
+
 /// What refuses a request: status, and RFC 6749's code and words.
 struct Refusal {
     status: u16,

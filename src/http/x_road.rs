@@ -25,10 +25,8 @@ const ERROR: HeaderName = HeaderName::from_static("x-road-error");
 pub enum Place<'p> {
     /// Below this base path: the setting's own, or one of X-Road.
     Fhir(&'p str),
-    /// The token service, by whichever way.
+    /// The token service, by X-Road.
     Token,
-    /// The public key of the token service.
-    TokenKeys,
     Fault(Fault),
 }
 
@@ -47,11 +45,7 @@ const PARTS: usize = 7;
 /// Finds the service that a path names.
 pub fn place<'p>(settings: &'p Settings, path: &'p str) -> Place<'p> {
     let Some(rest) = path.strip_prefix("/r1").filter(|rest| rest.is_empty() || rest.starts_with('/')) else {
-        return match path {
-            "/auth/v2/token" => Place::Token,
-            "/.well-known/jwks.json" => Place::TokenKeys,
-            _ => Place::Fhir(&settings.base_path),
-        };
+        return Place::Fhir(&settings.base_path);
     };
     // The first part is empty, as every path begins with a slash.
     let mut parts = rest.splitn(PARTS, '/').skip(1);
@@ -152,7 +146,6 @@ mod tests {
         match place(&settings, path) {
             Place::Fhir(base) => base.to_owned(),
             Place::Token => "token".to_owned(),
-            Place::TokenKeys => "keys".to_owned(),
             Place::Fault(fault) => fault.kind().to_owned(),
         }
     }
@@ -164,8 +157,6 @@ mod tests {
         assert_eq!(found("/r1/ee-dev/GOV/70009770/tis/fhir"), "/r1/ee-dev/GOV/70009770/tis/fhir");
         assert_eq!(found("/r1/EE/COM/1%C3%B5/tis/fhir/metadata"), "/r1/EE/COM/1%C3%B5/tis/fhir");
         assert_eq!(found("/r1/ee-dev/GOV/70009770/tis/auth/v2/token"), "token");
-        assert_eq!(found("/auth/v2/token"), "token");
-        assert_eq!(found("/.well-known/jwks.json"), "keys");
         // Not a path of X-Road at all.
         assert_eq!(found("/r12/a"), "/fhir");
     }

@@ -6,6 +6,7 @@ use super::asked::{Asked, missing, parameters, told};
 use super::context::Context;
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance};
+use crate::access::rights::May;
 use crate::certificate::{Access, Consent, Id, State};
 use crate::engine::{Standing, Write};
 use crate::fhir::json::{self, Json};
@@ -19,7 +20,8 @@ const REPRESENTATIVE: &str = "representative";
 
 impl Service {
     pub(super) fn get_consent(&self, context: &Context, instance: &Instance, body: &[u8]) -> Result<Answer, Outcome> {
-        let (_, standing) = self.standing(instance)?;
+        let (id, standing) = self.standing(instance)?;
+        context.check_standing(May::GetConsent, id, &standing)?;
         Asked::read(context, body, &[])?;
         let Consent { doctor, representative } = standing.consent();
         let told = |name, access: Access| told(name, "valueString", Json::string(access.code()));
@@ -33,9 +35,16 @@ impl Service {
         instance: &Instance,
         body: &[u8],
     ) -> Result<Answer, Outcome> {
-        let (id, _) = self.standing(instance)?;
+        let (id, standing) = self.standing(instance)?;
+        context.check_standing(May::SetConsent, id, &standing)?;
         let Said { doctor, representative } = said(context, body)?;
-        let write = Write::Consent { id, doctor, representative, who: context.who.clone(), rows: None };
+        let write = Write::Consent {
+            id,
+            doctor,
+            representative,
+            who: context.who.clone(),
+            rows: context.rows(May::SetConsent),
+        };
         let written = self.write(write).await?;
         let written = written.ok_or_else(|| Outcome::internal("a consent is made from no version"))?;
         let Consent { doctor, representative } = written.consent;

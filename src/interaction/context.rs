@@ -35,10 +35,10 @@ pub struct Context {
     pub by_form: bool,
     /// Who acts, for the version's header: empty where none is made.
     pub who: Who,
+    /// Who calls, as a token says. `None`: developer mode without a token, which may do everything.
+    pub identity: Option<Arc<Identity>>,
     /// What is handed on to the registry; most requests bring nothing of it.
     pub handed_on: Option<Box<HandedOn>>,
-    /// Who calls, by a token that was verified. Nobody: everything is permitted, as in developer mode.
-    pub identity: Option<Arc<Identity>>,
     /// What they may do; known once the request was admitted.
     pub held: Option<Arc<Held>>,
 }
