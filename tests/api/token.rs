@@ -65,8 +65,7 @@ fn unauthorized(told: Told, problem: Option<&str>) {
         }
         Some(problem) => {
             let words = format!("The access token is refused: {problem}");
-            let expected =
-                format!("Bearer realm=\"hcert\", error=\"invalid_token\", error_description=\"{words}\"");
+            let expected = format!("Bearer realm=\"hcert\", error=\"invalid_token\", error_description=\"{words}\"");
             assert_eq!(challenge, expected);
             assert_eq!(told.said(), words);
             told.refused(401, &["HCERT-177"]);
@@ -131,14 +130,15 @@ async fn a_refused_token_is_told_why_in_words_that_help_its_owner() {
         ("Bearer x".to_owned(), "it is not well-formed"),
         ("Bearer a.b.c.d.e".to_owned(), "it is not well-formed"),
         (format!("Bearer {}", "a".repeat(20_000)), "it is too long"),
-        ("Bearer".to_owned(), "Authorization must be Bearer <token>"),
-        ("Basic YTpi".to_owned(), "Authorization must be Bearer <token>"),
+        ("Bearer".to_owned(), "Authorization must be Bearer and one token"),
+        ("Basic YTpi".to_owned(), "Authorization must be Bearer and one token"),
     ] {
         unauthorized(server.get("Composition/1").header("Authorization", &header).await, Some(problem));
     }
     let twice = server.get("Composition/1").header("Authorization", &right).header("Authorization", &right).await;
     unauthorized(twice, Some("exactly one header Authorization may be there"));
-    let estonian = server.get("Composition/1").header("Authorization", "Bearer x").header("Accept-Language", "et").await;
+    let estonian =
+        server.get("Composition/1").header("Authorization", "Bearer x").header("Accept-Language", "et").await;
     assert_eq!(estonian.said(), "Juurdepääsutõend lükati tagasi: see ei ole korrektse kujuga");
 }
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::process::Process;
 use super::Place;
+use super::process::Process;
 
 const TOKEN: [&str; 7] = ["token", "--role", "doctor", "--person", "37605030299", "--organization", "90006399"];
 
@@ -19,11 +19,11 @@ fn a_token_is_all_that_is_printed_and_a_server_takes_it() {
     let server = Process::start(&place.path("data"));
     let while_it_runs = place.run(&[&TOKEN[..], &["--data", "data"]].concat());
     for token in [token.as_str(), while_it_runs.expect(0).text().trim_end()] {
-        let authorization = format!("Bearer {token}");
-        let told = server.client().ask("GET", "/fhir/Composition", &[("Authorization", &authorization)], "");
-        assert_eq!(told.status, 200);
+        let authorization = format!("authorization: Bearer {token}");
+        let told = server.client().send("GET", "/Composition", &[&authorization], b"").unwrap();
+        assert_eq!(told.status, 200, "{}", told.text());
     }
-    let told = server.client().ask("GET", "/fhir/Composition", &[("Authorization", "Bearer x")], "");
+    let told = server.client().send("GET", "/Composition", &["authorization: Bearer x"], b"").unwrap();
     assert_eq!(told.status, 401);
 }
 
