@@ -7,6 +7,8 @@ mod patients;
 mod process;
 #[path = "cli/terminology.rs"]
 mod terminology;
+#[path = "cli/token.rs"]
+mod token;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};

@@ -59,3 +59,80 @@ fn refusal(refused: Refused) -> Outcome {
         refused => Issue::new(Hcert::TokenRefused).with("problem", refused.to_string()).at("http.authorization").into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hyper::Method;
+    use hyper::header::HeaderValue;
+
+    use super::*;
+    use crate::access::Tokens;
+    use crate::access::token::Order;
+    use crate::config::{AccessMode, Config};
+    use crate::http::route::route;
+    use crate::interaction::context::Who;
+
+    fn settings(tokens: Option<Tokens>, mode: AccessMode) -> Settings {
+        let mut config = Config::default();
+        config.access.mode = mode;
+        let settings = Settings::new(&config, "127.0.0.1:8080".parse().unwrap()).unwrap();
+        Settings { tokens: tokens.map(Arc::new), ..settings }
+    }
+
+    async fn code(settings: &Settings, path: &str, values: &[&[u8]]) -> Result<Option<String>, Hcert> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(AUTHORIZATION, HeaderValue::from_bytes(value).unwrap());
+        }
+        let found = identify(settings, &route("/fhir", &Method::GET, path), &headers).await;
+        found.map(|found| found.map(|identity| identity.person.clone())).map_err(|outcome| outcome.leading())
+    }
+
+    #[tokio::test]
+    async fn a_header_is_read_strictly_and_by_whom_it_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let tokens = Tokens::open(&Config::default(), folder.path(), Arc::new(|| 0)).unwrap();
+        let order = Order { person: "37605030299".to_owned(), role: "doctor".to_owned(), ..Order::default() };
+        let issued = tokens.issue(&order).await.unwrap().unwrap();
+        let right = format!("Bearer {}", issued.token);
+        let settings = settings(Some(tokens), AccessMode::Developer);
+        for path in ["/fhir/Composition/1", "/fhir/nothing", "/"] {
+            assert_eq!(code(&settings, path, &[]).await, Ok(None), "{path}");
+            for _ in 0..2 {
+                assert_eq!(code(&settings, path, &[right.as_bytes()]).await, Ok(Some("37605030299".to_owned())));
+            }
+            for wrong in [&b"Bearer"[..], b"Basic YTpi", b"Bearer \xf5", b"", b"Bearer a.b.c"] {
+                assert_eq!(code(&settings, path, &[wrong]).await, Err(Hcert::TokenRefused), "{path}");
+            }
+            assert_eq!(code(&settings, path, &[right.as_bytes(), right.as_bytes()]).await, Err(Hcert::TokenRefused));
+        }
+        assert_eq!(code(&settings, "/fhir/metadata", &[b"Bearer a.b.c"]).await, Ok(None));
+    }
+
+    #[tokio::test]
+    async fn a_door_that_needs_tokens_and_cannot_verify_them_stays_shut() {
+        let settings = settings(None, AccessMode::Jwt);
+        for values in [&[][..], &[&b"Bearer a.b.c"[..]]] {
+            assert_eq!(code(&settings, "/fhir/Composition", values).await, Err(Hcert::TokenMissing));
+        }
+        assert_eq!(code(&settings, "/fhir/metadata", &[]).await, Ok(None));
+    }
+
+    #[test]
+    fn a_change_keeps_who_made_it() {
+        let identity = Arc::new(Identity {
+            person: "37605030299".to_owned(),
+            roles: vec!["doctor".to_owned(), "nurse".to_owned()],
+            organization: Some("90006399".to_owned()),
+            ..Identity::default()
+        });
+        let mut change = Context { who: Who { trace: Some("r".to_owned()), ..Who::default() }, ..Context::default() };
+        name(&mut change, Some(identity.clone()));
+        let who = &change.who;
+        assert_eq!((who.person.as_deref(), who.role.as_deref()), (Some("37605030299"), Some("doctor nurse")));
+        assert_eq!(who.organization.as_deref(), Some("90006399"));
+        let mut read = Context::default();
+        name(&mut read, Some(identity.clone()));
+        assert_eq!((read.who.person, read.identity), (None, Some(identity)));
+    }
+}

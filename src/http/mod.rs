@@ -139,7 +139,8 @@ impl<R: Run> Server<R> {
         let (parts, body) = request.into_parts();
         let route = match x_road::place(&self.settings, parts.uri.path()) {
             Place::Fhir(base_path) => route::route(base_path, &parts.method, parts.uri.path()),
-            Place::Token if self.gives_out_tokens() => Route::TokenService,
+            // On a path of ours that is not there, our own words tell so; on one of X-Road, X-Road's.
+            Place::Token if self.gives_out_tokens() || !x_road::is_by(&parts) => Route::TokenService,
             Place::Token => Route::Fault(Fault::UnknownService),
             Place::Fault(fault) => Route::Fault(fault),
         };

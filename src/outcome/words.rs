@@ -38,7 +38,7 @@ const WORDS: &[(&str, &str)] = &[
     ("it is not well-formed", "see ei ole korrektse kujuga"),
     ("it is too long", "see on liiga pikk"),
     ("exactly one header Authorization may be there", "lubatud on täpselt üks päis Authorization"),
-    ("Authorization must be Bearer <token>", "Authorization peab olema Bearer <token>"),
+    ("Authorization must be Bearer and one token", "Authorization peab olema Bearer ja üks tõend"),
     ("its algorithm is not accepted", "selle algoritm ei ole lubatud"),
     ("its key is not known", "selle võti ei ole teada"),
     ("its signature does not fit", "selle allkiri ei sobi"),

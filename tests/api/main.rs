@@ -26,5 +26,6 @@ mod registry;
 mod search_type;
 mod terminology;
 mod time;
+mod token;
 mod update;
 mod validate;

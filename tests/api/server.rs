@@ -3,9 +3,11 @@
 use std::future::IntoFuture;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, LazyLock};
 
+use hcert::access::Tokens;
+use hcert::access::token::{Order, issue_in};
 use hcert::bulk::{self, ImportOptions};
 use hcert::certificate::Names;
 use hcert::config::Config;
@@ -33,6 +35,14 @@ pub const START: &str = "2025-01-13T08:00:00+02:00";
 
 /// Sent with every request, so that answers have no other.
 pub const REQUEST_ID: &str = "request-1";
+
+/// Made once: making one takes as long as a whole test.
+static DEVELOPER_KEY: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().expect("a folder for the key");
+    let order = Order { person: "37605030299".to_owned(), role: "doctor".to_owned(), ..Order::default() };
+    issue_in(folder.path(), &Config::default(), &order, 0).expect("a folder can be written");
+    std::fs::read(folder.path().join("developer-key.pem")).expect("the key was made")
+});
 
 /// A whole service. Every change of the store is made one second after the one before.
 pub struct Server {
@@ -96,7 +106,10 @@ impl Server {
             clock: ticking,
         };
         let engine = Arc::new(Engine::open(options).expect("an empty folder can be opened"));
-        let door = http::Settings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
+        let mut door = http::Settings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
+        let data = folder.path().join("data");
+        std::fs::write(data.join("developer-key.pem"), &*DEVELOPER_KEY).expect("the folder is there");
+        door.tokens = Some(Arc::new(Tokens::open(&config, &data, standing.clone()).expect("keys")));
         let settings = interaction::Settings {
             names: Names { base_url: door.base_url.to_string(), ..Names::default() },
             issue_system: config.namespaces.hcert_issue_system.clone(),

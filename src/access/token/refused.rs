@@ -31,7 +31,7 @@ pub enum Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         formatter.write_str(match self {
-            Refused::NotBearer => "Authorization must be Bearer <token>",
+            Refused::NotBearer => "Authorization must be Bearer and one token",
             Refused::Repeated => "exactly one header Authorization may be there",
             Refused::TooLong => "it is too long",
             Refused::Malformed => "it is not well-formed",

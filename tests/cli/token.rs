@@ -1,0 +1,42 @@
+//! `hcert token`: one token on standard output, good for a server over the same folder, whether or not it runs then.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::Place;
+use super::process::Process;
+
+const TOKEN: [&str; 7] = ["token", "--role", "doctor", "--person", "37605030299", "--organization", "90006399"];
+
+#[test]
+fn a_token_is_all_that_is_printed_and_a_server_takes_it() {
+    let place = Place::new();
+    let before = place.run(&[&TOKEN[..], &["--data", "data"]].concat());
+    let token = before.expect(0).text().strip_suffix('\n').unwrap().to_owned();
+    assert_eq!((token.split('.').count(), before.said.as_str()), (3, ""));
+    let mode = fs::metadata(place.path("data/developer-key.pem")).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    let server = Process::start(&place.path("data"));
+    let while_it_runs = place.run(&[&TOKEN[..], &["--data", "data"]].concat());
+    for token in [token.as_str(), while_it_runs.expect(0).text().trim_end()] {
+        let authorization = format!("authorization: Bearer {token}");
+        let told = server.client().send("GET", "/Composition", &[&authorization], b"").unwrap();
+        assert_eq!(told.status, 200, "{}", told.text());
+    }
+    let told = server.client().send("GET", "/Composition", &["authorization: Bearer x"], b"").unwrap();
+    assert_eq!(told.status, 401);
+}
+
+#[test]
+fn what_cannot_be_a_token_is_refused_in_words() {
+    let place = Place::new();
+    let run = |arguments: &[&str]| place.run(&[&["token", "--data", "data"], arguments].concat());
+    run(&["--role", "doctor", "--person", "1"]).expect(2).says("user.personalCode must be");
+    run(&["--role", "legal-representative", "--person", "37605030299"]).expect(2).says("patient.personalCode must be");
+    fs::create_dir(place.path("data")).unwrap();
+    fs::write(place.path("data/developer-key.pem"), "nonsense").unwrap();
+    run(&["--role", "doctor", "--person", "37605030299"]).expect(1).says("it holds no RSA key");
+    let strict = "[access]\nmode = \"jwt\"\n[access.token]\njwks = \"k.json\"\nissuer = \"i\"\naudience = \"a\"\n";
+    fs::write(place.path("hcert.toml"), strict).unwrap();
+    run(&["--role", "doctor", "--person", "37605030299"]).expect(2).says("access.mode is 'jwt'");
+}
