@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use hyper::header::HeaderName;
 use hyper::http::request::Parts;
 
 use super::handed_on::{CLIENT, ISSUE, USERID};
@@ -11,7 +12,7 @@ use crate::limits::X_ROAD_CHARACTERS_MAX;
 
 /// Notes where a request comes from. What X-Road's headers say is claimed, and noted as far as it can be read.
 pub fn note(event: &mut Event, parts: &Parts, peer: Option<IpAddr>, wanted: &Wanted) {
-    let claimed = |name| {
+    let claimed = |name: HeaderName| {
         let text = parts.headers.get(name)?.to_str().ok()?;
         (text.len() <= X_ROAD_CHARACTERS_MAX).then(|| text.to_owned())
     };
@@ -19,9 +20,9 @@ pub fn note(event: &mut Event, parts: &Parts, peer: Option<IpAddr>, wanted: &Wan
     event.from.ip = peer.map(|peer| peer.to_canonical().to_string());
     event.from.x_road_id.clone_from(&wanted.x_road_id);
     if parts.headers.keys().any(|name| name.as_str().starts_with("x-road-")) {
-        event.from.x_road_client = claimed(&CLIENT);
-        event.from.x_road_issue = claimed(&ISSUE);
-        event.from.x_road_user = claimed(&USERID);
+        event.from.x_road_client = claimed(CLIENT);
+        event.from.x_road_issue = claimed(ISSUE);
+        event.from.x_road_user = claimed(USERID);
     }
     // The query of a search says whom it was about, also when nothing was found.
     event.query = parts.uri.query().filter(|query| !query.is_empty()).map(str::to_owned);
@@ -46,7 +47,8 @@ pub fn keep(context: &mut Context, event: &Event) {
         return;
     }
     let more = context.who.particulars.get_or_insert_default();
-    let name = [event.who.given_name.as_deref().unwrap_or_default(), event.who.family_name.as_deref().unwrap_or_default()];
+    let name =
+        [event.who.given_name.as_deref().unwrap_or_default(), event.who.family_name.as_deref().unwrap_or_default()];
     more.name = name.iter().any(|part| !part.is_empty()).then(|| name.join("\u{1f}"));
     more.represented_party.clone_from(&event.who.represented_party);
     more.session.clone_from(&event.who.session);

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use super::{Answer, Ask, Instance, Interaction, Service};
 use crate::audit::{self, Action, Entity, Event, Log, Method};
-use crate::certificate::{Id, Version};
-use crate::engine::{self, Committed, Witness};
+use crate::certificate::{Id, Seq, Version};
+use crate::engine::{self, Committed, Engine, Witness};
 use crate::fhir::json;
 use crate::outcome::{Hcert, Outcome};
 use crate::search::Hit;
@@ -97,9 +97,7 @@ fn asked(interaction: &Interaction) -> Option<(Action, Option<Entity>)> {
         Cancel(instance) => (Action::CompositionCancel, of(instance, None)),
         GetConsent(instance) => (Action::ConsentGet, of(instance, None)),
         SetConsent(instance) => (Action::ConsentSet, of(instance, None)),
-        Validate(instance) => {
-            (Action::CompositionValidate, instance.as_ref().and_then(|instance| of(instance, None)))
-        }
+        Validate(instance) => (Action::CompositionValidate, instance.as_ref().and_then(|instance| of(instance, None))),
         Patient(Ask::Search(_)) => (Action::PatientSearch, None),
         Patient(Ask::Read(_)) => (Action::PatientRead, None),
         Patient(Ask::Vread(..)) => (Action::PatientVread, None),
@@ -123,6 +121,36 @@ fn patients(body: &[u8]) -> Vec<String> {
     ids.dedup();
     ids
 }
+
+/// Writes changes into the trail that it does not have: a crash may come between a change and its event. Their number comes back.
+///
+/// # Errors
+/// Why that cannot be done, in words for the person at the terminal.
+pub fn complete(engine: &Engine, log: &Log, now: i64) -> Result<u64, String> {
+    let mut after = log.last_change().unwrap_or(Seq(0));
+    let mut completed = 0;
+    if after == Seq(0) && engine.seq().0 > REBUILT_MAX {
+        // A store from before its trail, or one whose trail was taken away: its history stays where it is, and the trail says so.
+        let mut event = Event::new(Action::AuditRepaired, now);
+        event.note = Some(format!("the trail begins behind change {}", engine.seq()));
+        event.change = Some(engine.seq());
+        log.append(&event).map_err(|failing| failing.to_string())?;
+        return Ok(0);
+    }
+    loop {
+        let changes = engine.changes_for_audit(after, CHANGES_AT_ONCE).map_err(|error| error.to_string())?;
+        let Some(last) = changes.last() else { return Ok(completed) };
+        after = last.seq;
+        let events: Vec<Event> = changes.iter().filter_map(event).collect();
+        completed += log.complete(events.into_iter()).map_err(|failing| failing.to_string())?;
+    }
+}
+
+/// Changes that a new trail is given events of. A crash leaves some hundreds at most.
+const REBUILT_MAX: u64 = 10_000;
+
+/// Changes read at once when the trail is completed, so that no read transaction grows old.
+const CHANGES_AT_ONCE: usize = 1_024;
 
 /// Tells the trail of changes. The engine is opened before the trail, whose folder only the engine's lock makes ours; there are no changes
 /// until then.

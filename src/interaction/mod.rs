@@ -36,12 +36,12 @@ use std::fmt;
 
 use crate::certificate::{Id, Version};
 pub use crate::registry::Ask;
+pub use account::Shown;
 pub use conformance::DefinitionKind;
 pub use context::{Condition, Context, HandedOn, Identity, Language, Prefer, Return, Subset, Tag, XRoad};
 pub use lists::{ListLine, Lists};
 pub use prepare::{Before, Certificate, certificate_of_import, new_certificate, sound};
 pub use rulebook::{Rulebook, Standard};
-pub use account::Shown;
 pub use service::{Policy, Service, Settings};
 pub use turns::Turn;
 

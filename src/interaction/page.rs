@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Answer, Shown};
 use super::context::{Context, Subset};
 use super::read::{reduced, write_reduced};
 use super::service::{Service, unreadable};
 use super::show::Shower;
+use super::{Answer, Shown};
 use crate::certificate::{State, Version};
 use crate::engine::{Error, Packed};
 use crate::fhir::bundle::{About, Bundle, Change, Link, VersionEntry};

@@ -9,8 +9,8 @@ use crate::certificate::{Access, State, Version};
 use crate::engine::{Error, Packed, Stored, Versioned};
 use crate::fhir::json;
 use crate::fhir::subset;
-use crate::search::Hit;
 use crate::outcome::{Hcert, Issue, Outcome};
+use crate::search::Hit;
 
 impl Service {
     /// The current version. A deleted certificate is 410, an id never assigned 404.
