@@ -39,7 +39,7 @@ use hyper::header::{ALLOW, EXPECT};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 
-use crate::interaction::context::Event;
+use crate::interaction::context::{Action, Event};
 use crate::interaction::{Answer, Context, Instead, Interaction, Service};
 use crate::limits::LARGE_ANSWER_BYTES;
 use crate::outcome::{Hcert, Issue, Outcome};
@@ -73,6 +73,14 @@ pub trait Run: Send + Sync + 'static {
     fn end(&self, _event: Box<Event>, _result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
         Ok(())
     }
+
+    /// As [`end`](Self::end), for an answer that is none of an interaction.
+    ///
+    /// # Errors
+    /// 503
+    fn end_plain(&self, _event: Box<Event>, _status: u16) -> Result<(), Outcome> {
+        Ok(())
+    }
 }
 
 impl Run for Service {
@@ -91,6 +99,10 @@ impl Run for Service {
 
     fn end(&self, event: Box<Event>, result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
         Service::end(self, event, result)
+    }
+
+    fn end_plain(&self, event: Box<Event>, status: u16) -> Result<(), Outcome> {
+        Service::end_plain(self, event, status)
     }
 }
 
@@ -183,7 +195,12 @@ impl<R: Run> Server<R> {
         let tokens = tokens.filter(|_| guard::check(&self.settings, &parts).is_ok());
         let mut response = match (&route, tokens) {
             (Route::TokenService, Some(tokens)) => {
-                Box::pin(token::issue(tokens, &self.settings, &self.memory, &parts, body, &wanted)).await
+                let issue = token::issue(tokens, &self.settings, &self.memory, &parts, body, &wanted, &mut event);
+                let issued = Box::pin(issue).await;
+                match event.take().map(|event| self.run.end_plain(event, issued.status().as_u16())) {
+                    Some(Err(unwritten)) => respond::outcome(&unwritten, &wanted, &self.settings.issue_system),
+                    _ => issued,
+                }
             }
             (Route::TokenKeys, Some(tokens)) => Box::pin(token::keys(tokens, &parts, &wanted)).await,
             _ => {
@@ -352,7 +369,12 @@ impl<R: Run> Server<R> {
         let mut event = match route {
             Route::To(interaction) => self.run.begin(Some(interaction))?,
             Route::Options | Route::TokenKeys => return None,
-            Route::TokenService | Route::WrongMethod | Route::Unknown | Route::Fault(_) => self.run.begin(None)?,
+            Route::TokenService => {
+                let mut event = self.run.begin(None)?;
+                event.action = Action::TokenIssue;
+                event
+            }
+            Route::WrongMethod | Route::Unknown | Route::Fault(_) => self.run.begin(None)?,
         };
         account::note(&mut event, parts, peer, wanted);
         Some(event)

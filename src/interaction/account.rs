@@ -42,7 +42,6 @@ impl Service {
     /// # Errors
     /// 503: the trail takes nothing, so nothing may be shown.
     pub fn end(&self, mut event: Box<Event>, result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
-        let Some(log) = &self.policy.audit else { return Ok(()) };
         match result {
             Ok(answer) if answer.witnessed => return Ok(()),
             Ok(answer) => {
@@ -59,6 +58,20 @@ impl Service {
                 event.code = Some(outcome.leading_code().to_owned());
             }
         }
+        self.append(event)
+    }
+
+    /// As [`end`](Self::end), for an answer that is none of an interaction.
+    ///
+    /// # Errors
+    /// As [`end`](Self::end).
+    pub fn end_plain(&self, mut event: Box<Event>, status: u16) -> Result<(), Outcome> {
+        event.status = status;
+        self.append(event)
+    }
+
+    fn append(&self, mut event: Box<Event>) -> Result<(), Outcome> {
+        let Some(log) = &self.policy.audit else { return Ok(()) };
         event.at = (self.clock)();
         log.append(&event).map(drop).map_err(|failing| Outcome::from(Hcert::AuditUnavailable).because(failing))
     }
