@@ -31,13 +31,14 @@ impl Service {
     pub(super) async fn history_type(&self, context: &Context) -> Result<Answer, Outcome> {
         let history = History::parse(&context.parameters, &self.search_settings(context))?;
         let question = question(None, &history, context);
-        let page = match question.at {
-            // A question for a moment of the past looks at every change up to it.
-            Some(_) => {
+        let page = match (question.at, &question.hidden) {
+            // A question for a moment of the past looks at every change up to it, and one of somebody from whom certificates may be hidden
+            // at every one of these.
+            (Some(_), _) | (None, Some(_)) => {
                 let engine = self.engine.clone();
                 self.heavy(move || engine.history(&question)).await?
             }
-            None => self.engine.history(&question),
+            (None, None) => self.engine.history(&question),
         };
         let page =
             page.map_err(unreadable)?.ok_or_else(|| Outcome::internal("the store has a history, if an empty one"))?;
