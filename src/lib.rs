@@ -9,6 +9,7 @@
 //! - [`interaction`]: one file per FHIR interaction or operation. The last room that awaits.
 //! - [`engine`]: what keeps and finds certificates. One writer decides, stamps and commits in batches; one indexer follows; searches
 //!   see one moment.
+//! - [`audit`]: the audit trail: who saw and did what, in files that are only ever appended to.
 //! - [`registry`]: the way to the patient registry, and personal codes.
 //! - [`search`]: the query language, pure: the table of parameters, what a query asks, what a row says, how pages are linked.
 //! - [`profile`]: the validator, pure: profiles read into rules, one walk that asks R5 and them.
@@ -21,6 +22,7 @@
 //! - [`config`]: settings. [`limits`]: every bound. [`corpus`]: synthetic certificates for trying, testing and measuring.
 
 pub mod access;
+pub mod audit;
 pub mod bench;
 pub mod bulk;
 pub mod certificate;

@@ -382,3 +382,35 @@ pub const REFLECTED_VALUES_MAX: usize = 20;
 
 /// Characters of a text that comes from another system's issue; what lies behind is cut off.
 pub const REFLECTED_TEXT_CHARACTERS_MAX: usize = 8_000;
+
+/// Bytes of a search's parameters that its audit event keeps. A search asked by hand has a tenth.
+pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 1024;
+
+/// Bytes of any other text of an audit event: a name, a code, a header.
+pub const AUDIT_TEXT_BYTES_MAX: usize = 512;
+
+/// Megabytes of a file of the audit trail (default of `audit.file_mb`). The next one lies ready, filled with zeros: some 50 000 events
+/// that a full disk cannot keep out.
+pub const AUDIT_FILE_MB: u64 = 16;
+
+/// Bytes of a block of a sealed file of the trail before compression. Larger ones hardly become smaller; a damaged one costs its events.
+pub const AUDIT_BLOCK_BYTES: usize = 256 * 1024;
+
+/// Milliseconds after which the audit trail makes durable what was written. Contract 7.8 allows 100; the rest is for the disk.
+pub const AUDIT_SYNC_MS: u64 = 50;
+
+/// Bytes of events that are not durable yet. A disk that falls further behind refuses requests; memory holds them until then, for a
+/// disk that turns out to have lost them.
+pub const AUDIT_PENDING_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Bytes of the events that are written at once, with all that frames them: a thousand changes of one commit have half a megabyte.
+pub const AUDIT_WRITE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Milliseconds between two tries to mend an audit trail that cannot be written, or to make room for it.
+pub const AUDIT_RETRY_MS: u64 = 1_000;
+
+/// Minutes between two looks for files of the trail that are older than `audit.retention_days`. Days are counted, so an hour is often.
+pub const AUDIT_RETENTION_MINUTES: u64 = 60;
+
+/// Problems of an audit trail that are told one by one. What is more is counted.
+pub const AUDIT_PROBLEMS_MAX: usize = 100;

@@ -59,12 +59,12 @@ const BOUNDS: &[Bound] = &[
     bound("search by subject, 5 hits",      Own,          44,    33_200),
     bound("search by employer and period",  Own,          40,     7_600),
     bound("dense search, page 1",           Own,          64,    87_000),
-    bound("metadata",                       Own,           4,    11_600),
+    bound("metadata",                       Own,           4,    11_900),
     bound("create",                         Own,         229,    59_500),
     bound("create",                         All,         575,   193_000),
     bound("update",                         Own,         439,   112_000),
     bound("update",                         All,         806,   253_000),
-    bound("$suspend",                       Own,         208,    57_000),
+    bound("$suspend",                       Own,         208,    57_600),
     bound("$suspend",                       All,         562,   194_000),
 ];
 

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use crate::access::rights::{BUILT_IN, Permissions};
+use crate::audit::{self, Log};
 use crate::certificate::Names;
 use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
-use crate::engine::{self, Clock, Engine};
+use crate::engine::{self, Clock, Engine, Witness};
+use crate::interaction::account::{self, Witnessing};
 use crate::interaction::{Policy, Rulebook, Service, Settings};
 use crate::outcome::IssueSystems;
 use crate::registry::Registry;
@@ -22,6 +24,10 @@ pub fn for_owner_only() {
 /// # Errors
 /// Why it cannot be opened, in words for the person at the terminal.
 pub fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
+    opened(config, clock, None)
+}
+
+fn opened(config: &Config, clock: Clock, witness: Option<Arc<dyn Witness>>) -> Result<Engine, String> {
     let storage = &config.storage;
     let options = engine::Options {
         folder: storage.data.clone(),
@@ -33,17 +39,47 @@ pub fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
         },
         names: engine::Names(config.namespaces.pairs()),
         unique_number: config.certificate.unique_number,
-        witness: None,
+        witness,
         clock,
     };
     Engine::open(options).map_err(|error| format!("{}: {error}", storage.data.display()))
+}
+
+/// Opens the data folder and the audit trail in it, which from then on is told of every change. What a crash kept out of it is written
+/// into it first.
+///
+/// # Errors
+/// Why one of them cannot be opened, in words for the person at the terminal.
+pub fn engine_and_trail(config: &Config, clock: Clock) -> Result<(Arc<Engine>, Arc<Log>), String> {
+    let witness = Arc::new(Witnessing::default());
+    let engine = Arc::new(opened(config, clock.clone(), Some(witness.clone()))?);
+    let folder = &config.storage.data;
+    let log = Log::open(audit::Options {
+        folder: folder.clone(),
+        file_bytes: config.audit.file_mb * 1024 * 1024,
+        retention_days: config.audit.retention_days,
+        clock: clock.clone(),
+    })?;
+    let log = Arc::new(log);
+    let completed = account::complete(&engine, &log, clock())?;
+    if completed > 0 {
+        tracing::warn!(events = completed, "the audit trail was completed from changes that a crash kept out of it");
+    }
+    witness.tell(log.clone());
+    Ok((engine, log))
 }
 
 /// The service over an open engine; `base_url` is the address it is reached at.
 ///
 /// # Errors
 /// The code lists in the store cannot be used.
-pub fn service(config: &Config, engine: Arc<Engine>, base_url: &str, clock: Clock) -> Result<Service, String> {
+pub fn service(
+    config: &Config,
+    engine: Arc<Engine>,
+    policy: Policy,
+    base_url: &str,
+    clock: Clock,
+) -> Result<Service, String> {
     let names = names(config, base_url);
     let rulebook = Rulebook::open(engine.clone(), names.clone(), config.validation.strict)?;
     let settings = Settings {
@@ -54,7 +90,6 @@ pub fn service(config: &Config, engine: Arc<Engine>, base_url: &str, clock: Cloc
         full_url_absolute: config.server.full_url == FullUrl::Absolute,
         external_reference_system: config.registry.external_reference_system.clone(),
     };
-    let policy = policy(config)?;
     let registry = Registry::open(config, engine.clone(), clock.clone())?;
     Ok(Service::new(engine, registry, policy, Arc::new(rulebook), settings, clock))
 }
@@ -63,7 +98,7 @@ pub fn service(config: &Config, engine: Arc<Engine>, base_url: &str, clock: Cloc
 ///
 /// # Errors
 /// The file of permissions cannot be read, or makes no sense.
-fn policy(config: &Config) -> Result<Policy, String> {
+pub fn policy(config: &Config) -> Result<Policy, String> {
     let base = &config.namespaces.code_system_base;
     let permissions = match &config.access.permissions {
         None => Permissions::read(BUILT_IN, base)?,
@@ -74,7 +109,11 @@ fn policy(config: &Config) -> Result<Policy, String> {
         }
     };
     let by_mode = config.access.mode == AccessMode::Jwt;
-    Ok(Policy { permissions, author_must_be_caller: config.access.author_must_be_caller.unwrap_or(by_mode) })
+    Ok(Policy {
+        permissions,
+        author_must_be_caller: config.access.author_must_be_caller.unwrap_or(by_mode),
+        audit: None,
+    })
 }
 
 /// What an import into an open engine judges new certificates by.

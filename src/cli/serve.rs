@@ -58,9 +58,11 @@ async fn serve(config: Config) -> Result<(), Failure> {
         settings.connections_max = fitting;
     }
     let stop = stop()?;
-    let engine = Arc::new(open::engine(&config, system_clock()).map_err(Failure::Failed)?);
-    let service =
-        open::service(&config, engine.clone(), &settings.base_url, system_clock()).map_err(Failure::Failed)?;
+    let (engine, log) = open::engine_and_trail(&config, system_clock()).map_err(Failure::Failed)?;
+    let mut policy = open::policy(&config).map_err(Failure::Failed)?;
+    policy.audit = Some(log.clone());
+    let service = open::service(&config, engine.clone(), policy, &settings.base_url, system_clock());
+    let service = service.map_err(Failure::Failed)?;
     let tokens = Tokens::open(&config, &config.storage.data, system_clock()).map_err(Failure::Failed)?;
     settings.tokens = Some(Arc::new(tokens));
     service.registry().welcome().await.map_err(Failure::Failed)?;

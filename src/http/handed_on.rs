@@ -11,8 +11,8 @@ use crate::outcome::{Hcert, Issue};
 
 pub const CLIENT: HeaderName = HeaderName::from_static("x-road-client");
 pub const ID: HeaderName = HeaderName::from_static("x-road-id");
-const ISSUE: HeaderName = HeaderName::from_static("x-road-issue");
-const USERID: HeaderName = HeaderName::from_static("x-road-userid");
+pub const ISSUE: HeaderName = HeaderName::from_static("x-road-issue");
+pub const USERID: HeaderName = HeaderName::from_static("x-road-userid");
 const AUTHOR_ID: HeaderName = HeaderName::from_static("x-author-id");
 const FAULT: HeaderName = HeaderName::from_static("x-hcert-fault");
 const PURPOSE: HeaderName = HeaderName::from_static("x-hcert-purpose");

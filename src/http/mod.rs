@@ -2,6 +2,7 @@
 //!
 //! [`Server::answer`] is the whole way of one request and needs no socket; [`serve`] puts it behind a listener.
 
+mod account;
 mod body;
 mod caller;
 mod condition;
@@ -38,6 +39,7 @@ use hyper::header::{ALLOW, EXPECT};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 
+use crate::interaction::context::{Action, Event};
 use crate::interaction::{Answer, Context, Instead, Interaction, Service};
 use crate::limits::LARGE_ANSWER_BYTES;
 use crate::outcome::{Hcert, Issue, Outcome};
@@ -58,6 +60,27 @@ pub trait Run: Send + Sync + 'static {
         context: Context,
         body: Vec<u8>,
     ) -> impl Future<Output = Result<Answer, Outcome>> + Send;
+
+    /// The event of a request, for the audit trail; nothing where none is kept. Without an interaction the request leads nowhere.
+    fn begin(&self, _interaction: Option<&Interaction>) -> Option<Box<Event>> {
+        None
+    }
+
+    /// Writes the event down, before the answer leaves.
+    ///
+    /// # Errors
+    /// 503: it cannot be written, so nothing may be shown.
+    fn end(&self, _event: Box<Event>, _result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
+        Ok(())
+    }
+
+    /// As [`end`](Self::end), for an answer that is none of an interaction.
+    ///
+    /// # Errors
+    /// 503
+    fn end_plain(&self, _event: Box<Event>, _status: u16) -> Result<(), Outcome> {
+        Ok(())
+    }
 }
 
 impl Run for Service {
@@ -68,6 +91,18 @@ impl Run for Service {
         body: Vec<u8>,
     ) -> impl Future<Output = Result<Answer, Outcome>> + Send {
         Service::run(self, interaction, context, body)
+    }
+
+    fn begin(&self, interaction: Option<&Interaction>) -> Option<Box<Event>> {
+        Service::begin(self, interaction)
+    }
+
+    fn end(&self, event: Box<Event>, result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
+        Service::end(self, event, result)
+    }
+
+    fn end_plain(&self, event: Box<Event>, status: u16) -> Result<(), Outcome> {
+        Service::end_plain(self, event, status)
     }
 }
 
@@ -155,16 +190,27 @@ impl<R: Run> Server<R> {
         let template = route::template(&route);
         let fault = if let Route::Fault(fault) = route { Some(fault) } else { None };
 
+        let mut event = self.event(&route, &parts, peer, &wanted);
         let tokens = self.settings.tokens.as_deref().filter(|tokens| tokens.are_given_out());
         let tokens = tokens.filter(|_| guard::check(&self.settings, &parts).is_ok());
         let mut response = match (&route, tokens) {
             (Route::TokenService, Some(tokens)) => {
-                Box::pin(token::issue(tokens, &self.settings, &self.memory, &parts, body, &wanted)).await
+                let issue = token::issue(tokens, &self.settings, &self.memory, &parts, body, &wanted, &mut event);
+                let issued = Box::pin(issue).await;
+                match event.take().map(|event| self.run.end_plain(event, issued.status().as_u16())) {
+                    Some(Err(unwritten)) => respond::outcome(&unwritten, &wanted, &self.settings.issue_system),
+                    _ => issued,
+                }
             }
             (Route::TokenKeys, Some(tokens)) => Box::pin(token::keys(tokens, &parts, &wanted)).await,
             _ => {
-                let work = self.work(route, query, &parts, body, peer, &mut wanted);
-                let result = guarded(work).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")));
+                let work = self.work(route, query, &parts, body, peer, &mut wanted, &mut event);
+                let mut result = guarded(work).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")));
+                if let Some(event) = event.take()
+                    && let Err(unwritten) = self.run.end(event, &result)
+                {
+                    result = Err(unwritten);
+                }
                 match result {
                     Ok(Answer { instead: Some(instead), .. }) => respond::instead(instead),
                     Ok(answer) if answer.body.len() > LARGE_ANSWER_BYTES => {
@@ -207,6 +253,7 @@ impl<R: Run> Server<R> {
         body: B,
         peer: Option<IpAddr>,
         wanted: &mut Wanted,
+        event: &mut Option<Box<Event>>,
     ) -> Result<Answer, Outcome>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
@@ -216,8 +263,14 @@ impl<R: Run> Server<R> {
         }
         let understood = match (caller::identify(&self.settings, &route, &parts.headers).await, route) {
             (Ok(identity), Route::To(interaction)) => {
+                if let (Some(event), Some(identity)) = (&mut *event, &identity) {
+                    account::name(event, identity);
+                }
                 self.understand(&interaction, query, parts, &body, peer, wanted).map(|mut context| {
                     caller::name(&mut context, identity);
+                    if let Some(event) = &*event {
+                        account::keep(&mut context, event);
+                    }
                     (interaction, context)
                 })
             }
@@ -236,7 +289,7 @@ impl<R: Run> Server<R> {
         match request::content(&interaction, parts) {
             Some(content) => {
                 // On the heap, so that the way of a request without a body stays short.
-                Box::pin(self.work_with_body(interaction, context, content, parts, body, peer, wanted)).await
+                Box::pin(self.work_with_body(interaction, context, content, parts, body, peer, wanted, event)).await
             }
             None => self.run.run(interaction, context, Vec::new()).await,
         }
@@ -252,6 +305,7 @@ impl<R: Run> Server<R> {
         mut body: B,
         peer: Option<IpAddr>,
         wanted: &mut Wanted,
+        event: &mut Option<Box<Event>>,
     ) -> Result<Answer, Outcome>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
@@ -271,6 +325,9 @@ impl<R: Run> Server<R> {
         if content == Content::Form {
             let form = std::str::from_utf8(&received.bytes)
                 .map_err(|error| Issue::new(Hcert::BodyNotUtf8).with("position", error.valid_up_to().to_string()))?;
+            if let Some(event) = event {
+                account::note_form(event, form);
+            }
             // Once more, since the form may carry what the query did not.
             let mut parameters = std::mem::take(&mut context.parameters);
             parameters.extend(query::pairs(form)?);
@@ -305,6 +362,22 @@ impl<R: Run> Server<R> {
     fn wrong_method(&self, parts: &Parts) -> Outcome {
         let allowed = route::allow(self.base_path(parts), parts.uri.path(), None);
         Issue::new(Hcert::MethodNotAllowed).with("method", parts.method.to_string()).with("allowed", allowed).into()
+    }
+
+    /// The event of a request, as far as its head tells.
+    fn event(&self, route: &Route, parts: &Parts, peer: Option<IpAddr>, wanted: &Wanted) -> Option<Box<Event>> {
+        let mut event = match route {
+            Route::To(interaction) => self.run.begin(Some(interaction))?,
+            Route::Options | Route::TokenKeys => return None,
+            Route::TokenService => {
+                let mut event = self.run.begin(None)?;
+                event.action = Action::TokenIssue;
+                event
+            }
+            Route::WrongMethod | Route::Unknown | Route::Fault(_) => self.run.begin(None)?,
+        };
+        account::note(&mut event, parts, peer, wanted);
+        Some(event)
     }
 
     fn gives_out_tokens(&self) -> bool {

@@ -14,6 +14,7 @@ use super::wanted::Wanted;
 use super::{request, respond};
 use crate::access::Tokens;
 use crate::access::token::Order;
+use crate::interaction::context::Event;
 use crate::limits::TOKEN_ORDER_BYTES_MAX;
 use crate::outcome::{Hcert, Language, Outcome};
 
@@ -42,6 +43,7 @@ pub async fn issue<B>(
     parts: &Parts,
     body: B,
     wanted: &Wanted,
+    event: &mut Option<Box<Event>>,
 ) -> Response<Full<Bytes>>
 where
     B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
@@ -49,7 +51,7 @@ where
     if parts.method != Method::POST {
         return other_method(parts, "POST, OPTIONS", wanted);
     }
-    match issued(tokens, settings, memory, &parts.headers, body).await {
+    match issued(tokens, settings, memory, &parts.headers, body, event).await {
         Ok(answer) => respond::json(200, answer, wanted),
         Err(Refusal { status, error, description }) => {
             let told = json!({"error": error, "error_description": description}).to_string();
@@ -81,6 +83,7 @@ async fn issued<B>(
     memory: &Memory,
     headers: &HeaderMap,
     mut body: B,
+    event: &mut Option<Box<Event>>,
 ) -> Result<String, Refusal>
 where
     B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
@@ -104,6 +107,11 @@ where
         }
     };
     let order = Order::read(&received.bytes).map_err(|wrong| Refusal::new(400, "invalid_request", wrong.0))?;
+    if let Some(event) = event {
+        event.who.person = Some(order.person.clone());
+        event.who.roles = vec![order.role.clone()];
+        event.who.organization.clone_from(&order.organization);
+    }
     match tokens.issue(&order).await {
         Ok(Some(issued)) => Ok(json!({
             "accessToken": issued.token, "expiresIn": issued.expires_in, "tokenType": "Bearer",

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::rights::Held;
 pub use crate::access::Identity;
+pub use crate::audit::{Action, Event, Method};
 use crate::certificate::Version;
 pub use crate::certificate::{Condition, Tag};
 pub use crate::engine::Who;

@@ -3,13 +3,14 @@
 use super::context::{Context, Return};
 use super::prepare::{Before, Certificate, sound};
 use super::service::Service;
-use super::{Answer, update};
+use super::{Answer, Shown, update};
 use crate::access::rights::May;
 use crate::certificate::transition::Trigger;
 use crate::engine::{Content, Write};
 use crate::fhir::json::{self, Read};
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::registry::Purpose;
+use crate::search::Hit;
 use crate::search::term::{Field, Term};
 use crate::search::value::Token;
 
@@ -40,6 +41,8 @@ impl Service {
             body,
             version: Some((written.version, written.stamp.milliseconds)),
             location: Some(Self::version_address(context, &written)),
+            shown: Shown::One(Hit { id: written.id, version: written.version }),
+            witnessed: written.changed,
             ..Answer::default()
         })
     }

@@ -12,7 +12,8 @@ impl Service {
         let id = instance.id().ok_or_else(|| Outcome::not_found("Composition", instance))?;
         let rows = context.rows(May::Delete);
         let written = self.write(Write::Delete { id, if_match: context.if_match, who: context.who, rows }).await?;
-        written.ok_or_else(|| Outcome::internal("a delete is made from no version it could move on from"))?;
-        Ok(Answer { status: 204, ..Answer::default() })
+        let written =
+            written.ok_or_else(|| Outcome::internal("a delete is made from no version it could move on from"))?;
+        Ok(Answer { status: 204, witnessed: written.changed, ..Answer::default() })
     }
 }

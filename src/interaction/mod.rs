@@ -5,6 +5,7 @@
 pub mod capabilities;
 pub mod context;
 
+pub mod account;
 mod asked;
 mod conformance;
 mod consent;
@@ -35,6 +36,7 @@ use std::fmt;
 
 use crate::certificate::{Id, Version};
 pub use crate::registry::Ask;
+pub use account::Shown;
 pub use conformance::DefinitionKind;
 pub use context::{Condition, Context, HandedOn, Identity, Language, Prefer, Return, Subset, Tag, XRoad};
 pub use lists::{ListLine, Lists};
@@ -138,6 +140,10 @@ pub struct Answer {
     pub turn: Option<Turn>,
     /// What happens in place of an answer: a registry that is told to fail.
     pub instead: Option<Instead>,
+    /// What of it the audit trail must know.
+    pub shown: Shown,
+    /// The audit trail knows of it already, from the writer.
+    pub witnessed: bool,
 }
 
 /// How a server misbehaves that is told to. Contract 6.4.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::Answer;
 use super::context::{Context, Subset};
 use super::read::{reduced, write_reduced};
 use super::service::{Service, unreadable};
 use super::show::Shower;
+use super::{Answer, Shown};
 use crate::certificate::{State, Version};
 use crate::engine::{Error, Packed};
 use crate::fhir::bundle::{About, Bundle, Change, Link, VersionEntry};
@@ -52,7 +52,8 @@ impl Service {
             for version in &versions {
                 form.add(&mut bundle, page.kind, version).map_err(unreadable)?;
             }
-            return Ok(Answer { status: 200, body: page.finish(bundle), ..Answer::default() });
+            let body = page.finish(bundle);
+            return Ok(Answer { status: 200, body, shown: Shown::Many(page.hits), ..Answer::default() });
         }
         let turn = self.large_answers.take().await?;
         let engine = self.engine.clone();
@@ -68,7 +69,9 @@ impl Service {
                 form.add(&mut bundle, page.kind, &engine.packed(*hit).map_err(unreadable)?).map_err(unreadable)?;
                 within(bundle.bytes())?;
             }
-            Ok(Answer { status: 200, body: page.finish(bundle), turn: Some(turn), ..Answer::default() })
+            let body = page.finish(bundle);
+            let shown = Shown::Many(page.hits);
+            Ok(Answer { status: 200, body, turn: Some(turn), shown, ..Answer::default() })
         });
         made.await.map_err(Outcome::internal)?
     }

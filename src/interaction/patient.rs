@@ -4,7 +4,7 @@ use super::context::{Context, Subset};
 use super::read::reduced;
 use super::service::Service;
 use super::subject::silent;
-use super::{Answer, Instead};
+use super::{Answer, Instead, Shown};
 use crate::certificate::Version;
 use crate::fhir::json::{self, Json};
 use crate::fhir::subset;
@@ -56,7 +56,7 @@ impl Service {
             return Err(issue.with("expected", "true, text, data or false on a read").at("http._summary").into());
         }
         let body = if is_single { reduced(body, &context.subset) } else { reduced_entries(body, &context.subset) };
-        Ok(Answer { status: 200, body, version, ..Answer::default() })
+        Ok(Answer { status: 200, body, version, shown: Shown::Patients, ..Answer::default() })
     }
 }
 

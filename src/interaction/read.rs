@@ -3,13 +3,14 @@
 use super::context::{Context, Subset};
 use super::rights::{Held, outside};
 use super::service::{Service, deleted, unreadable};
-use super::{Answer, Instance};
+use super::{Answer, Instance, Shown};
 use crate::access::rights::{May, View};
 use crate::certificate::{Access, State, Version};
 use crate::engine::{Error, Packed, Stored, Versioned};
 use crate::fhir::json;
 use crate::fhir::subset;
 use crate::outcome::{Hcert, Issue, Outcome};
+use crate::search::Hit;
 
 impl Service {
     /// The current version. A deleted certificate is 410, an id never assigned 404.
@@ -110,8 +111,9 @@ impl Service {
 
     fn shown(&self, context: &Context, stored: Stored, view: View) -> Result<Answer, Outcome> {
         let version = Some((stored.version, stored.stamp.milliseconds));
+        let shown = Shown::One(Hit { id: stored.id, version: stored.version });
         if context.has(stored.version, stored.stamp.milliseconds) {
-            return Ok(Answer { status: 304, version, ..Answer::default() });
+            return Ok(Answer { status: 304, version, shown, ..Answer::default() });
         }
         if context.subset == Subset::Count {
             let issue = Issue::new(Hcert::SearchValueWrong).with("name", "_summary").with("value", "count");
@@ -121,7 +123,7 @@ impl Service {
             View::Full => stored.resource,
             View::Employer => self.shower().employer(&stored).map_err(unreadable)?,
         };
-        Ok(Answer { status: 200, body: reduced(resource, &context.subset), version, ..Answer::default() })
+        Ok(Answer { status: 200, body: reduced(resource, &context.subset), version, shown, ..Answer::default() })
     }
 }
 

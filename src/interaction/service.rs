@@ -10,6 +10,7 @@ use super::context::Context;
 use super::turns::Turns;
 use super::{Answer, Instance, Interaction, Lists, Rulebook};
 use crate::access::rights::{BUILT_IN, Permissions};
+use crate::audit::Log;
 use crate::certificate::transition::Trigger;
 use crate::certificate::{Id, Names};
 use crate::engine::{Clock, Engine, Error, Refused, SearchError, Stored, Write, Written};
@@ -37,11 +38,13 @@ pub struct Settings {
 }
 
 /// Who may do what.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Policy {
     pub permissions: Permissions,
     /// Only the author creates and changes a certificate. Contract 7.7.
     pub author_must_be_caller: bool,
+    /// Where every access is written down; nowhere in mode developer without `audit.enabled`, and in commands.
+    pub audit: Option<Arc<Log>>,
 }
 
 impl Default for Policy {
@@ -49,7 +52,7 @@ impl Default for Policy {
     fn default() -> Self {
         let base = Names::default().code_system_base;
         let permissions = Permissions::read(BUILT_IN, &base).expect("a test holds that the table is readable");
-        Policy { permissions, author_must_be_caller: false }
+        Policy { permissions, author_must_be_caller: false, audit: None }
     }
 }
 
@@ -141,6 +144,9 @@ impl Service {
     pub async fn run(&self, interaction: Interaction, mut context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
         if context.identity.is_some() {
             Box::pin(self.admit(&interaction, &mut context)).await?;
+        }
+        if interaction.may_change() {
+            self.check_trail()?;
         }
         match interaction {
             Interaction::Capabilities => {

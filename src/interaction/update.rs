@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::context::{Context, Return};
 use super::prepare::{Before, Certificate, sound};
 use super::service::{Service, deleted, unreadable};
-use super::{Answer, Instance, Settings};
+use super::{Answer, Instance, Settings, Shown};
 use crate::access::rights::May;
 use crate::certificate::transition::Trigger;
 use crate::certificate::{State, section};
@@ -15,6 +15,7 @@ use crate::engine::{Content, Stored, Write, Written};
 use crate::fhir::json::{self, Json, Read};
 use crate::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 use crate::registry::Purpose;
+use crate::search::Hit;
 
 impl Service {
     pub(super) async fn update(&self, context: &Context, instance: &Instance, body: &[u8]) -> Result<Answer, Outcome> {
@@ -66,6 +67,8 @@ pub fn changed(context: &Context, written: &Written, body: Vec<u8>) -> Answer {
         version: Some((written.version, written.stamp.milliseconds)),
         location: Some(address.clone()),
         content_location: Some(address),
+        shown: Shown::One(Hit { id: written.id, version: written.version }),
+        witnessed: written.changed,
         ..Answer::default()
     }
 }

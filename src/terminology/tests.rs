@@ -255,11 +255,11 @@ fn all_lists_together_are_bounded() {
     assert!(Terminology::new(&Names::default(), false, &loaded(&sets[1..])).is_ok());
     assert!(Terminology::new(&Names::default(), false, &loaded(&sets)).is_err());
     let wordy = |more: usize| {
-        let words = "x".repeat(TERMINOLOGY_BYTES_MAX - 100_000 + more);
+        let words = "x".repeat(TERMINOLOGY_BYTES_MAX - 150_000 + more);
         code_system("urn:x", "complete", &["a"]).replace("a et", &words)
     };
     assert!(Terminology::new(&Names::default(), false, &loaded(&[wordy(0)])).is_ok());
-    assert!(refusal(wordy(100_000)).contains("bytes"));
+    assert!(refusal(wordy(150_000)).contains("bytes"));
 }
 
 #[test]

@@ -2,26 +2,29 @@
 
 use std::future::IntoFuture;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use hcert::access::Tokens;
 use hcert::access::token::{Order, issue_in};
+use hcert::audit::{self, Event, Log, Order as Sequence};
 use hcert::bulk::{self, ImportOptions};
 use hcert::certificate::Names;
-use hcert::config::Config;
+use hcert::config::{AccessMode, Config};
 use hcert::engine::{self, Clock, Engine, QuickRepair};
 use hcert::fhir::date_time;
+use hcert::interaction::account::Witnessing;
 use hcert::interaction::{self, Lists, Policy, Rulebook, Service};
 use hcert::registry::Registry;
 use hcert::search::paging::Counts;
 use hcert::{http, limits};
 use http_body_util::{BodyExt, Full};
-use hyper::Request;
 use hyper::body::Bytes;
 use hyper::http::request::Builder;
-use serde_json::json;
+use hyper::{HeaderMap, Request};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -50,6 +53,7 @@ pub struct Server {
     engine: Arc<Engine>,
     rulebook: Arc<Rulebook>,
     clock: Arc<AtomicI64>,
+    audit: Arc<Log>,
     _folder: TempDir,
 }
 
@@ -96,16 +100,19 @@ impl Server {
         // Only the writer's readings move the clock: a search between two changes does not shift the second.
         let ticking: Clock = Arc::new(move || ticking.fetch_add(1000, Ordering::SeqCst));
         let standing: Clock = Arc::new(move || standing.load(Ordering::SeqCst));
+        let witness = Arc::new(Witnessing::default());
         let options = engine::Options {
             folder: folder.path().join("data"),
             cache_bytes: 8 * 1024 * 1024,
             quick_repair: QuickRepair::Off,
             names: engine::Names(config.namespaces.pairs()),
             unique_number: config.certificate.unique_number,
-            witness: None,
+            witness: Some(witness.clone()),
             clock: ticking,
         };
         let engine = Arc::new(Engine::open(options).expect("an empty folder can be opened"));
+        let audit = Arc::new(Log::open(trail(folder.path(), standing.clone())).expect("a trail can be begun"));
+        witness.tell(audit.clone());
         let mut door = http::Settings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
         let data = folder.path().join("data");
         std::fs::write(data.join("developer-key.pem"), &*DEVELOPER_KEY).expect("the folder is there");
@@ -124,9 +131,11 @@ impl Server {
         registry.welcome().await.expect("the patients that ship can be stored");
         // They came before the story begins.
         clock.store(milliseconds(moment), Ordering::SeqCst);
-        let service =
-            Service::new(Arc::clone(&engine), registry, Policy::default(), rulebook.clone(), settings, standing);
-        Server { http: http::Server::new(service, door), engine, rulebook, clock, _folder: folder }
+        let by_mode = config.access.mode == AccessMode::Jwt;
+        let author_must_be_caller = config.access.author_must_be_caller.unwrap_or(by_mode);
+        let policy = Policy { author_must_be_caller, audit: Some(audit.clone()), ..Policy::default() };
+        let service = Service::new(Arc::clone(&engine), registry, policy, rulebook.clone(), settings, standing);
+        Server { http: http::Server::new(service, door), engine, rulebook, clock, audit, _folder: folder }
     }
 
     /// Puts this server behind a free port.
@@ -185,6 +194,26 @@ impl Server {
         told.json()["total"].as_u64().expect("a number")
     }
 
+    /// A header with a developer's token: the person `37605030299` in a role. `more` are further members of the order.
+    pub async fn token(&self, role: &str, more: Value) -> String {
+        self.token_of("37605030299", role, more).await
+    }
+
+    pub async fn token_of(&self, person: &str, role: &str, more: Value) -> String {
+        let mut order = json!({"user": {"personalCode": person}, "organization": "90006399", "role": role});
+        for (name, value) in more.as_object().into_iter().flatten() {
+            order[name] = value.clone();
+        }
+        let asked = self.ask("POST", "/auth/v2/token").body_as(Some("application/json"), order.to_string());
+        format!("Bearer {}", asked.await.expect(200).json()["accessToken"].as_str().expect("a token"))
+    }
+
+    /// Every event of the audit trail, the oldest first.
+    pub fn events(&self) -> Vec<Event> {
+        let events = self.audit.trail().expect("a trail").events(Sequence::OldestFirst, i64::MIN..=i64::MAX);
+        events.map(|event| event.expect("a readable trail").1).collect()
+    }
+
     /// Number of the last change in the store.
     pub fn seq(&self) -> u64 {
         self.engine.seq().0
@@ -201,6 +230,11 @@ impl Server {
         let line = format!("{method} {target}");
         let builder = Request::builder().method(method).uri(target).header("X-Request-Id", REQUEST_ID);
         Asked { server: self, line, builder, body: None, has_length: false }
+    }
+
+    /// As [`get`](Self::get), for answers that are not FHIR.
+    pub async fn raw(&self, method: &str, path: &str) -> (u16, HeaderMap, Vec<u8>) {
+        self.ask(method, path).raw().await
     }
 
     pub fn get(&self, path: &str) -> Asked<'_> {
@@ -256,6 +290,11 @@ impl Server {
     }
 }
 
+/// A trail of small files.
+fn trail(folder: &Path, clock: Clock) -> audit::Options {
+    audit::Options { folder: folder.join("data"), file_bytes: 256 * 1024, retention_days: 0, clock }
+}
+
 impl Listening {
     /// Nobody listens at the address any more.
     pub async fn stop(self) {
@@ -301,6 +340,15 @@ impl Asked<'_> {
     pub fn length(mut self, length: &str) -> Self {
         self.has_length = true;
         self.header("Content-Length", length)
+    }
+
+    /// Status, headers and body of an answer that is none of FHIR's.
+    async fn raw(self) -> (u16, HeaderMap, Vec<u8>) {
+        let Asked { server, builder, .. } = self;
+        let request = builder.body(Full::<Bytes>::default()).expect("a test sends what HTTP can carry");
+        let (parts, body) = Arc::clone(&server.http).answer(request, None).await.into_parts();
+        let body = body.collect().await.expect("a body in memory").to_bytes().to_vec();
+        (parts.status.as_u16(), parts.headers, body)
     }
 
     async fn send(self) -> Told {

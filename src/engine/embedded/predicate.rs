@@ -45,6 +45,26 @@ impl Predicate {
         }
     }
 
+    /// Takes a condition apart that classes decide but for an exception, as rights with one for the author do: classes whose every
+    /// certificate meets it, and what is left to ask of the others. None for any other condition.
+    pub fn by_classes(&self) -> Option<(Vec<bool>, Predicate)> {
+        let (outer, parts) = match self {
+            Predicate::Any(parts) => (None, parts),
+            Predicate::All(both) => match both.as_slice() {
+                [Predicate::Class(outer), Predicate::Any(parts)] => (Some(outer), parts),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let is_class = |part: &&Predicate| matches!(part, Predicate::Class(_));
+        let Some(Predicate::Class(inner)) = parts.iter().find(is_class) else { return None };
+        let within = |number: usize| outer.is_none_or(|outer| outer[number]);
+        let whole = inner.iter().enumerate().map(|(number, meets)| *meets && within(number)).collect();
+        let others = inner.iter().enumerate().map(|(number, meets)| !*meets && within(number)).collect();
+        let exception = any(parts.iter().filter(|part| !is_class(part)).cloned().collect());
+        Some((whole, all(vec![class(others), exception])))
+    }
+
     /// Whether the version of certificate `id` that `row` describes meets it. The row's class must be known at the moment.
     pub fn matches(&self, id: Id, row: &Numbered) -> bool {
         match self {
@@ -162,6 +182,22 @@ mod tests {
         assert_eq!(ready(one), Predicate::Class(vec![false, true, false]));
         assert_eq!(ready(Filter::All(vec![draft, completed])), Predicate::Never);
         assert_eq!(ready(state(State::Suspended)), Predicate::Never);
+    }
+
+    #[test]
+    fn a_condition_on_classes_with_an_exception_is_taken_apart() {
+        let own = Filter::Term(Term::new(Field::Subject, Form::Code, "a"));
+        let either = Filter::Any(vec![own.clone(), state(State::Draft)]);
+        let left = |table: Vec<bool>| Predicate::All(vec![Predicate::Class(table), ready(own.clone())]);
+        assert_eq!(ready(either.clone()).by_classes(), Some((vec![true, false, false], left(vec![false, true, true]))));
+        let outer = Filter::Not(Box::new(state(State::Revoked)));
+        let both = Filter::All(vec![either.clone(), outer]);
+        assert_eq!(ready(both).by_classes(), Some((vec![true, false, false], left(vec![false, true, false]))));
+        let same = Filter::All(vec![state(State::Draft), either]);
+        assert_eq!(ready(same).by_classes(), Some((vec![true, false, false], Predicate::Never)));
+        for other in [own.clone(), Filter::Any(vec![own.clone(), Filter::Ids(vec![])]), state(State::Draft)] {
+            assert_eq!(ready(other).by_classes(), None);
+        }
     }
 
     #[test]

@@ -63,13 +63,42 @@ impl View {
             Predicate::Always => Total::Exact(self.counters.all()),
             Predicate::Never => Total::Exact(0),
             Predicate::Class(table) => Total::Exact(self.counters.sum(table)),
-            _ => self.index.counted(&query.filter).map_or(Total::Unknown, Total::Index),
+            _ => match self.index.counted(&query.filter) {
+                Some(count) => Total::Index(count),
+                None => self.by_classes(query, &predicate)?.map_or(Total::Unknown, Total::Exact),
+            },
         };
         self.plan_with(query, predicate, total)
     }
 
+    /// The total of a condition that classes decide but for an exception, where few rows are left to ask.
+    fn by_classes(&self, query: &Query, predicate: &Predicate) -> Result<Option<u64>, index::Error> {
+        let Some((whole, left)) = predicate.by_classes() else { return Ok(None) };
+        let few = |table: &[bool]| self.few(table);
+        let segments = &self.index.segments;
+        let rows: u64 = segments.iter().map(|segment| index::rows(&left, segment, &few)).sum::<Result<_, _>>()?;
+        if rows > COUNTED_ROWS_MIN {
+            return Ok(None);
+        }
+        let plans = segments.iter().map(|segment| index::plan(&left, segment, &few)).collect::<Result<_, _>>()?;
+        let order = OrderBy { sort: &query.sort, ranks: self.classes.ranks(), from_end: false };
+        let (count, _) = self.walk(Way::Driven(plans), &order, 0)?;
+        let mut share = 0;
+        self.each_entry(&query.filter, &mut |entry| {
+            let meets = |row: &Option<Arc<Numbered>>| row.as_ref().is_some_and(|row| left.matches(entry.id, row));
+            share += i64::from(meets(&entry.new)) - i64::from(meets(&entry.old));
+        });
+        let exceptions = u64::try_from(count as i64 + share).expect("no view counts less than nothing");
+        Ok(Some(self.counters.sum(&whole) + exceptions))
+    }
+
+    /// Whether a condition on classes drives.
+    fn few(&self, table: &[bool]) -> bool {
+        self.counters.sum(table) <= self.counters.all() / FEW_SHARE
+    }
+
     fn plan_with(&self, query: &Query, predicate: Predicate, total: Total) -> Result<Planned, index::Error> {
-        let few = |table: &[bool]| self.counters.sum(table) <= self.counters.all() / FEW_SHARE;
+        let few = |table: &[bool]| self.few(table);
         let segments = &self.index.segments;
         if let Total::Exact(known) | Total::Index(known) = total {
             let (skip, take) = page(query);

@@ -29,6 +29,7 @@ use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::filter::Filter;
 use crate::search::row::Row;
 use crate::search::term::{Field, Form, Term};
+use consent::Said;
 
 type Answer<T> = oneshot::Sender<Result<T, Refused>>;
 
@@ -269,8 +270,8 @@ impl Writer {
                 let Write::Consent { who, .. } = write else { unreachable!("no other write changes consent") };
                 let patient = self.patient(batch, id, current.version)?;
                 let by = By { action: Action::Consent, who, patient };
-                let met = (current, old);
-                let written = self.store_consent(batch, pending, id, met, consent, &draft.fields, by)?;
+                let said = Said { consent, fields: &draft.fields, by };
+                let written = self.store_consent(batch, pending, id, (current, old), said)?;
                 return Ok((answer, Ok(written)));
             }
         };

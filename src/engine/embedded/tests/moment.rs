@@ -183,7 +183,7 @@ proptest! {
 
 const CERTIFICATES: u64 = 24;
 const READERS: usize = 16;
-const TOGGLES: u64 = 600;
+const TOGGLES: u64 = 150;
 
 /// How many certificates are closed when so many were toggled, one after another, round and round.
 fn closed_after(toggles: u64) -> u64 {
@@ -251,7 +251,7 @@ fn every_reader_sees_one_moment_while_consent_changes() {
             // Acknowledged, so every reader that comes now sees it.
             assert_eq!(engine.current_with_consent(id).unwrap().unwrap().1, consent);
             assert_eq!(fixture.find(doctor_closed()).0, closed_after(toggle + 1));
-            if toggle % 100 == 50 {
+            if toggle % 40 == 20 {
                 engine.index_now();
             }
         }

@@ -10,18 +10,25 @@ use super::{By, Met, Newest, Pending, Writer};
 use crate::certificate::{Consent, Id};
 use crate::engine::{Action, Committed, Written};
 
+/// What is said of a certificate, and by whom.
+pub(super) struct Said<'d> {
+    pub consent: Consent,
+    /// Who said so, in the stored form.
+    pub fields: &'d [u8],
+    pub by: By,
+}
+
 impl Writer {
-    /// Stores what holds from now on; `fields` say who said so. The certificate is there and not deleted.
+    /// Stores what holds from now on. The certificate is there and not deleted.
     pub(super) fn store_consent(
         &self,
         batch: &mut Batch,
         pending: &mut Pending,
         id: Id,
         met: Met,
-        consent: Consent,
-        fields: &[u8],
-        by: By,
+        said: Said,
     ) -> Result<Written, Error> {
+        let Said { consent, fields, by } = said;
         let (current, old) = met;
         let (version, state) = (current.version, current.state);
         let mut row = current.row.expect("what is not deleted has a row");

@@ -1,0 +1,114 @@
+//! What the trail asks of the disk, behind an interface, so that tests can fill it up and let it fail.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Makes and opens the files that are written to.
+pub trait Disk: Send + Sync {
+    /// Makes a file of that many bytes, all zero and really written, and durable with its name.
+    ///
+    /// # Errors
+    /// It cannot be made; nothing is left of it.
+    fn make(&self, path: &Path, bytes: u64) -> io::Result<Arc<dyn Target>>;
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn Target>>;
+}
+
+/// A file that is written to.
+pub trait Target: Send + Sync {
+    fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
+
+    /// Returns when what was written is durable.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// The machine's own.
+pub struct Machine;
+
+impl Disk for Machine {
+    fn make(&self, path: &Path, bytes: u64) -> io::Result<Arc<dyn Target>> {
+        let made = filled(path, bytes);
+        if made.is_err() {
+            // What could not be filled would take the room that others wait for.
+            drop(fs::remove_file(path));
+        }
+        Ok(Arc::new(made?))
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn Target>> {
+        Ok(Arc::new(OpenOptions::new().read(true).write(true).open(path)?))
+    }
+}
+
+impl Target for File {
+    fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        FileExt::write_all_at(self, bytes, at)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+}
+
+fn filled(path: &Path, bytes: u64) -> io::Result<File> {
+    let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+    let zeros = vec![0; 256 * 1024];
+    let mut left = bytes;
+    while left > 0 {
+        let some = left.min(zeros.len() as u64);
+        file.write_all(&zeros[..some as usize])?;
+        left -= some;
+    }
+    file.sync_all()?;
+    sync_folder(path)?;
+    Ok(file)
+}
+
+/// Makes the names in the folder of a file durable.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// A file of the trail, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Name {
+    /// `00000001.log`
+    Plain(u64),
+    /// `00000001.zst`
+    Sealed(u64),
+}
+
+impl Name {
+    pub fn parse(name: &str) -> Option<Name> {
+        let (digits, ending) = name.split_once('.')?;
+        let number = digits.parse().ok().filter(|number| *number > 0)?;
+        let name = match ending {
+            "log" => Name::Plain(number),
+            "zst" => Name::Sealed(number),
+            _ => return None,
+        };
+        (digits.bytes().all(|byte| byte.is_ascii_digit()) && digits.len() >= 8).then_some(name)
+    }
+
+    pub fn file(self) -> u64 {
+        let (Name::Plain(file) | Name::Sealed(file)) = self;
+        file
+    }
+
+    pub fn within(self, folder: &Path) -> PathBuf {
+        folder.join(self.to_string())
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Name::Plain(file) => write!(formatter, "{file:08}.log"),
+            Name::Sealed(file) => write!(formatter, "{file:08}.zst"),
+        }
+    }
+}

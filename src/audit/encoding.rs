@@ -1,0 +1,345 @@
+//! An event as bytes: a format byte, then fields of a tag and a value, so that a release passes over fields it does not know.
+//!
+//! A tag is a varint: number of the field times two, plus one where bytes follow (their length first) instead of a varint. Absent
+//! fields take nothing. `docs/AUDIT.md` lists the numbers; they are never used again for another field.
+
+use super::event::{Action, Entity, Event, Method, query_within, text_within};
+use crate::certificate::{Id, Seq, Version};
+
+const FORMAT: u8 = 1;
+
+/// Why bytes are no event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+mod field {
+    pub const AT: u64 = 1;
+    pub const ACTION: u64 = 2;
+    pub const PERSON: u64 = 3;
+    pub const GIVEN_NAME: u64 = 4;
+    pub const FAMILY_NAME: u64 = 5;
+    pub const ROLE: u64 = 6;
+    pub const ORGANIZATION: u64 = 7;
+    pub const REPRESENTED_PARTY: u64 = 8;
+    pub const APPLICATION: u64 = 9;
+    pub const SESSION: u64 = 10;
+    pub const IP: u64 = 11;
+    pub const X_ROAD_CLIENT: u64 = 12;
+    pub const X_ROAD_ID: u64 = 13;
+    pub const X_ROAD_ISSUE: u64 = 14;
+    pub const X_ROAD_USER: u64 = 15;
+    pub const TRACE: u64 = 16;
+    pub const STATUS: u64 = 17;
+    pub const CODE: u64 = 18;
+    pub const METHOD: u64 = 19;
+    pub const ENTITIES: u64 = 20;
+    pub const PATIENT: u64 = 21;
+    pub const QUERY: u64 = 22;
+    pub const CHANGE: u64 = 23;
+    pub const REBUILT: u64 = 24;
+    pub const NOTE: u64 = 25;
+}
+
+/// Writes an event behind `out`. Texts beyond their bound are cut.
+pub fn write(out: &mut Vec<u8>, event: &Event) {
+    let Event { at, action, who, from, trace, status, code, method, .. } = event;
+    out.push(FORMAT);
+    number(out, field::AT, zigzag(*at));
+    number(out, field::ACTION, action.number());
+    let texts = [
+        (field::PERSON, &who.person),
+        (field::GIVEN_NAME, &who.given_name),
+        (field::FAMILY_NAME, &who.family_name),
+        (field::ORGANIZATION, &who.organization),
+        (field::REPRESENTED_PARTY, &who.represented_party),
+        (field::APPLICATION, &who.application),
+        (field::SESSION, &who.session),
+        (field::IP, &from.ip),
+        (field::X_ROAD_CLIENT, &from.x_road_client),
+        (field::X_ROAD_ID, &from.x_road_id),
+        (field::X_ROAD_ISSUE, &from.x_road_issue),
+        (field::X_ROAD_USER, &from.x_road_user),
+        (field::CODE, code),
+        (field::NOTE, &event.note),
+    ];
+    let given = texts.into_iter().filter_map(|(field, text)| Some((field, text.as_deref()?)));
+    given.for_each(|(field, value)| text(out, field, text_within(value)));
+    who.roles.iter().for_each(|role| text(out, field::ROLE, text_within(role)));
+    if !trace.is_empty() {
+        text(out, field::TRACE, text_within(trace));
+    }
+    number(out, field::STATUS, u64::from(*status));
+    number(out, field::METHOD, *method as u64);
+    if !event.entities.is_empty() {
+        text(out, field::ENTITIES, &entities(&event.entities));
+    }
+    event.patients.iter().for_each(|patient| text(out, field::PATIENT, text_within(patient)));
+    if let Some(query) = &event.query {
+        text(out, field::QUERY, query_within(query));
+    }
+    if let Some(Seq(seq)) = event.change {
+        number(out, field::CHANGE, seq);
+    }
+    if event.rebuilt {
+        number(out, field::REBUILT, 1);
+    }
+}
+
+/// Reads an event.
+///
+/// # Errors
+/// The bytes are not of this format, or end within a field.
+pub fn read(bytes: &[u8]) -> Result<Event, Malformed> {
+    let mut event = Event::default();
+    fields(bytes, |number, value| {
+        let text = || String::from_utf8(value.bytes.to_vec()).map_err(|_| Malformed);
+        let Event { who, from, .. } = &mut event;
+        match number {
+            field::AT => event.at = unzigzag(value.number),
+            field::ACTION => event.action = Action::of_number(value.number),
+            field::PERSON => who.person = Some(text()?),
+            field::GIVEN_NAME => who.given_name = Some(text()?),
+            field::FAMILY_NAME => who.family_name = Some(text()?),
+            field::ROLE => who.roles.push(text()?),
+            field::ORGANIZATION => who.organization = Some(text()?),
+            field::REPRESENTED_PARTY => who.represented_party = Some(text()?),
+            field::APPLICATION => who.application = Some(text()?),
+            field::SESSION => who.session = Some(text()?),
+            field::IP => from.ip = Some(text()?),
+            field::X_ROAD_CLIENT => from.x_road_client = Some(text()?),
+            field::X_ROAD_ID => from.x_road_id = Some(text()?),
+            field::X_ROAD_ISSUE => from.x_road_issue = Some(text()?),
+            field::X_ROAD_USER => from.x_road_user = Some(text()?),
+            field::TRACE => event.trace = text()?,
+            field::STATUS => event.status = u16::try_from(value.number).map_err(|_| Malformed)?,
+            field::CODE => event.code = Some(text()?),
+            field::METHOD => event.method = method(value.number),
+            field::ENTITIES => event.entities = read_entities(value.bytes)?,
+            field::PATIENT => event.patients.push(text()?),
+            field::QUERY => event.query = Some(text()?),
+            field::CHANGE => event.change = Some(Seq(value.number)),
+            field::REBUILT => event.rebuilt = value.number != 0,
+            field::NOTE => event.note = Some(text()?),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(event)
+}
+
+/// When an event was and which change it stands for, without reading the rest.
+pub fn glance(bytes: &[u8]) -> Result<(i64, Option<Seq>), Malformed> {
+    let (mut at, mut change) = (0, None);
+    fields(bytes, |number, value| {
+        match number {
+            field::AT => at = unzigzag(value.number),
+            field::CHANGE => change = Some(Seq(value.number)),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok((at, change))
+}
+
+/// One of the two is given, the other empty.
+struct Value<'a> {
+    number: u64,
+    bytes: &'a [u8],
+}
+
+fn fields(bytes: &[u8], mut take: impl FnMut(u64, Value) -> Result<(), Malformed>) -> Result<(), Malformed> {
+    let (&format, mut rest) = bytes.split_first().ok_or(Malformed)?;
+    if format != FORMAT {
+        return Err(Malformed);
+    }
+    while !rest.is_empty() {
+        let tag = read_varint(&mut rest)?;
+        let number = read_varint(&mut rest)?;
+        let mut value = Value { number, bytes: &[] };
+        if tag & 1 == 1 {
+            let length = usize::try_from(number).map_err(|_| Malformed)?;
+            (value.bytes, rest) = rest.split_at_checked(length).ok_or(Malformed)?;
+            value.number = 0;
+        }
+        take(tag >> 1, value)?;
+    }
+    Ok(())
+}
+
+/// Ids as distances from the one before, since a page's ids often lie near each other. Version 0 is none.
+fn entities(entities: &[Entity]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(entities.len() * 4);
+    let mut before = 0_u64;
+    for (id, version) in entities {
+        varint(&mut out, zigzag(id.get().wrapping_sub(before) as i64));
+        varint(&mut out, version.map_or(0, |version| u64::from(version.get())));
+        before = id.get();
+    }
+    out
+}
+
+fn read_entities(mut bytes: &[u8]) -> Result<Vec<Entity>, Malformed> {
+    let mut entities = Vec::with_capacity(bytes.len() / 2);
+    let mut before = 0_u64;
+    while !bytes.is_empty() {
+        before = before.wrapping_add(unzigzag(read_varint(&mut bytes)?) as u64);
+        let version = u32::try_from(read_varint(&mut bytes)?).map_err(|_| Malformed)?;
+        entities.push((Id::new(before).ok_or(Malformed)?, Version::new(version)));
+    }
+    Ok(entities)
+}
+
+fn method(number: u64) -> Method {
+    match number {
+        1 => Method::Token,
+        2 => Method::Socket,
+        _ => Method::None,
+    }
+}
+
+fn number(out: &mut Vec<u8>, field: u64, value: u64) {
+    varint(out, field << 1);
+    varint(out, value);
+}
+
+fn text(out: &mut Vec<u8>, field: u64, value: impl AsRef<[u8]>) {
+    let value = value.as_ref();
+    varint(out, field << 1 | 1);
+    varint(out, value.len() as u64);
+    out.extend_from_slice(value);
+}
+
+fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn read_varint(bytes: &mut &[u8]) -> Result<u64, Malformed> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first().ok_or(Malformed)?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Ok(value);
+        }
+    }
+    Err(Malformed)
+}
+
+fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
+}
+
+fn unzigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::audit::{From, Who};
+    use crate::limits::{AUDIT_QUERY_BYTES_MAX, AUDIT_TEXT_BYTES_MAX};
+
+    fn bytes(event: &Event) -> Vec<u8> {
+        let mut out = Vec::new();
+        write(&mut out, event);
+        out
+    }
+
+    fn maybe_text() -> impl Strategy<Value = Option<String>> {
+        option::of("\\PC{0,40}")
+    }
+
+    prop_compose! {
+        fn who()(
+            person in maybe_text(), given_name in maybe_text(), family_name in maybe_text(), roles in vec("[a-z-]{0,20}", 0..4),
+            organization in maybe_text(), represented_party in maybe_text(), application in maybe_text(), session in maybe_text(),
+        ) -> Who {
+            Who { person, given_name, family_name, roles, organization, represented_party, application, session }
+        }
+    }
+
+    prop_compose! {
+        fn from()(
+            ip in maybe_text(), x_road_client in maybe_text(), x_road_id in maybe_text(),
+            x_road_issue in maybe_text(), x_road_user in maybe_text(),
+        ) -> From {
+            From { ip, x_road_client, x_road_id, x_road_issue, x_road_user }
+        }
+    }
+
+    prop_compose! {
+        fn event()(
+            at in any::<i64>(), action in 0..Action::ALL.len(), who in who(), from in from(), trace in "\\PC{0,40}", status in any::<u16>(),
+            code in maybe_text(), method in 0_u64..3, entities in vec((1_u64.., any::<u32>()), 0..40), patients in vec("[0-9]{0,12}", 0..4),
+            (query, change, rebuilt, note) in (maybe_text(), option::of(any::<u64>()), any::<bool>(), maybe_text()),
+        ) -> Event {
+            let entities = entities.into_iter().filter_map(|(id, version)| Some((Id::new(id)?, Version::new(version)))).collect();
+            Event {
+                at, action: Action::ALL[action], who, from, trace, status, code, method: super::method(method), entities, patients, query,
+                change: change.map(Seq), rebuilt, note,
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_event_is_read_as_it_was_written(event in event()) {
+            let bytes = bytes(&event);
+            prop_assert_eq!(glance(&bytes), Ok((event.at, event.change)));
+            prop_assert!(read(&bytes) == Ok(event));
+        }
+
+        #[test]
+        fn any_bytes_are_an_event_or_none_and_never_a_panic(mut bytes in vec(any::<u8>(), 0..200)) {
+            drop(read(&bytes));
+            if let Some(format) = bytes.first_mut() {
+                *format = FORMAT;
+                drop(read(&bytes));
+            }
+        }
+    }
+
+    #[test]
+    fn every_action_keeps_its_name_and_number() {
+        for action in Action::ALL.iter().copied() {
+            assert_eq!(Action::parse(action.name()), Some(action));
+            assert_eq!(Action::of_number(action.number()), action);
+        }
+        assert_eq!(Action::of_number(9_999), Action::Unknown);
+    }
+
+    #[test]
+    fn fields_of_a_later_release_are_passed_over() {
+        let event = Event::new(Action::CompositionRead, 7);
+        let mut bytes = bytes(&event);
+        number(&mut bytes, 77, 5);
+        text(&mut bytes, 78, "later");
+        assert!(read(&bytes) == Ok(event));
+    }
+
+    #[test]
+    fn a_text_is_cut_at_its_bound_between_characters() {
+        let long = "õ".repeat(AUDIT_QUERY_BYTES_MAX);
+        let mut event = Event { query: Some(long.clone()), ..Event::new(Action::CompositionSearch, 7) };
+        event.who.family_name = Some(format!("a{long}"));
+        let read = read(&bytes(&event)).unwrap();
+        assert_eq!(read.query.unwrap().len(), AUDIT_QUERY_BYTES_MAX);
+        assert_eq!(read.who.family_name.unwrap().len(), AUDIT_TEXT_BYTES_MAX - 1);
+    }
+
+    #[test]
+    fn a_page_of_a_thousand_hits_takes_little() {
+        let entities = (0..1_000).filter_map(|at| Some((Id::new(900_000 - at * 7)?, Version::new(2)))).collect();
+        let event = Event { entities, ..Event::new(Action::CompositionSearch, 1_790_000_000_000) };
+        assert!(bytes(&event).len() < 2_100, "{}", bytes(&event).len());
+    }
+}

@@ -1,0 +1,238 @@
+//! What one access was: who, what, from where, with which result. One event for each request. Contract 7.8.
+
+use std::fmt;
+
+use crate::certificate::{Id, Seq, Version};
+use crate::limits::{AUDIT_QUERY_BYTES_MAX, AUDIT_TEXT_BYTES_MAX};
+
+/// One access. It and its parts hold personal data, which belongs into the trail and nowhere else; their `Debug` tells none of it.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Event {
+    /// Milliseconds since 1970 UTC.
+    pub at: i64,
+    pub action: Action,
+    pub who: Who,
+    pub from: From,
+    /// The id of the request, as `X-Request-Id` tells it.
+    pub trace: String,
+    /// HTTP status of the answer; 0 where there was none, as for commands.
+    pub status: u16,
+    /// The leading code of a refusal, such as `HCERT-179`.
+    pub code: Option<String>,
+    pub method: Method,
+    /// What was shown or changed; of a refused request what it asked for.
+    pub entities: Vec<Entity>,
+    /// Ids of patients, such as `200`, where they are known.
+    pub patients: Vec<String>,
+    /// The parameters of a search as they were sent, up to [`AUDIT_QUERY_BYTES_MAX`].
+    pub query: Option<String>,
+    /// The change that this event stands for.
+    pub change: Option<Seq>,
+    /// Written after a crash, out of the change itself.
+    pub rebuilt: bool,
+    /// What the trail tells of itself: a retention, a repair. No personal data.
+    pub note: Option<String>,
+}
+
+/// A certificate; its version where one was shown or changed.
+pub type Entity = (Id, Option<Version>);
+
+/// Who calls, as a verified token says. Everything is absent where nobody said so.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Who {
+    /// Personal code, bare digits.
+    pub person: Option<String>,
+    pub given_name: Option<String>,
+    pub family_name: Option<String>,
+    pub roles: Vec<String>,
+    /// Registry code of the institution.
+    pub organization: Option<String>,
+    /// Registry code of whom an organisation's representative acts for.
+    pub represented_party: Option<String>,
+    pub application: Option<String>,
+    /// Ties the requests of one token together.
+    pub session: Option<String>,
+}
+
+/// Where a request came from. What X-Road's headers say is claimed, not verified.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct From {
+    pub ip: Option<String>,
+    pub x_road_client: Option<String>,
+    pub x_road_id: Option<String>,
+    pub x_road_issue: Option<String>,
+    pub x_road_user: Option<String>,
+}
+
+/// How the caller was known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    #[default]
+    None,
+    Token,
+    /// A command of the data folder's owner.
+    Socket,
+}
+
+/// Declares the actions with the number each is stored as and its name. Numbers are never used again for another.
+macro_rules! actions {
+    ($($action:ident = $number:literal $name:literal,)*) => {
+        /// What was done.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub enum Action {
+            $(#[doc = concat!("`", $name, "`")] $action,)*
+            /// Nothing this program knows: a path without a meaning, or an action of a later release.
+            #[default]
+            Unknown,
+        }
+
+        impl Action {
+            /// All of them, in the order of their numbers.
+            pub const ALL: &[Action] = &[$(Action::$action,)* Action::Unknown];
+
+            /// How it is called, such as `composition.read`.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Action::$action => $name,)*
+                    Action::Unknown => "unknown",
+                }
+            }
+
+            /// How it is stored.
+            pub(super) fn number(self) -> u64 {
+                match self {
+                    $(Action::$action => $number,)*
+                    Action::Unknown => 0,
+                }
+            }
+
+            pub(super) fn of_number(number: u64) -> Action {
+                match number {
+                    $($number => Action::$action,)*
+                    _ => Action::Unknown,
+                }
+            }
+        }
+    };
+}
+
+#[rustfmt::skip]
+actions! {
+    CompositionRead        =  1 "composition.read",
+    CompositionVread       =  2 "composition.vread",
+    CompositionHistory     =  3 "composition.history",
+    CompositionHistoryType =  4 "composition.history-type",
+    CompositionSearch      =  5 "composition.search",
+    CompositionCreate      =  6 "composition.create",
+    CompositionUpdate      =  7 "composition.update",
+    CompositionDelete      =  8 "composition.delete",
+    CompositionSuspend     =  9 "composition.suspend",
+    CompositionCancel      = 10 "composition.cancel",
+    CompositionValidate    = 11 "composition.validate",
+    ConsentGet             = 12 "consent.get",
+    ConsentSet             = 13 "consent.set",
+    PatientRead            = 14 "patient.read",
+    PatientVread           = 15 "patient.vread",
+    PatientHistory         = 16 "patient.history",
+    PatientSearch          = 17 "patient.search",
+    AuditRead              = 18 "audit.read",
+    AuditSearch            = 19 "audit.search",
+    AuditExport            = 20 "audit.export",
+    AuditVerify            = 21 "audit.verify",
+    AuditRetention         = 22 "audit.retention",
+    AuditRepaired          = 23 "audit.repaired",
+    TokenIssue             = 24 "token.issue",
+    TokenRefused           = 25 "token.refused",
+    DefinitionRead         = 26 "definition.read",
+    BulkImport             = 27 "bulk.import",
+    BulkExport             = 28 "bulk.export",
+    PatientsImport         = 29 "patients.import",
+    PatientsList           = 30 "patients.list",
+    TerminologyChange      = 31 "terminology.change",
+    Backup                 = 32 "backup",
+}
+
+impl Action {
+    /// Reads a name as [`Action::name`] writes it.
+    pub fn parse(name: &str) -> Option<Action> {
+        Action::ALL.iter().copied().find(|action| action.name() == name)
+    }
+}
+
+/// What the store knows of a change, for [`Event::of_change`].
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub seq: Seq,
+    pub action: Action,
+    pub id: Id,
+    /// The version made; the newest one for a change that makes none, such as a consent.
+    pub version: Option<Version>,
+    /// Id of the patient.
+    pub patient: Option<String>,
+    /// Milliseconds since 1970 UTC.
+    pub at: i64,
+    pub status: u16,
+}
+
+impl Event {
+    /// An action at a moment; everything else is filled in by whoever knows it.
+    pub fn new(action: Action, at: i64) -> Event {
+        Event { at, action, ..Event::default() }
+    }
+
+    /// The event of a change that was carried out. `trace` is the id of its request.
+    pub fn of_change(change: Change, who: Who, from: From, method: Method, trace: String) -> Event {
+        Event {
+            at: change.at,
+            action: change.action,
+            who,
+            from,
+            trace,
+            status: change.status,
+            method,
+            entities: vec![(change.id, change.version)],
+            patients: change.patient.into_iter().collect(),
+            change: Some(change.seq),
+            ..Event::default()
+        }
+    }
+
+    /// The event of a command, told by its whole name, such as `hcert audit export`.
+    pub fn of_command(action: Action, at: i64, command: &str) -> Event {
+        let who = Who { application: Some(command.to_owned()), ..Who::default() };
+        Event { who, method: Method::Socket, ..Event::new(action, at) }
+    }
+}
+
+/// The beginning of a text that the trail keeps: whole characters within the bound.
+pub(super) fn within(text: &str, bytes_max: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes_max)]
+}
+
+/// The beginning of parameters that the trail keeps.
+pub(super) fn query_within(text: &str) -> &str {
+    within(text, AUDIT_QUERY_BYTES_MAX)
+}
+
+/// The beginning of any other text that the trail keeps.
+pub(super) fn text_within(text: &str) -> &str {
+    within(text, AUDIT_TEXT_BYTES_MAX)
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "Event({} at {}, {})", self.action.name(), self.at, self.status)
+    }
+}
+
+impl fmt::Debug for Who {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "Who({})", self.roles.join(", "))
+    }
+}
+
+impl fmt::Debug for From {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("From")
+    }
+}

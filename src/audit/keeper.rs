@@ -1,0 +1,236 @@
+//! The trail's threads: one makes durable what was written, the other makes files ahead, seals full ones and removes old ones.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use super::disk::{Name, sync_folder};
+use super::log::{Shared, Writer};
+use super::record::sha256;
+use super::seal::{self, Seal};
+use super::trail::{Part, Trail};
+use super::{Action, Event, opening};
+use crate::limits::{AUDIT_RETENTION_MINUTES, AUDIT_RETRY_MS, AUDIT_SYNC_MS};
+
+const SYNC: Duration = Duration::from_millis(AUDIT_SYNC_MS);
+const RETRY: Duration = Duration::from_millis(AUDIT_RETRY_MS);
+const RETENTION: Duration = Duration::from_secs(60 * AUDIT_RETENTION_MINUTES);
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// A sealed file that is being written.
+const UNFINISHED: &str = "part";
+
+/// Makes durable what was written, soon after the first write; mends the trail when that failed.
+pub fn keep_durable(shared: &Shared) {
+    loop {
+        let mut writer = shared.writer();
+        let fails = loop {
+            if writer.closing {
+                return;
+            }
+            if writer.sync_problem.is_some() {
+                break true;
+            }
+            let now = Instant::now();
+            let due = writer.dirty_since.map(|since| since + SYNC);
+            if due.is_some_and(|due| due <= now) {
+                break false;
+            }
+            let patience = match due {
+                Some(due) => due - now,
+                None if writer.write_fails() => RETRY,
+                None => RETENTION,
+            };
+            let waited = shared.written.wait_timeout(writer, patience).unwrap_or_else(PoisonError::into_inner);
+            writer = waited.0;
+            if waited.1.timed_out() {
+                writer.mend();
+            }
+        };
+        drop(writer);
+        if !fails {
+            // It tells its failure itself.
+            drop(shared.sync_now());
+            continue;
+        }
+        match shared.recover() {
+            Ok(()) => tracing::info!("the audit trail goes on in a new file"),
+            Err(problem) => {
+                tracing::warn!(problem, "the audit trail still fails");
+                let writer = shared.writer();
+                if !writer.closing {
+                    drop(shared.written.wait_timeout(writer, RETRY));
+                }
+            }
+        }
+    }
+}
+
+/// Makes the next file ahead, seals full files, removes old ones.
+pub fn keep_files(shared: &Shared) {
+    let mut told = String::new();
+    let mut retention_due = Instant::now();
+    loop {
+        make_next(shared);
+        let mut work = || -> Result<bool, String> {
+            let is_done = seal_full(shared)?;
+            if retention_due <= Instant::now() {
+                remove_old(shared)?;
+                retention_due = Instant::now() + RETENTION;
+            }
+            Ok(is_done)
+        };
+        let worked = work();
+        if let Err(problem) = &worked
+            && *problem != told
+        {
+            tracing::warn!(problem, "the audit trail's full files cannot be cared for");
+            told.clone_from(problem);
+        }
+        let writer = shared.writer();
+        if writer.closing {
+            return;
+        }
+        if writer.ready.is_some() || writer.room_problem.is_some() {
+            let is_quiet = writer.room_problem.is_none() && worked == Ok(true);
+            drop(shared.taken.wait_timeout(writer, if is_quiet { RETENTION } else { RETRY }));
+        }
+        if shared.writer().closing {
+            return;
+        }
+    }
+}
+
+fn make_next(shared: &Shared) {
+    let file = {
+        let mut writer = shared.writer();
+        if writer.ready.is_some() || writer.closing {
+            return;
+        }
+        writer.newest_file += 1;
+        writer.newest_file
+    };
+    let made = opening::make(&shared.folder, file, shared.options.file_bytes, &*shared.disk);
+    let mut writer = shared.writer();
+    match made {
+        Ok(ready) if ready.file > writer.current.file => {
+            if writer.room_problem.is_some() {
+                tracing::info!("the audit trail has room again");
+            }
+            writer.make_room(ready);
+        }
+        // The trail went on in a later file meanwhile.
+        Ok(ready) => {
+            drop(writer);
+            shared.remove(ready.file);
+        }
+        Err(error) => no_room(&mut writer, error),
+    }
+}
+
+fn no_room(writer: &mut Writer, error: io::Error) {
+    let problem = format!("the next file cannot be made: {error}");
+    if writer.room_problem.as_ref() != Some(&problem) {
+        tracing::error!(problem, "the audit trail runs out of room");
+    }
+    writer.room_problem = Some(problem);
+}
+
+/// Seals what is full and durable. False: some file has to wait.
+fn seal_full(shared: &Shared) -> Result<bool, String> {
+    let trail = Trail::list(&shared.folder).map_err(|error| error.to_string())?;
+    for double in &trail.doubles {
+        let sealed = Name::Sealed(double.file()).within(&trail.folder);
+        let bytes = fs::read(sealed).map_err(|error| error.to_string())?;
+        // One that is damaged stays beside the other, which verifying tells.
+        if Seal::read(&bytes).is_some_and(|seal| holds(&bytes, &seal)) {
+            fs::remove_file(double.within(&trail.folder)).map_err(|error| error.to_string())?;
+        }
+    }
+    let durable = shared.writer().durable.file;
+    let mut is_done = true;
+    for part in trail.parts.iter().filter(|part| part.header.is_some() && part.length.is_some()) {
+        let Name::Plain(file) = part.name else { continue };
+        if file >= durable {
+            is_done = false;
+            continue;
+        }
+        if shared.writer().closing {
+            return Ok(true);
+        }
+        let sealed = seal_one(&trail, part);
+        sealed.map_err(|problem| format!("{} cannot be sealed: {problem}", part.name))?;
+    }
+    Ok(is_done)
+}
+
+/// Until the last step the plain file counts, so that a crash in between costs nothing.
+fn seal_one(trail: &Trail, part: &Part) -> Result<(), String> {
+    let text = |error: io::Error| error.to_string();
+    let Some(content) = part.content(&trail.folder).map_err(text)? else { return Ok(()) };
+    let sealed = seal::seal(&content)?;
+    let seal = Seal::read(&sealed).filter(|seal| holds(&sealed, seal));
+    seal.ok_or("what was compressed is not what comes out")?;
+    let path = Name::Sealed(part.name.file()).within(&trail.folder);
+    let unfinished = path.with_extension(UNFINISHED);
+    let written = write_durable(&unfinished, &sealed).and_then(|()| fs::rename(&unfinished, &path));
+    if written.is_err() {
+        drop(fs::remove_file(&unfinished));
+    }
+    written.and_then(|()| sync_folder(&path)).map_err(text)?;
+    fs::remove_file(part.name.within(&trail.folder)).map_err(text)
+}
+
+fn write_durable(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Whether a sealed file holds what its header says.
+fn holds(sealed: &[u8], seal: &Seal) -> bool {
+    let content = seal::expand(sealed, seal.content.0);
+    content.len() as u64 == seal.content.0 && sha256(&content) == seal.content.1
+}
+
+/// Removes sealed files whose last event is older than events are kept, the oldest first. The trail tells of each before it goes.
+fn remove_old(shared: &Shared) -> Result<(), String> {
+    let days = i64::from(shared.options.retention_days);
+    if days == 0 {
+        return Ok(());
+    }
+    let now = (shared.options.clock)();
+    let trail = Trail::list(&shared.folder).map_err(|error| error.to_string())?;
+    let old = trail.parts.iter().map_while(|part| {
+        let seal = part.seal?;
+        (seal.latest < now - days * DAY_MS).then_some((part.name, seal))
+    });
+    for (name, seal) in old {
+        let first = seal.header.before.0.0 + 1;
+        let note = format!("{name} with the numbers from {first} {} was removed", removed(seal.last));
+        let event = Event { note: Some(note), ..Event::new(Action::AuditRetention, now) };
+        let told = shared.append_all(&[event]).and_then(|_| shared.sync_now());
+        told.map_err(|failing| failing.0)?;
+        fs::remove_file(name.within(&trail.folder)).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// How a retention names the last event it removed; a chain that begins behind it is whole.
+pub fn removed((number, hash): (super::Number, super::record::Hash)) -> String {
+    format!("to {}", super::Head { number, hash })
+}
+
+/// Removes what a crash left of a file that was being sealed.
+pub fn remove_unfinished(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == UNFINISHED) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}

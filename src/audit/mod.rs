@@ -1,0 +1,25 @@
+//! The audit trail: who saw and did what, in files of its own that are only ever appended to. Contract 7.8.
+//!
+//! Every event is chained to the one before by a hash, so that nothing can be changed or taken out without [`verify`] telling.
+//! `docs/AUDIT.md` describes the files byte by byte.
+
+mod disk;
+mod encoding;
+mod event;
+mod header;
+mod keeper;
+mod log;
+mod opening;
+mod read;
+mod record;
+mod seal;
+#[cfg(test)]
+mod tests;
+mod trail;
+mod verify;
+
+pub use event::{Action, Change, Entity, Event, From, Method, Who};
+pub use log::{Clock, Failing, Head, Log, Number, Options, State, folder};
+pub use read::{Events, Order};
+pub use trail::Trail;
+pub use verify::{Verified, verify};

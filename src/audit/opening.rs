@@ -1,0 +1,194 @@
+//! Opening a trail: where it ends, and what a crash left.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use super::disk::{Disk, Name, Target, sync_folder};
+use super::header::{HEADER_BYTES, Header};
+use super::log::{Current, Head, Number, Ready};
+use super::record::{Hash, Piece, Walk};
+use super::trail::{Part, Trail};
+use super::{encoding, keeper};
+use crate::certificate::Seq;
+
+/// Free bytes of the newest file below which the next one is made before the trail is used.
+const ROOM_BYTES: u64 = 16 * 1024;
+
+/// A trail ready to be written.
+pub struct Opened {
+    pub current: Current,
+    pub ready: Option<Ready>,
+    pub head: Head,
+    pub last_change: Seq,
+    /// What was mended or found damaged, in words, for the trail itself.
+    pub repaired: Vec<String>,
+}
+
+/// Where a trail ends.
+struct End {
+    before: (Number, Hash),
+    last_change: Seq,
+    /// File and byte.
+    place: (u64, u64),
+}
+
+pub fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Opened, String> {
+    if !folder.is_dir() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(text)?;
+        sync_folder(folder).map_err(text)?;
+    }
+    keeper::remove_unfinished(folder).map_err(text)?;
+    let mut repaired = Vec::new();
+    let (trail, end, current) = loop {
+        let trail = Trail::list(folder).map_err(text)?;
+        for replaced in &trail.replaced {
+            fs::remove_file(replaced.within(folder)).map_err(text)?;
+        }
+        let Some(part) = trail.parts.last() else {
+            let nothing = End { before: (Number(0), [0; 32]), last_change: Seq(0), place: (0, 0) };
+            break (trail, nothing, None);
+        };
+        let found = match part.name {
+            Name::Sealed(file) => Some((after_sealed(&trail, part, file)?, None)),
+            Name::Plain(file) => plain(folder, file, disk, &mut repaired)?,
+        };
+        match found {
+            Some((end, current)) => break (trail, end, current),
+            None => {
+                // Kept for whoever wants to look; the trail goes on from the file before.
+                let path = part.name.within(folder);
+                fs::rename(&path, path.with_extension("damaged")).map_err(text)?;
+                repaired.push(format!("{} held nothing that can be read and was renamed", part.name));
+            }
+        }
+    };
+    let newest = end.place.0.max(trail.spare.iter().copied().max().unwrap_or(0));
+    let mut ready = spare(&trail, end.place.0, file_bytes, disk).map_err(text)?;
+    let next = |ready: &mut Option<Ready>| -> io::Result<Ready> {
+        ready.take().map_or_else(|| make(folder, newest + 1, file_bytes, disk), Ok)
+    };
+    let current = match current {
+        Some(current) => current,
+        None => {
+            let begun = next(&mut ready).map_err(text)?;
+            begin(begun, &end).map_err(text)?
+        }
+    };
+    if current.bytes - current.position < ROOM_BYTES && ready.is_none() {
+        // A full disk is no reason not to open; the trail tells it when its room is used up.
+        ready = next(&mut ready).ok();
+    }
+    let (number, hash) = end.before;
+    Ok(Opened { current, ready, head: Head { number, hash }, last_change: end.last_change, repaired })
+}
+
+/// The end of the newest file. It goes on from there, unless its header is damaged; nothing when it holds no event either.
+fn plain(
+    folder: &Path,
+    file: u64,
+    disk: &dyn Disk,
+    repaired: &mut Vec<String>,
+) -> Result<Option<(End, Option<Current>)>, String> {
+    let path = Name::Plain(file).within(folder);
+    let bytes = fs::read(&path).map_err(text)?;
+    let header = Header::read(&bytes).filter(|header| header.file == file);
+    let mut end = End {
+        before: header.map_or((Number(0), [0; 32]), |header| header.before),
+        last_change: header.map_or(Seq(0), |header| header.last_change),
+        place: (file, HEADER_BYTES as u64),
+    };
+    let mut damaged = Vec::new();
+    let mut events = 0;
+    for piece in Walk::open_ended(&bytes, HEADER_BYTES, header.map(|header| header.before)) {
+        match piece {
+            Piece::Damaged(range) => damaged.push(range),
+            Piece::Record(record) => {
+                let (_, change) = encoding::glance(record.payload).unwrap_or_default();
+                end.before = (record.number, *record.hash);
+                end.last_change = end.last_change.max(change.unwrap_or_default());
+                end.place.1 = record.end() as u64;
+                events += 1;
+            }
+        }
+    }
+    if header.is_none() && events == 0 {
+        return Ok(None);
+    }
+    let target = disk.open(&path).map_err(text)?;
+    let torn = damaged.pop_if(|range| range.start as u64 >= end.place.1);
+    if let Some(torn) = torn {
+        clear(&*target, end.place.1, torn.end as u64).map_err(text)?;
+        let (number, name) = (end.before.0.0, Name::Plain(file));
+        repaired.push(format!("{} bytes behind number {number} were no event and were cut off {name}", torn.len()));
+    }
+    for range in &damaged {
+        let name = Name::Plain(file);
+        repaired.push(format!("bytes {} to {} of {name} are damaged and were left", range.start, range.end));
+    }
+    // Nobody knows whether what was found is on the disk or only on its way.
+    target.sync().map_err(text)?;
+    let length = bytes.len() as u64;
+    let current = Current { file, target, bytes: length, position: end.place.1, soiled_to: end.place.1 };
+    Ok(Some((end, header.map(|_| current))))
+}
+
+/// The newest file is a sealed one: whatever came behind it is gone.
+fn after_sealed(trail: &Trail, part: &Part, file: u64) -> Result<End, String> {
+    let content = part.content(&trail.folder).map_err(text)?.ok_or("its newest file vanished")?;
+    let header = part.header.ok_or_else(|| format!("the header of {} is damaged", part.name))?;
+    let before = part.seal.map_or(header.before, |seal| seal.last);
+    let mut last_change = header.last_change;
+    for piece in Walk::whole(&content, HEADER_BYTES, Some(header.before)) {
+        if let Piece::Record(record) = piece
+            && let Ok((_, Some(change))) = encoding::glance(record.payload)
+        {
+            last_change = last_change.max(change);
+        }
+    }
+    Ok(End { before, last_change, place: (file, content.len() as u64) })
+}
+
+/// The file made ahead, when it is of use. Others like it are removed.
+fn spare(trail: &Trail, current: u64, file_bytes: u64, disk: &dyn Disk) -> io::Result<Option<Ready>> {
+    let mut ready = None;
+    for file in trail.spare.iter().copied() {
+        let path = Name::Plain(file).within(&trail.folder);
+        let is_whole = fs::metadata(&path)?.len() == file_bytes && fs::read(&path)?.iter().all(|byte| *byte == 0);
+        if is_whole && file > current && ready.is_none() {
+            ready = Some(Ready { file, target: disk.open(&path)?, bytes: file_bytes });
+        } else {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(ready)
+}
+
+/// Makes an empty file.
+pub fn make(folder: &Path, file: u64, file_bytes: u64, disk: &dyn Disk) -> io::Result<Ready> {
+    let target = disk.make(&Name::Plain(file).within(folder), file_bytes)?;
+    Ok(Ready { file, target, bytes: file_bytes })
+}
+
+fn begin(ready: Ready, end: &End) -> io::Result<Current> {
+    let header = Header {
+        file: ready.file,
+        before: end.before,
+        continues: end.place,
+        last_change: end.last_change,
+        after_failure: false,
+    };
+    ready.target.write_all_at(&header.write(), 0)?;
+    ready.target.sync()?;
+    let position = HEADER_BYTES as u64;
+    Ok(Current { file: ready.file, target: ready.target, bytes: ready.bytes, position, soiled_to: position })
+}
+
+fn clear(target: &dyn Target, from: u64, to: u64) -> io::Result<()> {
+    target.write_all_at(&vec![0; to.saturating_sub(from) as usize], from)
+}
+
+fn text(error: io::Error) -> String {
+    error.to_string()
+}

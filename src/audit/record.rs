@@ -1,0 +1,234 @@
+//! Records and the chain: how events lie in a file, one behind the other.
+//!
+//! ```text
+//! length of the payload u32 | number u64 | payload | SHA-256(hash before | number | payload)      numbers are little-endian
+//! ```
+
+use std::ops::Range;
+
+use aws_lc_rs::digest;
+
+use super::Number;
+
+/// SHA-256.
+pub type Hash = [u8; 32];
+
+const NUMBER_AT: usize = 4;
+const PAYLOAD_AT: usize = 12;
+const HASH_BYTES: usize = 32;
+
+/// Bytes of a record beside its payload.
+pub const FRAME_BYTES: usize = PAYLOAD_AT + HASH_BYTES;
+
+/// One record as it lies in a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Where it begins.
+    pub at: usize,
+    pub number: Number,
+    pub payload: &'a [u8],
+    pub hash: &'a Hash,
+}
+
+impl Record<'_> {
+    /// Where the next one begins.
+    pub fn end(&self) -> usize {
+        self.at + FRAME_BYTES + self.payload.len()
+    }
+}
+
+/// What a walk over a file meets.
+#[derive(Debug)]
+pub enum Piece<'a> {
+    Record(Record<'a>),
+    /// Bytes that are no part of the chain.
+    Damaged(Range<usize>),
+}
+
+/// Appends a record whose number and hash are not known yet; [`chain`] fills them in.
+pub fn open(out: &mut Vec<u8>, payload: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.resize(start + PAYLOAD_AT, 0);
+    payload(out);
+    let length = out.len() - start - PAYLOAD_AT;
+    let length = u32::try_from(length).expect("the texts of an event are cut, and its lists are a page's");
+    out[start..start + NUMBER_AT].copy_from_slice(&length.to_le_bytes());
+    out.resize(out.len() + HASH_BYTES, 0);
+}
+
+/// Fills in number and hash of all records, the first of which follows `(number, hash)`. Those of the last come back.
+pub fn chain(records: &mut [u8], (mut number, mut hash): (Number, Hash)) -> (Number, Hash) {
+    let mut rest = records;
+    while let Some(length) = payload_bytes(rest) {
+        let (record, after) = rest.split_at_mut(length + FRAME_BYTES);
+        number = Number(number.0 + 1);
+        record[NUMBER_AT..PAYLOAD_AT].copy_from_slice(&number.0.to_le_bytes());
+        let (body, place) = record.split_at_mut(PAYLOAD_AT + length);
+        hash = link(&hash, &body[NUMBER_AT..]);
+        place.copy_from_slice(&hash);
+        rest = after;
+    }
+    (number, hash)
+}
+
+pub fn sha256(bytes: &[u8]) -> Hash {
+    of_digest(&digest::digest(&digest::SHA256, bytes))
+}
+
+/// `body` is number and payload.
+fn link(before: &Hash, body: &[u8]) -> Hash {
+    let mut context = digest::Context::new(&digest::SHA256);
+    context.update(before);
+    context.update(body);
+    of_digest(&context.finish())
+}
+
+fn of_digest(digest: &digest::Digest) -> Hash {
+    digest.as_ref().try_into().expect("SHA-256 has 32 bytes")
+}
+
+fn payload_bytes(bytes: &[u8]) -> Option<usize> {
+    Some(u32::from_le_bytes(*bytes.first_chunk()?) as usize)
+}
+
+/// The record that begins at a place and follows `before` in the chain.
+fn record_at<'a>(bytes: &'a [u8], at: usize, before: &Hash) -> Option<Record<'a>> {
+    let record = bytes.get(at..)?;
+    let length = payload_bytes(record)?;
+    let record = record.get(..length.checked_add(FRAME_BYTES)?)?;
+    let (body, hash) = record.split_last_chunk::<HASH_BYTES>()?;
+    let number = Number(u64::from_le_bytes(*body.get(NUMBER_AT..)?.first_chunk()?));
+    let is_linked = link(before, &body[NUMBER_AT..]) == *hash;
+    is_linked.then_some(Record { at, number, payload: &body[PAYLOAD_AT..], hash })
+}
+
+/// Goes from record to record, and over damaged bytes to the next record that holds together.
+pub struct Walk<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    /// Number and hash of the record before; nothing when they are not known.
+    before: Option<(Number, Hash)>,
+    /// Where only zeros follow, the records have ended.
+    zeros_end: bool,
+}
+
+impl<'a> Walk<'a> {
+    /// Over a file whose records end with it.
+    pub fn whole(bytes: &'a [u8], at: usize, before: Option<(Number, Hash)>) -> Walk<'a> {
+        Walk { bytes, at, before, zeros_end: false }
+    }
+
+    /// Over a file whose end is still empty.
+    pub fn open_ended(bytes: &'a [u8], at: usize, before: Option<(Number, Hash)>) -> Walk<'a> {
+        Walk { zeros_end: true, ..Walk::whole(bytes, at, before) }
+    }
+
+    /// The next record that follows from the 32 bytes before it, which are the hash of another when they are undamaged.
+    fn resume(&self, after: usize) -> Option<(Record<'a>, Hash)> {
+        let least = self.before.map_or(0, |(number, _)| number.0);
+        let most = least.saturating_add((self.bytes.len() / FRAME_BYTES) as u64 + 1);
+        (after..self.bytes.len().saturating_sub(FRAME_BYTES - 1)).find_map(|at| {
+            let length = payload_bytes(&self.bytes[at..])?;
+            let is_long = length > self.bytes.len() - at - FRAME_BYTES;
+            let number = u64::from_le_bytes(*self.bytes[at + NUMBER_AT..].first_chunk()?);
+            let is_far = self.before.is_some() && !(least..=most).contains(&number);
+            // Zeros are the most frequent bytes that are no record.
+            if is_long || is_far || length == 0 || number == 0 {
+                return None;
+            }
+            let before = *self.bytes[..at].last_chunk::<HASH_BYTES>()?;
+            Some((record_at(self.bytes, at, &before)?, before))
+        })
+    }
+}
+
+impl<'a> Iterator for Walk<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        if self.at >= self.bytes.len() {
+            return None;
+        }
+        let follows = self.before.and_then(|(number, hash)| {
+            record_at(self.bytes, self.at, &hash).filter(|record| record.number.0 == number.0 + 1)
+        });
+        if let Some(record) = follows {
+            self.at = record.end();
+            self.before = Some((record.number, *record.hash));
+            return Some(Piece::Record(record));
+        }
+        let used = self.bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        if self.zeros_end && used <= self.at {
+            return None;
+        }
+        let start = self.at;
+        match self.resume(start) {
+            // A record here that does not follow: those between are missing, or their place is another.
+            Some((record, before)) => {
+                self.at = record.at;
+                self.before = Some((Number(record.number.0 - 1), before));
+            }
+            None => self.at = self.bytes.len(),
+        }
+        let end = if self.zeros_end { self.at.min(used) } else { self.at };
+        Some(Piece::Damaged(start..end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: (Number, Hash) = (Number(0), [0; 32]);
+
+    fn records(payloads: &[&[u8]]) -> Vec<u8> {
+        let mut out = Vec::new();
+        payloads.iter().for_each(|payload| open(&mut out, |out| out.extend_from_slice(payload)));
+        chain(&mut out, START);
+        out
+    }
+
+    fn told(walk: Walk) -> Vec<String> {
+        walk.map(|piece| match piece {
+            Piece::Record(record) => format!("{} {}", record.number.0, String::from_utf8_lossy(record.payload)),
+            Piece::Damaged(range) => format!("{range:?}"),
+        })
+        .collect()
+    }
+
+    #[test]
+    fn records_are_met_as_they_were_written() {
+        let mut bytes = records(&[b"one", b"two", b"three"]);
+        assert_eq!(told(Walk::whole(&bytes, 0, Some(START))), ["1 one", "2 two", "3 three"]);
+        bytes.resize(1_000, 0);
+        assert_eq!(told(Walk::open_ended(&bytes, 0, Some(START))), ["1 one", "2 two", "3 three"]);
+    }
+
+    #[test]
+    fn every_changed_byte_is_met_and_the_records_behind_are_found_again() {
+        let whole = records(&[b"one", b"two", b"three", b"four", b"five"]);
+        let second = FRAME_BYTES + 3..2 * (FRAME_BYTES + 3);
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x10;
+            let told = told(Walk::whole(&bytes, 0, Some(START)));
+            assert!(told.iter().any(|piece| piece.contains("..")), "{at}: {told:?}");
+            if second.contains(&at) {
+                assert_eq!((told.first(), told.last()), (Some(&"1 one".into()), Some(&"5 five".into())), "{at}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_tail_cut_anywhere_ends_the_walk_there() {
+        let whole = records(&[b"one", b"two", b"three"]);
+        let second_ends = 2 * (FRAME_BYTES + 3);
+        for length in second_ends..whole.len() {
+            let mut bytes = whole[..length].to_vec();
+            bytes.resize(whole.len() + 100, 0);
+            let told = told(Walk::open_ended(&bytes, 0, Some(START)));
+            assert_eq!(told[..2], ["1 one", "2 two"], "{length}");
+            assert!(told[2..].iter().all(|piece| piece.contains("..")), "{length}: {told:?}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Disks that are full, gone, or lie.
+
+use std::fs;
+
+use super::*;
+
+fn faulty(data: &Path) -> (Log, Faulty) {
+    let disk = Faulty::default();
+    let log = Log::open_on(options(data), Arc::new(disk.clone())).expect("the trail opens");
+    eventually("the next file is made", || (listed(data).spare.len() == 1).then_some(()));
+    (log, disk)
+}
+
+fn is_failing(log: &Log) -> bool {
+    matches!(log.state(), State::Failing(_))
+}
+
+#[test]
+fn a_full_disk_is_met_ahead_and_the_reserve_is_used_up_first() {
+    let data = tempfile::tempdir().unwrap();
+    let (log, disk) = faulty(data.path());
+    disk.0.is_full.store(true, SeqCst);
+    let mut taken = 0;
+    let failing = loop {
+        match log.append(&event(taken)) {
+            Ok(_) => taken += 1,
+            Err(failing) => break failing,
+        }
+    };
+    assert!(taken as u64 * 100 > FILE_BYTES, "both files are filled first: {taken}");
+    eventually("it says so", || is_failing(&log).then_some(()));
+    assert!(failing.0.contains("the file is full"), "{failing}");
+    disk.0.is_full.store(false, SeqCst);
+    append(&log, &event(taken));
+    assert_eq!(log.state(), State::Good);
+    assert_eq!(times(log.trail().unwrap(), Order::OldestFirst), (0..=taken).collect::<Vec<_>>());
+    drop(log);
+    assert!(verified(data.path()).is_whole());
+}
+
+#[test]
+fn a_trail_whose_next_file_cannot_be_made_says_so_while_it_is_still_written() {
+    let data = tempfile::tempdir().unwrap();
+    let (log, disk) = faulty(data.path());
+    disk.0.is_full.store(true, SeqCst);
+    fill(&log, 0..50);
+    eventually("it is degraded", || matches!(log.state(), State::Degraded(_)).then_some(()));
+    assert!(log.append(&event(50)).is_ok());
+}
+
+#[test]
+fn a_failed_write_moves_nothing_and_leaves_nothing() {
+    for left in [0, 1, 20, 60] {
+        let data = tempfile::tempdir().unwrap();
+        let (log, disk) = faulty(data.path());
+        fill(&log, 0..3);
+        let head = log.head();
+        disk.0.write_leaves.store(left, SeqCst);
+        disk.0.write_fails.store(true, SeqCst);
+        assert!(log.append(&event(3)).is_err());
+        assert!(is_failing(&log));
+        assert_eq!(log.head(), head);
+        disk.0.write_fails.store(false, SeqCst);
+        let small = Event::new(Action::Unknown, NOON + 4);
+        assert_eq!(log.append(&small), Ok(Number(4)));
+        assert_eq!(log.state(), State::Good);
+        assert_eq!(times(log.trail().unwrap(), Order::OldestFirst), [0, 1, 2, 4]);
+        drop(log);
+        let verified = verified(data.path());
+        assert!(verified.is_whole(), "{left}: {}", verified.report());
+    }
+}
+
+#[test]
+fn a_trail_that_could_not_be_written_mends_itself() {
+    let data = tempfile::tempdir().unwrap();
+    let (log, disk) = faulty(data.path());
+    disk.0.write_leaves.store(9, SeqCst);
+    disk.0.write_fails.store(true, SeqCst);
+    assert!(log.append(&event(0)).is_err());
+    disk.0.write_fails.store(false, SeqCst);
+    eventually("it is good again", || (log.state() == State::Good).then_some(()));
+}
+
+#[test]
+fn what_a_failed_sync_leaves_unknown_is_written_again_to_a_new_file() {
+    for before in [3, 60] {
+        let data = tempfile::tempdir().unwrap();
+        let (log, disk) = faulty(data.path());
+        fill(&log, 0..before);
+        log.sync_now().unwrap();
+        disk.0.sync_fails.store(true, SeqCst);
+        let was_taken = log.append(&event(before)).is_ok();
+        assert!(was_taken && log.sync_now().is_err());
+        assert!(is_failing(&log));
+        assert!(log.append(&event(99)).is_err(), "nothing is taken that may be lost");
+        // The disk forgets what it did not promise.
+        let old = log.trail().unwrap();
+        let part = old.parts.last().unwrap();
+        let path = part.name.within(&old.folder);
+        let mut bytes = fs::read(&path).unwrap();
+        let end = part.length.unwrap() as usize;
+        bytes[end - 60..end].fill(0);
+        fs::write(&path, &bytes).unwrap();
+        disk.0.sync_fails.store(false, SeqCst);
+        eventually("the trail recovers", || (log.state() == State::Good).then_some(()));
+        append(&log, &event(before + 1));
+        log.sync_now().unwrap();
+        let expected: Vec<i64> = (0..before + 2).collect();
+        assert_eq!(times(log.trail().unwrap(), Order::OldestFirst), expected);
+        drop(log);
+        let verified = verified(data.path());
+        assert!(verified.is_whole(), "{before}: {}", verified.report());
+        let log = open(data.path());
+        assert_eq!(log.head(), verified.head);
+    }
+}
+
+#[test]
+fn what_was_written_is_durable_within_a_tenth_of_a_second() {
+    let data = tempfile::tempdir().unwrap();
+    let (log, disk) = faulty(data.path());
+    let syncs = disk.0.syncs.load(SeqCst);
+    append(&log, &event(0));
+    let started = Instant::now();
+    eventually("it is synced by itself", || (disk.0.syncs.load(SeqCst) > syncs).then_some(()));
+    // The bound is 100 ms; a machine busy with other tests may take longer to wake a thread.
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    let syncs = disk.0.syncs.load(SeqCst);
+    std::thread::sleep(Duration::from_millis(200));
+    assert_eq!(disk.0.syncs.load(SeqCst), syncs, "nothing was written, so nothing is synced");
+}

@@ -1,0 +1,169 @@
+//! The files of a trail, in their order: which of them count, and how far.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use super::disk::Name;
+use super::header::{HEADER_BYTES, Header};
+use super::seal::{self, SEAL_BYTES, Seal};
+
+/// The files of a folder at one moment, the oldest first.
+#[derive(Clone, Debug)]
+pub struct Trail {
+    pub folder: PathBuf,
+    pub parts: Vec<Part>,
+    /// Plain files that nothing was written to yet.
+    pub spare: Vec<u64>,
+    /// Files that a later one, begun after a failure, replaces.
+    pub replaced: Vec<Name>,
+    /// Plain files whose sealed form is there too: a crash came between.
+    pub doubles: Vec<Name>,
+    /// Names that are none of a trail's.
+    pub strangers: Vec<String>,
+    /// The file and the byte in it up to which a trail that is being written is looked at.
+    pub bound: Option<(u64, u64)>,
+}
+
+/// One file of a trail.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub name: Name,
+    /// Nothing when it is damaged.
+    pub header: Option<Header>,
+    /// Of a sealed one; nothing when it is damaged.
+    pub seal: Option<Seal>,
+    /// How many bytes of the plain file count, as the file after it says.
+    pub length: Option<u64>,
+}
+
+impl Trail {
+    /// Looks at a folder. Only the beginning of each file is read.
+    ///
+    /// # Errors
+    /// The folder, or a file in it, cannot be read.
+    pub fn list(folder: &Path) -> io::Result<Trail> {
+        let mut trail = Trail {
+            folder: folder.to_owned(),
+            parts: Vec::new(),
+            spare: Vec::new(),
+            replaced: Vec::new(),
+            doubles: Vec::new(),
+            strangers: Vec::new(),
+            bound: None,
+        };
+        let mut names = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let name = entry?.file_name();
+            match name.to_str().and_then(Name::parse) {
+                Some(name) => names.push(name),
+                None => trail.strangers.push(name.to_string_lossy().into_owned()),
+            }
+        }
+        names.sort_by_key(|name| (name.file(), matches!(name, Name::Plain(_))));
+        for name in names {
+            match Part::look(folder, name) {
+                Ok(Some(part)) => match trail.parts.last_mut() {
+                    Some(before) if before.name.file() == name.file() && before.seal.is_some() => {
+                        trail.doubles.push(name);
+                    }
+                    Some(before) if before.name.file() == name.file() => *before = part,
+                    _ => trail.parts.push(part),
+                },
+                Ok(None) => trail.spare.push(name.file()),
+                // It was sealed or removed meanwhile.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        trail.order();
+        Ok(trail)
+    }
+
+    /// As [`list`](Trail::list), up to a byte of a file: what lies behind is being written.
+    pub fn up_to(folder: &Path, (file, byte): (u64, u64)) -> io::Result<Trail> {
+        let mut trail = Trail::list(folder)?;
+        trail.parts.retain(|part| part.name.file() <= file);
+        trail.spare.clear();
+        if let Some(last) = trail.parts.last_mut().filter(|last| last.name.file() == file) {
+            last.length = Some(byte);
+        }
+        trail.bound = Some((file, byte));
+        Ok(trail)
+    }
+
+    /// Takes out what does not count, from the newest file backwards, and tells each how long it is.
+    fn order(&mut self) {
+        let mut continued: Option<(u64, u64)> = None;
+        let mut kept = Vec::new();
+        for mut part in std::mem::take(&mut self.parts).into_iter().rev() {
+            if continued.is_some_and(|(file, _)| part.name.file() > file) {
+                self.replaced.push(part.name);
+                continue;
+            }
+            part.length = continued.filter(|(file, _)| *file == part.name.file()).map(|(_, bytes)| bytes);
+            continued = part.header.map(|header| header.continues);
+            kept.push(part);
+        }
+        kept.reverse();
+        self.parts = kept;
+    }
+}
+
+impl Part {
+    /// Nothing for a plain file that is empty.
+    fn look(folder: &Path, name: Name) -> io::Result<Option<Part>> {
+        let mut start = Vec::with_capacity(SEAL_BYTES);
+        File::open(name.within(folder))?.take(SEAL_BYTES as u64).read_to_end(&mut start)?;
+        let (header, seal) = match name {
+            Name::Plain(_) => {
+                let header = &start[..start.len().min(HEADER_BYTES)];
+                if header.iter().all(|byte| *byte == 0) && is_empty(&name.within(folder))? {
+                    return Ok(None);
+                }
+                (Header::read(header), None)
+            }
+            Name::Sealed(_) => {
+                let seal = Seal::read(&start);
+                (seal.map(|seal| seal.header), seal)
+            }
+        };
+        let header = header.filter(|header| header.file == name.file());
+        Ok(Some(Part { name, header, seal, length: None }))
+    }
+
+    /// The bytes of the plain file, as far as they count. `None`: it was removed meanwhile, which only retention does.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn content(&self, folder: &Path) -> io::Result<Option<Vec<u8>>> {
+        let file = self.name.file();
+        let mut content = match fs::read(self.name.within(folder)) {
+            Ok(bytes) => match self.name {
+                Name::Plain(_) => bytes,
+                Name::Sealed(_) => expanded(&bytes),
+            },
+            // It may have been sealed since the folder was listed.
+            Err(error) if error.kind() == ErrorKind::NotFound => match fs::read(Name::Sealed(file).within(folder)) {
+                Ok(bytes) => expanded(&bytes),
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(error),
+            },
+            Err(error) => return Err(error),
+        };
+        if let Some(length) = self.length.and_then(|length| usize::try_from(length).ok()) {
+            content.truncate(length);
+        }
+        Ok(Some(content))
+    }
+}
+
+fn is_empty(path: &Path) -> io::Result<bool> {
+    Ok(fs::read(path)?.iter().all(|byte| *byte == 0))
+}
+
+fn expanded(sealed: &[u8]) -> Vec<u8> {
+    // Of a damaged header nothing is believed but that files are no larger than this.
+    let content_bytes = Seal::read(sealed).map_or(u64::from(u32::MAX), |seal| seal.content.0);
+    seal::expand(sealed, content_bytes)
+}

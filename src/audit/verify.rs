@@ -1,0 +1,301 @@
+//! Verifying a trail: whether it is as it was written, from its first event to its last.
+
+use std::fmt::Write;
+use std::fs;
+
+use super::disk::Name;
+use super::header::{HEADER_BYTES, Header};
+use super::keeper::removed;
+use super::record::{Hash, Piece, Walk, sha256};
+use super::seal::{SEAL_BYTES, Seal};
+use super::trail::{Part, Trail};
+use super::{Action, Head, Number, encoding};
+use crate::limits::AUDIT_PROBLEMS_MAX;
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// Events that hold together.
+    pub events: u64,
+    pub files: usize,
+    /// Number of the first event at hand; more than 1 where older ones were removed.
+    pub first: Number,
+    /// The newest event. Whoever keeps it elsewhere can ask later whether it is still part of the trail.
+    pub head: Head,
+    /// What is wrong, in words: file, number, what. Empty: the trail is as it was written.
+    pub problems: Vec<String>,
+    /// How many more there are.
+    pub problems_untold: usize,
+    /// What is worth knowing and no problem.
+    pub remarks: Vec<String>,
+}
+
+/// Walks over the whole trail. `known` is a head of earlier, which must be part of it.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn verify(trail: &Trail, known: Option<Head>) -> Result<Verified, String> {
+    let mut walk = Verifier {
+        trail,
+        known,
+        known_met: false,
+        before: None,
+        file_before: None,
+        removals: Vec::new(),
+        found: Verified {
+            events: 0,
+            files: trail.parts.len(),
+            first: Number(0),
+            head: Head { number: Number(0), hash: [0; 32] },
+            problems: Vec::new(),
+            problems_untold: 0,
+            remarks: Vec::new(),
+        },
+    };
+    for (at, part) in trail.parts.iter().enumerate() {
+        let follower = trail.parts.get(at + 1).and_then(|part| part.header);
+        walk.part(part, follower)?;
+    }
+    walk.around();
+    Ok(walk.found)
+}
+
+struct Verifier<'a> {
+    trail: &'a Trail,
+    known: Option<Head>,
+    known_met: bool,
+    /// Number and hash of the event before.
+    before: Option<(Number, Hash)>,
+    /// The file before and how many bytes of it there are.
+    file_before: Option<(u64, u64)>,
+    /// What retentions tell.
+    removals: Vec<String>,
+    found: Verified,
+}
+
+impl Verifier<'_> {
+    fn part(&mut self, part: &Part, follower: Option<Header>) -> Result<(), String> {
+        let name = part.name;
+        let content = part.content(&self.trail.folder).map_err(|error| format!("{name}: {error}"))?;
+        let Some(content) = content else {
+            self.remark(format!("{name} was removed while the trail was read"));
+            self.before = None;
+            self.file_before = None;
+            return Ok(());
+        };
+        match part.header {
+            Some(header) => self.header(name, header),
+            None => self.problem(format!("{name}: its header is damaged")),
+        }
+        let before = part.header.map(|header| header.before).or(self.before);
+        if let Some(length) = part.length.filter(|length| *length > content.len() as u64) {
+            self.problem(format!("{name}: it has {} bytes; {length} were written", content.len()));
+        }
+        let is_open = part.length.is_none() && matches!(name, Name::Plain(_));
+        let walk = match is_open {
+            true => Walk::open_ended(&content, HEADER_BYTES, before),
+            false => Walk::whole(&content, HEADER_BYTES, before),
+        };
+        let mut end = HEADER_BYTES;
+        let (mut earliest, mut latest) = (i64::MAX, i64::MIN);
+        let mut last = before;
+        for piece in walk {
+            let record = match piece {
+                Piece::Damaged(range) => {
+                    let behind = last.map_or(0, |(number, _)| number.0);
+                    end = range.end;
+                    match range.is_empty() {
+                        true => self.problem(format!("{name}: events behind number {behind} are missing")),
+                        false => self.problem(format!(
+                            "{name}: bytes {} to {} behind number {behind} are damaged",
+                            range.start, range.end
+                        )),
+                    }
+                    continue;
+                }
+                Piece::Record(record) => record,
+            };
+            if let Some((number, _)) = last.filter(|(number, _)| number.0 + 1 != record.number.0) {
+                let (number, next) = (number.0, record.number.0);
+                self.problem(format!("{name}: number {next} stands behind number {number}; those between are missing"));
+            }
+            end = record.end();
+            last = Some((record.number, *record.hash));
+            self.record(name, record.number, record.hash, record.payload, (&mut earliest, &mut latest));
+        }
+        if let Some(seal) = part.seal {
+            self.seal(name, &content, &seal, last, (earliest, latest));
+        } else if let Name::Sealed(_) = name {
+            self.problem(format!("{name}: what it should hold is not known"));
+        }
+        self.rest(part, follower, is_open);
+        self.before = last;
+        self.file_before = Some((name.file(), end as u64));
+        Ok(())
+    }
+
+    fn header(&mut self, name: Name, header: Header) {
+        let continues = header.continues;
+        let (Number(number), _) = header.before;
+        match self.file_before {
+            Some(before) if before == continues => {}
+            Some((file, _)) if file != continues.0 => {
+                self.problem(format!("{name}: the file before it, number {}, is missing", continues.0));
+            }
+            Some((_, bytes)) => {
+                self.problem(format!("{name}: the file before it had {} bytes and has {bytes}", continues.1));
+            }
+            None => {}
+        }
+        if let Some(before) = self.before.filter(|before| *before != header.before) {
+            let behind = before.0.0;
+            self.problem(format!("{name}: it goes on from number {number}, but the file before ends with {behind}"));
+        }
+    }
+
+    fn record(&mut self, name: Name, number: Number, hash: &Hash, payload: &[u8], times: (&mut i64, &mut i64)) {
+        if self.found.events == 0 {
+            self.found.first = number;
+        }
+        self.found.events += 1;
+        self.found.head = Head { number, hash: *hash };
+        if let Some(known) = self.known.filter(|known| known.number == number) {
+            self.known_met = true;
+            if known.hash != *hash {
+                self.problem(format!("{name}: number {} is another event than the head says", number.0));
+            }
+        }
+        match encoding::read(payload) {
+            Ok(event) => {
+                *times.0 = event.at.min(*times.0);
+                *times.1 = event.at.max(*times.1);
+                if event.action == Action::AuditRetention {
+                    self.removals.extend(event.note);
+                } else if event.action == Action::AuditRepaired {
+                    let note = event.note.unwrap_or_default();
+                    self.remark(format!("{name}: number {} tells of a repair: {note}", number.0));
+                }
+            }
+            Err(_) => self.problem(format!("{name}: number {} is no event", number.0)),
+        }
+    }
+
+    fn seal(&mut self, name: Name, content: &[u8], seal: &Seal, last: Option<(Number, Hash)>, times: (i64, i64)) {
+        let stored = fs::read(name.within(&self.trail.folder)).unwrap_or_default();
+        if sha256(stored.get(SEAL_BYTES..).unwrap_or_default()) != seal.stored {
+            self.problem(format!("{name}: what is stored is not what its header says"));
+        }
+        if (content.len() as u64, sha256(content)) != seal.content {
+            self.problem(format!("{name}: it does not hold what its header says"));
+        }
+        if Header::read(content) != Some(seal.header) {
+            self.problem(format!("{name}: it holds another file than its header says"));
+        }
+        if last != Some(seal.last) {
+            let number = seal.last.0.0;
+            self.problem(format!("{name}: it does not end with number {number}, as its header says"));
+        }
+        if times != (seal.earliest, seal.latest) {
+            self.problem(format!("{name}: its events have other times than its header says"));
+        }
+    }
+
+    /// What lies behind the last record must be empty, unless a failure left something there.
+    fn rest(&mut self, part: &Part, follower: Option<Header>, is_open: bool) {
+        let (Some(length), Name::Plain(_)) = (part.length, part.name) else { return };
+        let is_bound = self.trail.bound.is_some_and(|(file, _)| file == part.name.file());
+        if is_open || is_bound || follower.is_some_and(|follower| follower.after_failure) {
+            return;
+        }
+        // A file that was sealed meanwhile had been looked at by then.
+        let Ok(bytes) = fs::read(part.name.within(&self.trail.folder)) else { return };
+        let behind = bytes.get(length as usize..).unwrap_or_default();
+        if behind.iter().any(|byte| *byte != 0) {
+            self.problem(format!("{}: there is something behind its last event", part.name));
+        }
+    }
+
+    /// What is to be said of the trail as a whole.
+    fn around(&mut self) {
+        let trail = self.trail;
+        for file in &trail.spare {
+            let bytes = fs::read(Name::Plain(*file).within(&trail.folder)).unwrap_or_default();
+            if bytes.iter().any(|byte| *byte != 0) {
+                self.problem(format!("{}: it should be empty", Name::Plain(*file)));
+            }
+        }
+        for double in &trail.doubles {
+            let bytes = fs::read(double.within(&trail.folder)).unwrap_or_default();
+            let sealed = trail.parts.iter().find(|part| part.name.file() == double.file());
+            let content = sealed.and_then(|part| part.content(&trail.folder).ok().flatten()).unwrap_or_default();
+            match bytes.starts_with(&content) && bytes[content.len()..].iter().all(|byte| *byte == 0) {
+                true => self.remark(format!("{double} is there beside its sealed form; the next start removes it")),
+                false => self.problem(format!("{double} differs from its sealed form")),
+            }
+        }
+        trail.replaced.iter().for_each(|name| self.remark(format!("{name} was given up after a failure")));
+        trail.strangers.iter().for_each(|name| self.remark(format!("{name} is no file of a trail")));
+        self.beginning();
+        if let Some(known) = self.known.filter(|_| !self.known_met) {
+            let (number, first, last) = (known.number.0, self.found.first.0, self.found.head.number.0);
+            match number > last {
+                true => self.problem(format!("the trail ends with number {last}; it once reached {number}")),
+                false if number < first => {
+                    self.problem(format!("number {number} is not kept any more; the trail begins with {first}"));
+                }
+                false => self.problem(format!("number {number} is missing")),
+            }
+        }
+    }
+
+    /// A trail begins with number 1, or behind what a retention removed.
+    fn beginning(&mut self) {
+        let Some(header) = self.trail.parts.first().and_then(|part| part.header) else { return };
+        let before = header.before;
+        let is_start = before == (Number(0), [0; 32]) && header.continues.0 == 0;
+        if is_start {
+            return;
+        }
+        let told = removed(before);
+        if self.removals.iter().any(|note| note.contains(&told)) {
+            self.remark(format!("events up to number {} were removed because of their age", before.0.0));
+        } else {
+            self.problem(format!("the trail begins behind number {}, and no retention removed it", before.0.0));
+        }
+    }
+
+    fn problem(&mut self, problem: String) {
+        match self.found.problems.len() < AUDIT_PROBLEMS_MAX {
+            true => self.found.problems.push(problem),
+            false => self.found.problems_untold += 1,
+        }
+    }
+
+    fn remark(&mut self, remark: String) {
+        if self.found.remarks.len() < AUDIT_PROBLEMS_MAX {
+            self.found.remarks.push(remark);
+        }
+    }
+}
+
+impl Verified {
+    /// Whether the trail is as it was written.
+    pub fn is_whole(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// For the person at the terminal.
+    pub fn report(&self) -> String {
+        let mut out = String::new();
+        let mut line = |text: std::fmt::Arguments| writeln!(out, "{text}").expect("writing to memory does not fail");
+        self.problems.iter().for_each(|problem| line(format_args!("wrong: {problem}")));
+        if self.problems_untold > 0 {
+            line(format_args!("wrong: {} more", self.problems_untold));
+        }
+        self.remarks.iter().for_each(|remark| line(format_args!("note:  {remark}")));
+        let (first, last) = (self.first.0, self.head.number.0);
+        line(format_args!("{} events, numbers {first} to {last}, in {} files", self.events, self.files));
+        line(format_args!("head {}", self.head));
+        out
+    }
+}

@@ -1,0 +1,69 @@
+//! What `http` knows of a request that belongs into the audit trail: who, from where, and under which id. Contract 7.8.
+
+use std::net::IpAddr;
+
+use hyper::header::HeaderName;
+use hyper::http::request::Parts;
+
+use super::handed_on::{CLIENT, ISSUE, USERID};
+use super::wanted::Wanted;
+use crate::interaction::context::{Context, Event, Identity, Method};
+use crate::limits::X_ROAD_CHARACTERS_MAX;
+
+/// Notes where a request comes from. What X-Road's headers say is claimed, and noted as far as it can be read.
+pub fn note(event: &mut Event, parts: &Parts, peer: Option<IpAddr>, wanted: &Wanted) {
+    let claimed = |name: HeaderName| {
+        let text = parts.headers.get(name)?.to_str().ok()?;
+        (text.len() <= X_ROAD_CHARACTERS_MAX).then(|| text.to_owned())
+    };
+    event.trace = wanted.request_id.as_str().to_owned();
+    event.from.ip = peer.map(|peer| peer.to_canonical().to_string());
+    event.from.x_road_id.clone_from(&wanted.x_road_id);
+    if parts.headers.keys().any(|name| name.as_str().starts_with("x-road-")) {
+        event.from.x_road_client = claimed(CLIENT);
+        event.from.x_road_issue = claimed(ISSUE);
+        event.from.x_road_user = claimed(USERID);
+    }
+    // The query of a search says whom it was about, also when nothing was found.
+    event.query = parts.uri.query().filter(|query| !query.is_empty()).map(str::to_owned);
+}
+
+/// Notes who calls.
+pub fn name(event: &mut Event, identity: &Identity) {
+    event.method = Method::Token;
+    event.who.person = Some(identity.person.clone());
+    event.who.given_name.clone_from(&identity.given_name);
+    event.who.family_name.clone_from(&identity.family_name);
+    event.who.roles.clone_from(&identity.roles);
+    event.who.organization.clone_from(&identity.organization);
+    event.who.represented_party.clone_from(&identity.represented_party);
+    event.who.application.clone_from(&identity.application);
+    event.who.session = Some(identity.session.clone());
+}
+
+/// Writes what the trail will want to know into the context of a change, which keeps it with the change itself.
+pub fn keep(context: &mut Context, event: &Event) {
+    if context.who.trace.is_none() {
+        return;
+    }
+    let more = context.who.particulars.get_or_insert_default();
+    let name =
+        [event.who.given_name.as_deref().unwrap_or_default(), event.who.family_name.as_deref().unwrap_or_default()];
+    more.name = name.iter().any(|part| !part.is_empty()).then(|| name.join("\u{1f}"));
+    more.represented_party.clone_from(&event.who.represented_party);
+    more.session.clone_from(&event.who.session);
+    more.application.clone_from(&event.who.application);
+    more.address.clone_from(&event.from.ip);
+    more.x_road_client.clone_from(&event.from.x_road_client);
+    more.x_road_issue.clone_from(&event.from.x_road_issue);
+    more.x_road_userid.clone_from(&event.from.x_road_user);
+}
+
+/// Notes the parameters that came in a form.
+pub fn note_form(event: &mut Event, form: &str) {
+    let query = event.query.get_or_insert_default();
+    if !query.is_empty() {
+        query.push('&');
+    }
+    query.push_str(form);
+}

@@ -1,0 +1,243 @@
+//! What is written down of every request in the audit trail: one event each, before its answer leaves. Contract 7.8.
+//!
+//! A change is told by the writer, between its commit and its answer; everything else, refusals too, is told here.
+
+use std::sync::{Arc, OnceLock};
+
+use super::{Answer, Ask, Instance, Interaction, Service};
+use crate::audit::{self, Action, Entity, Event, Log, Method};
+use crate::certificate::{Id, Seq, Version};
+use crate::engine::{self, Committed, Engine, Witness};
+use crate::fhir::json;
+use crate::outcome::{Hcert, Outcome};
+use crate::search::Hit;
+
+/// What an answer shows, for the trail.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Shown {
+    #[default]
+    Nothing,
+    One(Hit),
+    Many(Vec<Hit>),
+    /// Of the registry, as their FHIR JSON stands in the body.
+    Patients,
+}
+
+impl Service {
+    /// The event of a request that begins; nothing where none is kept: without a trail, and of what anyone may know, the
+    /// CapabilityStatement. `None` is a request that leads nowhere.
+    pub fn begin(&self, interaction: Option<&Interaction>) -> Option<Box<Event>> {
+        self.policy.audit.as_ref()?;
+        let (action, entity) = interaction.map_or(Some((Action::Unknown, None)), asked)?;
+        let mut event = Event::new(action, 0);
+        event.entities = Vec::from_iter(entity);
+        if let Some(Interaction::Patient(ask)) = interaction {
+            event.patients = Vec::from_iter(ask.id().map(str::to_owned));
+        }
+        Some(Box::new(event))
+    }
+
+    /// Writes the event of a request down. What was changed is in the trail already.
+    ///
+    /// # Errors
+    /// 503: the trail takes nothing, so nothing may be shown.
+    pub fn end(&self, mut event: Box<Event>, result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
+        match result {
+            Ok(answer) if answer.witnessed => return Ok(()),
+            Ok(answer) => {
+                event.status = answer.status;
+                match &answer.shown {
+                    Shown::Nothing => {}
+                    Shown::One(hit) => event.entities = vec![entity(*hit)],
+                    Shown::Many(hits) => event.entities = hits.iter().copied().map(entity).collect(),
+                    Shown::Patients => event.patients = patients(&answer.body),
+                }
+            }
+            Err(outcome) => {
+                event.status = outcome.status();
+                event.code = Some(outcome.leading_code().to_owned());
+            }
+        }
+        self.append(event)
+    }
+
+    /// As [`end`](Self::end), for an answer that is none of an interaction.
+    ///
+    /// # Errors
+    /// As [`end`](Self::end).
+    pub fn end_plain(&self, mut event: Box<Event>, status: u16) -> Result<(), Outcome> {
+        event.status = status;
+        self.append(event)
+    }
+
+    fn append(&self, mut event: Box<Event>) -> Result<(), Outcome> {
+        let Some(log) = &self.policy.audit else { return Ok(()) };
+        event.at = (self.clock)();
+        log.append(&event).map(drop).map_err(|failing| Outcome::from(Hcert::AuditUnavailable).because(failing))
+    }
+
+    /// Whether a change can be written down; asked before it is made.
+    ///
+    /// # Errors
+    /// 503
+    pub(super) fn check_trail(&self) -> Result<(), Outcome> {
+        match self.policy.audit.as_ref().map(|log| log.state()) {
+            Some(audit::State::Failing(cause)) => Err(Outcome::from(Hcert::AuditUnavailable).because(cause)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn entity(hit: Hit) -> Entity {
+    (hit.id, Some(hit.version))
+}
+
+/// What is asked for, and of which certificate; nothing where nobody's data are.
+fn asked(interaction: &Interaction) -> Option<(Action, Option<Entity>)> {
+    use Interaction::*;
+    let of = |instance: &Instance, version: Option<Version>| instance.id().map(|id: Id| (id, version));
+    Some(match interaction {
+        Capabilities => return None,
+        Create => (Action::CompositionCreate, None),
+        Read(instance) => (Action::CompositionRead, of(instance, None)),
+        Vread(instance, version) => (Action::CompositionVread, of(instance, *version)),
+        Update(instance) => (Action::CompositionUpdate, of(instance, None)),
+        Delete(instance) => (Action::CompositionDelete, of(instance, None)),
+        HistoryInstance(instance) => (Action::CompositionHistory, of(instance, None)),
+        HistoryType => (Action::CompositionHistoryType, None),
+        Search => (Action::CompositionSearch, None),
+        Suspend(instance) => (Action::CompositionSuspend, of(instance, None)),
+        Cancel(instance) => (Action::CompositionCancel, of(instance, None)),
+        GetConsent(instance) => (Action::ConsentGet, of(instance, None)),
+        SetConsent(instance) => (Action::ConsentSet, of(instance, None)),
+        Validate(instance) => (Action::CompositionValidate, instance.as_ref().and_then(|instance| of(instance, None))),
+        Patient(Ask::Search(_)) => (Action::PatientSearch, None),
+        Patient(Ask::Read(_)) => (Action::PatientRead, None),
+        Patient(Ask::Vread(..)) => (Action::PatientVread, None),
+        Patient(Ask::History(..)) => (Action::PatientHistory, None),
+        ReadDefinition(..) | SearchDefinitions(_) | Lookup(_) | ValidateCode(..) | Expand(_) => {
+            (Action::DefinitionRead, None)
+        }
+    })
+}
+
+/// Ids of the patients in an answer of the registry: a Patient, or a Bundle of them.
+fn patients(body: &[u8]) -> Vec<String> {
+    if body.is_empty() {
+        return Vec::new();
+    }
+    let told = json::parse_stored(body);
+    let single = told.text("id").filter(|_| told.text("resourceType") == Some("Patient"));
+    let entries = told.items("entry").iter().filter_map(|entry| entry.get("resource")?.text("id"));
+    let mut ids: Vec<String> = single.into_iter().chain(entries).map(str::to_owned).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// Writes changes into the trail that it does not have: a crash may come between a change and its event. Their number comes back.
+///
+/// # Errors
+/// Why that cannot be done, in words for the person at the terminal.
+pub fn complete(engine: &Engine, log: &Log, now: i64) -> Result<u64, String> {
+    let mut after = log.last_change().unwrap_or(Seq(0));
+    let mut completed = 0;
+    if after == Seq(0) && engine.seq().0 > REBUILT_MAX {
+        // A store from before its trail, or one whose trail was taken away: its history stays where it is, and the trail says so.
+        let mut event = Event::new(Action::AuditRepaired, now);
+        event.note = Some(format!("the trail begins behind change {}", engine.seq()));
+        event.change = Some(engine.seq());
+        log.append(&event).map_err(|failing| failing.to_string())?;
+        return Ok(0);
+    }
+    loop {
+        let changes = engine.changes_for_audit(after, CHANGES_AT_ONCE).map_err(|error| error.to_string())?;
+        let Some(last) = changes.last() else { return Ok(completed) };
+        after = last.seq;
+        let events: Vec<Event> = changes.iter().filter_map(event).collect();
+        completed += log.complete(events.into_iter()).map_err(|failing| failing.to_string())?;
+    }
+}
+
+/// Changes that a new trail is given events of. A crash leaves some hundreds at most.
+const REBUILT_MAX: u64 = 10_000;
+
+/// Changes read at once when the trail is completed, so that no read transaction grows old.
+const CHANGES_AT_ONCE: usize = 1_024;
+
+/// Tells the trail of changes. The engine is opened before the trail, whose folder only the engine's lock makes ours; there are no changes
+/// until then.
+#[derive(Default)]
+pub struct Witnessing(OnceLock<Arc<Log>>);
+
+impl Witnessing {
+    /// From now on changes go there.
+    pub fn tell(&self, log: Arc<Log>) {
+        // A second trail would be a fault of whoever opens; the first stays.
+        let _ = self.0.set(log);
+    }
+}
+
+impl Witness for Witnessing {
+    fn committed(&self, changes: &[Committed]) {
+        let Some(log) = self.0.get() else { return };
+        let events: Vec<Event> = changes.iter().filter_map(event).collect();
+        if events.is_empty() {
+            return;
+        }
+        if let Err(failing) = log.append_all(&events) {
+            // They are durable with the change itself, and written down at the next start.
+            tracing::error!(cause = %failing, changes = events.len(), "changes are missing in the audit trail");
+        }
+    }
+}
+
+/// The event of a change; nothing for those of an import, which is one event as a whole.
+pub fn event(change: &Committed) -> Option<Event> {
+    let (action, status) = match change.action {
+        engine::Action::Create => (Action::CompositionCreate, 201),
+        engine::Action::Update => (Action::CompositionUpdate, 200),
+        engine::Action::Suspend => (Action::CompositionSuspend, 200),
+        engine::Action::Cancel => (Action::CompositionCancel, 200),
+        engine::Action::Delete => (Action::CompositionDelete, 204),
+        engine::Action::Consent => (Action::ConsentSet, 200),
+        engine::Action::Import => return None,
+    };
+    let who = &change.who;
+    let more = who.particulars.as_deref().cloned().unwrap_or_default();
+    let method = if more.session.is_some() { Method::Token } else { Method::None };
+    let (given_name, family_name) = match more.name {
+        Some(name) => match name.split_once('\u{1f}') {
+            Some((given, family)) => (Some(given.to_owned()), Some(family.to_owned())),
+            None => (None, Some(name)),
+        },
+        None => (None, None),
+    };
+    let caller = audit::Who {
+        person: who.person.clone(),
+        given_name: given_name.filter(|name| !name.is_empty()),
+        family_name: family_name.filter(|name| !name.is_empty()),
+        roles: who.role.iter().flat_map(|roles| roles.split(' ')).map(str::to_owned).collect(),
+        organization: who.organization.clone(),
+        represented_party: more.represented_party,
+        application: more.application,
+        session: more.session,
+    };
+    let from = audit::From {
+        ip: more.address,
+        x_road_client: more.x_road_client,
+        x_road_id: who.x_road_id.clone(),
+        x_road_issue: more.x_road_issue,
+        x_road_user: more.x_road_userid,
+    };
+    let change = audit::Change {
+        seq: change.seq,
+        action,
+        id: change.id,
+        version: Some(change.version),
+        patient: change.patient.clone(),
+        at: change.stamp.milliseconds,
+        status,
+    };
+    Some(Event::of_change(change, caller, from, method, who.trace.clone().unwrap_or_default()))
+}

@@ -1,0 +1,391 @@
+//! Who may see and do what, over HTTP. The whole table of roles is judged beside `access::rights`; here the ways are walked. Contract 7.3
+//! to 7.7.
+
+use serde_json::{Value, json};
+
+use crate::body::Body;
+use crate::server::Server;
+use crate::told::Told;
+
+/// Author of the examples.
+const AUTHOR: &str = "49403136515";
+/// Personal code of Patient/200, whom the examples are about.
+const PATIENT: &str = "39406240015";
+
+fn closed(name: &str) -> Vec<u8> {
+    json!({"resourceType": "Parameters", "parameter": [{"name": name, "valueString": "closed"}]})
+        .to_string()
+        .into_bytes()
+}
+
+async fn read(server: &Server, path: &str, token: &str) -> Told {
+    server.get(path).header("Authorization", token).await
+}
+
+/// Ids that a search finds, whose total must say the same.
+async fn found(server: &Server, query: &str, token: &str) -> Vec<u64> {
+    let told = read(server, &format!("Composition?{query}"), token).await.expect(200);
+    assert_eq!(told.json()["total"], told.ids().len(), "{told}");
+    told.ids()
+}
+
+fn own() -> Value {
+    json!({"patient": {"personalCode": PATIENT}})
+}
+
+#[tokio::test]
+async fn a_patient_sees_what_is_completed_and_their_own() {
+    let server = Server::start().await;
+    let (draft, done) = (server.create(Body::draft()).await, server.create(Body::completed()).await);
+    let other = server.create(Body::completed().with("/subject/0/reference", json!("Patient/201"))).await;
+    let me = server.token_of(PATIENT, "patient", json!({})).await;
+    assert_eq!(found(&server, "", &me).await, [2]);
+    assert_eq!(found(&server, "subject=Patient/200", &me).await, [2]);
+    assert_eq!(found(&server, &format!("subject:Patient.identifier={PATIENT}"), &me).await, [2]);
+    read(&server, &done, &me).await.expect(200);
+    read(&server, &format!("{done}/_history/1"), &me).await.expect(200);
+    for hidden in [&draft, &other] {
+        read(&server, hidden, &me).await.refused(403, &["HCERT-179"]);
+        // How many versions there are is not told either.
+        read(&server, &format!("{hidden}/_history/1"), &me).await.refused(403, &["HCERT-179"]);
+        read(&server, &format!("{hidden}/_history/9"), &me).await.refused(403, &["HCERT-179"]);
+    }
+    for query in [
+        "status=preliminary",
+        "status=final,preliminary",
+        "subject=Patient/201",
+        "subject=Patient/200,Patient/201",
+        "subject:Patient.identifier=37605030299",
+        "subject:Patient.identifier=https%3A%2F%2Ffhir.ee%2Fsid%2Fpid%2Fest%2Fni%7C37605030299",
+    ] {
+        read(&server, &format!("Composition?{query}"), &me).await.refused(403, &["HCERT-179"]);
+    }
+    // What is left out or negated is narrowed without a word.
+    assert_eq!(found(&server, "status:not=final", &me).await, [0; 0]);
+    assert_eq!(found(&server, "subject:not=Patient/201", &me).await, [2]);
+    assert_eq!(found(&server, "_id=1,2,3", &me).await, [2]);
+    read(&server, &format!("{done}/_history"), &me).await.refused(403, &["HCERT-178"]);
+    read(&server, "Composition/_history", &me).await.refused(403, &["HCERT-178"]);
+    server.post("Composition", Body::draft()).header("Authorization", &me).await.refused(403, &["HCERT-178"]);
+    server.delete(&draft).header("Authorization", &me).await.refused(403, &["HCERT-178"]);
+    read(&server, "Patient/200", &me).await.expect(200);
+    read(&server, "Patient/201", &me).await.refused(403, &["HCERT-179"]);
+    read(&server, "Patient?_id=200", &me).await.refused(403, &["HCERT-178"]);
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_suspended_stays_and_one_cancelled_for_good_goes() {
+    let server = Server::start().await;
+    let done = server.create(Body::completed()).await;
+    let me = server.token_of(PATIENT, "patient", json!({})).await;
+    server.suspend(&done).await.expect(200);
+    assert_eq!(found(&server, "", &me).await, [1]);
+    server.cancel(&done).await.expect(200);
+    assert_eq!(found(&server, "", &me).await, [0; 0]);
+    // The version is within the rights, and the certificate is not any more.
+    read(&server, &format!("{done}/_history/1"), &me).await.refused(403, &["HCERT-179"]);
+}
+
+#[tokio::test]
+async fn what_is_closed_to_doctors_is_nowhere_but_with_its_author_and_its_patient() {
+    let server = Server::start().await;
+    let (hidden, open) = (server.create(Body::completed()).await, server.create(Body::completed()).await);
+    let me = server.token_of(PATIENT, "patient", json!({})).await;
+    let (doctor, author) = (server.token("doctor", json!({})).await, server.token_of(AUTHOR, "nurse", json!({})).await);
+    let set = format!("{hidden}/$set-consent");
+    server.post(&set, closed("doctor")).header("Authorization", &me).await.expect(200);
+    read(&server, &hidden, &doctor).await.refused(403, &["HCERT-179"]);
+    read(&server, &format!("{hidden}/_history/1"), &doctor).await.refused(403, &["HCERT-179"]);
+    read(&server, &format!("{hidden}/_history"), &doctor).await.refused(403, &["HCERT-179"]);
+    let with_tag = server.get(&hidden).header("If-None-Match", "W/\"1\"").header("Authorization", &doctor).await;
+    with_tag.refused(403, &["HCERT-179"]);
+    for query in ["", "_id=1,2", "subject=Patient/200", "status=final", "_sort=date", "_lastUpdated=gt2000"] {
+        assert_eq!(found(&server, query, &doctor).await, [2], "{query}");
+        let mut both = found(&server, query, &author).await;
+        both.sort_unstable();
+        assert_eq!(both, [1, 2], "{query}");
+    }
+    let count = read(&server, "Composition?_count=0", &doctor).await.expect(200);
+    assert_eq!(count.json()["total"], 1);
+    assert_eq!(read(&server, "Composition/_history", &doctor).await.expect(200).json()["total"], 1);
+    assert_eq!(read(&server, "Composition/_history", &author).await.expect(200).json()["total"], 2);
+    for (told, status) in [
+        (server.put(&hidden, Body::changed()).header("Authorization", &doctor).await, 403),
+        (server.suspend(&hidden).header("Authorization", &doctor).await, 403),
+        (server.get(&format!("{hidden}/$validate")).header("Authorization", &doctor).await, 403),
+        (server.delete(&hidden).header("Authorization", &doctor).await, 403),
+        (server.put(&open, Body::changed()).header("Authorization", &doctor).await, 200),
+        (server.put(&hidden, Body::changed()).header("Authorization", &author).await, 200),
+    ] {
+        told.expect(status);
+    }
+    read(&server, &hidden, &me).await.expect(200);
+    assert_eq!(found(&server, "", &me).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_conditional_create_does_not_tell_of_a_hidden_certificate() {
+    let server = Server::start().await;
+    let hidden = server.create(Body::completed()).await;
+    let number = server.get(&hidden).await.json()["identifier"][0].clone();
+    server.post(&format!("{hidden}/$set-consent"), closed("doctor")).await.expect(200);
+    let condition = format!("identifier={}|{}", number["system"].as_str().unwrap(), number["value"].as_str().unwrap());
+    let doctor = server.token("doctor", json!({})).await;
+    let asked = server.post("Composition", Body::completed()).header("If-None-Exist", &condition);
+    asked.header("Authorization", &doctor).await.expect(201);
+    let author = server.token_of(AUTHOR, "doctor", json!({})).await;
+    let asked = server.post("Composition", Body::completed()).header("If-None-Exist", &condition);
+    asked.header("Authorization", &author).await.refused(412, &["HCERT-138"]);
+}
+
+#[tokio::test]
+async fn a_representative_sees_and_says_what_is_open_to_them() {
+    let server = Server::start().await;
+    let done = server.create(Body::completed()).await;
+    let guardian = server.token("legal-representative", own()).await;
+    let limited = server.token("consent-representative-limited", own()).await;
+    let me = server.token_of(PATIENT, "patient-limited", json!({})).await;
+    let (get, set) = (format!("{done}/$get-consent"), format!("{done}/$set-consent"));
+    for token in [&guardian, &limited, &me] {
+        read(&server, &get, token).await.expect(200);
+    }
+    for token in [&limited, &me] {
+        server.post(&set, closed("doctor")).header("Authorization", token).await.refused(403, &["HCERT-178"]);
+    }
+    server.post(&set, closed("representative")).header("Authorization", &guardian).await.expect(200);
+    for token in [&guardian, &limited] {
+        read(&server, &done, token).await.refused(403, &["HCERT-179"]);
+        read(&server, &get, token).await.refused(403, &["HCERT-179"]);
+        assert_eq!(found(&server, "", token).await, [0; 0]);
+    }
+    server.post(&set, closed("doctor")).header("Authorization", &guardian).await.refused(403, &["HCERT-179"]);
+    read(&server, &done, &me).await.expect(200);
+    // Of a draft, and of somebody else's, nothing may be said.
+    let draft = server.create(Body::draft()).await;
+    let patient = server.token_of(PATIENT, "patient", json!({})).await;
+    let set = |certificate: &str| format!("{certificate}/$set-consent");
+    server.post(&set(&draft), closed("doctor")).header("Authorization", &patient).await.refused(403, &["HCERT-179"]);
+    let other = server.token_of("37605030299", "patient", json!({})).await;
+    server.post(&set(&done), closed("doctor")).header("Authorization", &other).await.refused(403, &["HCERT-179"]);
+    let doctor = server.token("doctor", json!({})).await;
+    server.post(&set(&done), closed("doctor")).header("Authorization", &doctor).await.refused(403, &["HCERT-178"]);
+    server.delete(&draft).await.expect(204);
+    server.post(&set(&draft), closed("doctor")).header("Authorization", &patient).await.refused(410, &["HCERT-135"]);
+}
+
+#[tokio::test]
+async fn an_employer_is_shown_everything_but_the_advice_to_the_employee() {
+    let server = Server::start().await;
+    let certificate = server.create(Body::example("occupational-final")).await;
+    let driver = server.create(Body::completed()).await;
+    let whole = server.get(&certificate).await.json();
+    let employer = employer_of(&whole);
+    let official = server.token("gov-official", json!({})).await;
+    let org = server.token("org-legal-representative", json!({"representedParty": employer})).await;
+    let stranger = server.token("org-legal-representative", json!({"representedParty": "10000000"})).await;
+    let version = format!("{certificate}/_history/1");
+    for (path, token) in [(&certificate, &official), (&certificate, &org), (&version, &org)] {
+        employers_view(&read(&server, path, token).await.expect(200).json());
+    }
+    let page = read(&server, &format!("Composition?section-code-text=employer${employer}"), &org).await.expect(200);
+    employers_view(&page.json()["entry"][0]["resource"]);
+    assert_eq!(page.ids(), [1]);
+    read(&server, &certificate, &stranger).await.refused(403, &["HCERT-179"]);
+    assert_eq!(found(&server, "", &stranger).await, [0; 0]);
+    let of_another = format!("Composition?section-code-text=employer${employer}");
+    read(&server, &of_another, &stranger).await.refused(403, &["HCERT-179"]);
+    // The official sees drivers' certificates whole, and both kinds in one page.
+    let shown = read(&server, "Composition?_sort=_id", &official).await.expect(200);
+    assert_eq!(shown.ids(), [1, 2]);
+    employers_view(&shown.json()["entry"][0]["resource"]);
+    assert_eq!(shown.json()["entry"][1]["resource"], server.get(&driver).await.json());
+    read(&server, "Composition?category=military-service", &official).await.refused(403, &["HCERT-179"]);
+    let reduced = read(&server, &format!("{certificate}?_elements=section"), &org).await.expect(200).json();
+    assert!(!reduced.to_string().contains("employee-suggestions"));
+}
+
+fn employer_of(certificate: &Value) -> String {
+    let sections = certificate["section"].as_array().expect("sections");
+    let section =
+        sections.iter().find(|section| section["code"]["coding"][0]["code"] == "employer").expect("an employer");
+    let div = section["text"]["div"].as_str().expect("a text");
+    div.split(['<', '>']).map(str::trim).find(|text| text.len() == 8).expect("a registry code").to_owned()
+}
+
+#[track_caller]
+fn employers_view(shown: &Value) {
+    let profile = &shown["meta"]["profile"];
+    assert_eq!(
+        *profile,
+        json!(["https://fhir.ee/hcert/StructureDefinition/ee-health-certificate-occupational-employer"])
+    );
+    let identifier = &shown["subject"][0]["identifier"];
+    assert_eq!(*identifier, json!({"system": "https://fhir.ee/sid/pid/est/ni", "value": PATIENT}));
+    assert!(!shown.to_string().contains("employee-suggestions"));
+}
+
+#[tokio::test]
+async fn a_filter_on_what_the_employer_is_not_shown_never_matches() {
+    let server = Server::start().await;
+    let advice = json!({"code": {"coding": [{"system": crate::body::SECTIONS, "code": "employee-suggestions"}]},
+        "text": {"status": "additional", "div": "<div xmlns=\"http://www.w3.org/1999/xhtml\">puhka</div>"},
+        "entry": [{"reference": "QuestionnaireResponse/777"}]});
+    let body = Body::example("occupational-draft");
+    let at = serde_json::from_slice::<Value>(&Vec::from(body.clone())).unwrap()["section"].as_array().unwrap().len();
+    let body = body.with(&format!("/section/{at}"), advice);
+    let told = server.post("Composition", body.with("/status", json!("preliminary"))).await;
+    let certificate = told.expect(201).header("location").unwrap().to_owned();
+    assert!(certificate.ends_with("/1"));
+    // Drafts are not for officials, so the question is put to the index by a role of its own table elsewhere; here the whole sees it.
+    assert_eq!(server.found("section-code-text=employee-suggestions$puhka").await, [1]);
+    assert_eq!(server.found("entry=QuestionnaireResponse/777").await, [1]);
+    let final_one = server.create(Body::example("occupational-final")).await;
+    let text = advice_of(&server.get(&final_one).await.json());
+    let query = format!("section-code-text=employee-suggestions${}", text.replace(' ', "%20").replace(',', "%5C,"));
+    assert_eq!(server.found(&query).await, [2]);
+    let official = server.token("gov-official", json!({})).await;
+    assert_eq!(found(&server, "category=occupational", &official).await, [2]);
+    assert_eq!(found(&server, &query, &official).await, [0; 0]);
+}
+
+fn advice_of(certificate: &Value) -> String {
+    let sections = certificate["section"].as_array().expect("sections");
+    let is_advice = |section: &&Value| section["code"]["coding"][0]["code"] == "employee-suggestions";
+    let div = sections.iter().find(is_advice).expect("advice")["text"]["div"].as_str().expect("a text");
+    let mut text = String::new();
+    let mut inside = false;
+    for character in div.chars() {
+        match character {
+            '<' => inside = true,
+            '>' => inside = false,
+            _ if !inside => text.push(character),
+            _ => {}
+        }
+    }
+    text.trim().to_owned()
+}
+
+#[tokio::test]
+async fn those_without_a_part_in_certificates_have_none() {
+    let server = Server::start().await;
+    let done = server.create(Body::completed()).await;
+    let receptionist = server.token("receptionist", json!({})).await;
+    let unknown = server.token("astronaut", json!({})).await;
+    for token in [&receptionist, &unknown] {
+        for path in [&*done, "Composition", "Composition?_count=0", "Composition/_history", "AuditEvent"] {
+            read(&server, path, token).await.refused(403, &["HCERT-178"]);
+        }
+        // What everybody may know.
+        read(&server, "CodeSystem", token).await.expect(200);
+    }
+    read(&server, "Patient/200", &receptionist).await.expect(200);
+    read(&server, "Patient?_id=200", &receptionist).await.expect(200);
+    read(&server, "Patient/200", &unknown).await.refused(403, &["HCERT-178"]);
+    // Path and method are judged before rights, rights before the certificate.
+    read(&server, "Composition/99", &receptionist).await.refused(403, &["HCERT-178"]);
+    read(&server, "nothing", &receptionist).await.refused(404, &["HCERT-126"]);
+}
+
+#[tokio::test]
+async fn the_author_must_be_the_caller_where_that_is_asked_for() {
+    let server = Server::with(crate::server::START, |config| config.access.author_must_be_caller = Some(true)).await;
+    let (doctor, author) =
+        (server.token("doctor", json!({})).await, server.token_of(AUTHOR, "doctor", json!({})).await);
+    let refused = server.post("Composition", Body::draft()).header("Authorization", &doctor).await;
+    refused.refused(403, &["HCERT-168"]);
+    server.post("Composition", Body::draft()).header("Authorization", &author).await.expect(201);
+    server.put("Composition/1", Body::draft()).header("Authorization", &doctor).await.refused(403, &["HCERT-168"]);
+    let told = server.post("Composition/$validate", Body::draft()).header("Authorization", &doctor).await.expect(200);
+    assert_eq!(told.codes()[0], "HCERT-168");
+    // Developer mode without a token is everybody.
+    server.post("Composition", Body::draft()).await.expect(201);
+}
+
+#[tokio::test]
+async fn what_a_role_finds_is_what_a_filter_over_everything_leaves() {
+    let server = Server::start().await;
+    let bodies = ["driver-draft", "driver-final", "occupational-draft", "occupational-final", "occupational-rejected"];
+    for number in 0..40_usize {
+        let body = Body::example(bodies[number % bodies.len()]);
+        let patient = if number % 3 == 0 { "Patient/200" } else { "Patient/201" };
+        let body = body.with("/subject/0/reference", json!(patient));
+        let certificate = server.create(body).await;
+        match number % 7 {
+            0 => drop(server.post(&format!("{certificate}/$set-consent"), closed("doctor")).await.expect(200)),
+            1 => drop(server.post(&format!("{certificate}/$set-consent"), closed("representative")).await.expect(200)),
+            2 => drop(server.suspend(&certificate).await),
+            3 => drop(server.cancel(&certificate).await),
+            _ => {}
+        }
+    }
+    let mut all = Vec::new();
+    for id in 1..=40_u64 {
+        let certificate = server.get(&format!("Composition/{id}")).await.expect(200).json();
+        let consent = server.get(&format!("Composition/{id}/$get-consent")).await.expect(200).json();
+        let is_closed = |at: usize| consent["parameter"][at]["valueString"] == "closed";
+        all.push((id, certificate, is_closed(0), is_closed(1)));
+    }
+    let party = employer_of(&server.get("Composition/4").await.json());
+    let author = "Practitioner/36109255737";
+    type Rule<'r> = Box<dyn Fn(&Value, bool, bool) -> bool + 'r>;
+    let done = |certificate: &Value| ["final", "cancelled"].contains(&certificate["status"].as_str().unwrap());
+    let of = |certificate: &Value, code: &str| certificate["category"][0]["coding"][0]["code"] == code;
+    let is_own =
+        |certificate: &Value| certificate["subject"][0]["reference"].as_str().unwrap().starts_with("Patient/200");
+    let rules: Vec<(&str, String, Rule)> = vec![
+        ("doctor", server.token_of("36109255737", "doctor", json!({})).await, {
+            Box::new(|certificate, doctor, _| !doctor || certificate["contained"].to_string().contains(author))
+        }),
+        ("patient", server.token_of(PATIENT, "patient", json!({})).await, {
+            Box::new(|certificate, _, _| done(certificate) && is_own(certificate))
+        }),
+        ("legal-representative", server.token("legal-representative", own()).await, {
+            Box::new(|certificate, _, representative| done(certificate) && is_own(certificate) && !representative)
+        }),
+        ("gov-official", server.token("gov-official", json!({})).await, {
+            Box::new(|certificate, _, _| done(certificate) && !of(certificate, "military-service"))
+        }),
+        ("org", server.token("org-legal-representative", json!({"representedParty": party})).await, {
+            Box::new(|certificate, _, _| {
+                done(certificate) && of(certificate, "occupational") && employer_of(certificate) == party
+            })
+        }),
+    ];
+    let queries: &[(&str, &dyn Fn(&Value) -> bool)] = &[
+        ("", &|_| true),
+        ("status=final", &|certificate| certificate["status"] == "final"),
+        ("status:not=final", &|certificate| certificate["status"] != "final"),
+        ("category=occupational", &|certificate| of(certificate, "occupational")),
+        ("subject:missing=false", &|_| true),
+        ("date=ge2000", &|_| true),
+    ];
+    for (role, token, rule) in &rules {
+        for (query, meets) in queries {
+            let expected: Vec<u64> = all
+                .iter()
+                .filter(|(_, certificate, doctor, representative)| rule(certificate, *doctor, *representative))
+                .filter(|(_, certificate, ..)| meets(certificate))
+                .map(|(id, ..)| *id)
+                .collect();
+            assert_eq!(
+                found(&server, &format!("{query}&_sort=_id&_count=50"), token).await,
+                expected,
+                "{role} {query}"
+            );
+            // Pages put together are the same.
+            let mut paged = Vec::new();
+            let mut page = 1;
+            loop {
+                let told = read(&server, &format!("Composition?{query}&_sort=_id&_count=3&_page={page}"), token).await;
+                let told = told.expect(200);
+                assert_eq!(told.json()["total"], expected.len(), "{role} {query} page {page}");
+                paged.extend(told.ids());
+                if told.next().is_none() {
+                    break;
+                }
+                page += 1;
+            }
+            assert_eq!(paged, expected, "{role} {query}");
+        }
+    }
+}

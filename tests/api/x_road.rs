@@ -1,0 +1,165 @@
+//! A client written for the real service, through X-Road paths: tokens, patients and certificates. Contract 1.4.
+
+use serde_json::{Value, json};
+
+use crate::body::Body;
+use crate::server::Server;
+use crate::told::Told;
+
+const SERVICE: &str = "/r1/ee-dev/GOV/70009770/tis";
+const AUTHOR: &str = "49403136515";
+
+/// The order as the published client collection writes it: JSON with notes.
+fn order(person: &str, role: &str, more: &str) -> String {
+    format!(
+        "{{\n  \"user\": {{ \"personalCode\": \"EE{person}\" }}, // who logs in\r\n  \"organization\": \"90006399\",\n  \
+         \"role\": \"{role}\", // see https://example.ee/roles\n  \"application\": \"clinic\"{more}\n}}"
+    )
+}
+
+async fn token(server: &Server, order: &str) -> String {
+    let asked = server.ask("POST", &format!("{SERVICE}/auth/v2/token"));
+    let told =
+        asked.body_as(Some("application/json"), order).header("x-road-client", "ee-dev/COM/12345678/clinic").await;
+    let told = told.expect(200);
+    assert!(told.header("x-road-id").is_some(), "{told}");
+    let answer = told.json();
+    assert_eq!((&answer["tokenType"], &answer["expiresIn"]), (&json!("Bearer"), &json!(300)));
+    format!("Bearer {}", answer["accessToken"].as_str().expect("a token"))
+}
+
+/// A request of the client, as it makes all of them.
+async fn ask(server: &Server, method: &str, path: &str, token: &str, body: Option<Vec<u8>>) -> Told {
+    let path = if path.starts_with('/') { path.to_owned() } else { format!("{SERVICE}/fhir/{path}") };
+    let asked = server.ask(method, &path).header("Authorization", token).header("x-road-id", "11111111-2222");
+    let asked = asked.header("x-road-client", "ee-dev/COM/12345678/clinic").header("x-road-userid", "EE49403136515");
+    let asked = asked.header("Prefer", "return=representation");
+    let told = match body {
+        Some(body) => asked.body(body).await,
+        None => asked.await,
+    };
+    assert_eq!(told.header("x-road-id"), Some("11111111-2222"), "{told}");
+    assert_eq!(told.header("x-road-client"), Some("ee-dev/COM/12345678/clinic"), "{told}");
+    told
+}
+
+/// Where an answer says it is; on this server's own X-Road path.
+fn place(told: &Told) -> String {
+    let location = told.header("location").expect("a location");
+    let path = location.strip_prefix("http://127.0.0.1:8080").expect("this server");
+    assert!(path.starts_with(&format!("{SERVICE}/fhir/Composition/")), "{path}");
+    path.to_owned()
+}
+
+fn parameters(name: &str, value: &str) -> Option<Vec<u8>> {
+    let parameter = json!([{"name": name, "valueString": value}]);
+    Some(json!({"resourceType": "Parameters", "parameter": parameter}).to_string().into_bytes())
+}
+
+/// A whole case: patient found, draft, completion, change, suspension, cancellation, each read back where the answer said it is.
+async fn case(draft: Body, completed: Body) -> (Server, String) {
+    let server = Server::start().await;
+    let doctor = token(&server, &order(AUTHOR, "doctor", "")).await;
+    let system = "https%3A%2F%2Ffhir.ee%2Fsid%2Fpid%2Fest%2Fni%7C39406240015";
+    let found = ask(&server, "GET", &format!("Patient?identifier={system}"), &doctor, None).await.expect(200);
+    let patient = found.json()["entry"][0]["resource"]["id"].as_str().expect("a patient").to_owned();
+    let about = |body: Body| Some(Vec::from(body.with("/subject/0/reference", json!(format!("Patient/{patient}")))));
+
+    let created = ask(&server, "POST", "Composition", &doctor, about(draft)).await.expect(201);
+    let certificate = place(&created).split_once("/_history").expect("a version").0.to_owned();
+    ask(&server, "GET", &place(&created), &doctor, None).await.expect(200);
+    let done = ask(&server, "PUT", &certificate, &doctor, about(completed)).await.expect(200);
+    assert_eq!(done.json()["status"], "final");
+
+    let page = ask(&server, "GET", &format!("Composition?subject=Patient/{patient}&_count=1"), &doctor, None).await;
+    let page = page.expect(200);
+    let own = format!("http://127.0.0.1:8080{SERVICE}/fhir/Composition?");
+    assert!(page.link("self").expect("a link").starts_with(&own), "{page}");
+    assert_eq!(page.json()["total"], 1);
+    (server, certificate)
+}
+
+#[tokio::test]
+async fn a_drivers_case_runs_through_unchanged() {
+    let (server, certificate) = case(Body::draft(), Body::completed()).await;
+    let doctor = token(&server, &order(AUTHOR, "doctor", "")).await;
+    let me = token(&server, &order("39406240015", "patient", "")).await;
+    ask(&server, "GET", &certificate, &me, None).await.expect(200);
+    let changed = ask(&server, "PUT", &certificate, &doctor, Some(Body::changed().into())).await.expect(200);
+    assert!(place(&changed).ends_with("/_history/3"));
+    let suspend = format!("{certificate}/$suspend");
+    let suspended = ask(&server, "POST", &suspend, &doctor, parameters("reason", "Uus uuring")).await.expect(200);
+    assert_eq!(suspended.json()["status"], "cancelled");
+    let cancel = format!("{certificate}/$cancel");
+    let cancelled = ask(&server, "POST", &cancel, &doctor, parameters("reason", "Vale isik")).await.expect(200);
+    assert_eq!(cancelled.json()["status"], "entered-in-error");
+    let history = ask(&server, "GET", &format!("{certificate}/_history"), &doctor, None).await.expect(200);
+    assert_eq!(history.json()["total"], 5);
+    ask(&server, "GET", &certificate, &me, None).await.refused(403, &["HCERT-179"]);
+}
+
+#[tokio::test]
+async fn an_occupational_case_runs_through_unchanged() {
+    let (server, certificate) = case(Body::example("occupational-draft"), Body::example("occupational-final")).await;
+    let doctor = token(&server, &order("37605030299", "doctor", "")).await;
+    let me = token(&server, &order("39406240015", "patient", "")).await;
+    let consent = |name: &str| format!("{certificate}/${name}-consent");
+    ask(&server, "POST", &consent("set"), &me, parameters("doctor", "closed")).await.expect(200);
+    let told = ask(&server, "GET", &consent("get"), &me, None).await.expect(200).json();
+    assert_eq!(told["parameter"][0], json!({"name": "doctor", "valueString": "closed"}));
+    ask(&server, "GET", &certificate, &doctor, None).await.refused(403, &["HCERT-179"]);
+    let party = ",\n \"representedParty\": \"16978044\"";
+    let employer = token(&server, &order("37605030299", "org-legal-representative", party)).await;
+    let found = ask(&server, "GET", "Composition?section-code-text=employer$16978044", &employer, None).await;
+    let found = found.expect(200).json();
+    let profile = "https://fhir.ee/hcert/StructureDefinition/ee-health-certificate-occupational-employer";
+    assert_eq!(found["entry"][0]["resource"]["meta"]["profile"], json!([profile]));
+}
+
+#[tokio::test]
+async fn who_called_is_kept_with_the_version_and_written_down_as_claimed() {
+    let (server, _) = case(Body::draft(), Body::completed()).await;
+    let events = server.events();
+    let create = events.iter().find(|event| event.action.name() == "composition.create").expect("a create");
+    assert_eq!(create.who.person.as_deref(), Some(AUTHOR));
+    assert_eq!(create.from.x_road_id.as_deref(), Some("11111111-2222"));
+    assert_eq!(create.from.x_road_client.as_deref(), Some("ee-dev/COM/12345678/clinic"));
+    assert_eq!(create.from.x_road_user.as_deref(), Some("EE49403136515"));
+}
+
+#[tokio::test]
+async fn what_x_road_does_not_know_is_told_in_its_words() {
+    let server = Server::start().await;
+    for (path, status, kind) in [
+        ("/r1/ee-dev/GOV/70009770/other/fhir/Composition/1", 500, "Server.ServerProxy.UnknownService"),
+        ("/r1/ee-dev/GOV/70009770/tis/soap", 500, "Server.ServerProxy.UnknownService"),
+        ("/r1/ee-dev//70009770/tis/fhir/metadata", 400, "Client.BadRequest"),
+        ("/r1/ee-dev/GOV/7000%2F9770/tis/fhir/metadata", 400, "Client.BadRequest"),
+        ("/r1/ee-dev/GOV/../tis/fhir/metadata", 400, "Client.BadRequest"),
+    ] {
+        let (got, headers, body) = server.raw("GET", path).await;
+        assert_eq!(got, status, "{path}");
+        assert_eq!(headers["x-road-error"], kind, "{path}");
+        let fault: Value = serde_json::from_slice(&body).expect("JSON");
+        assert_eq!(fault["type"], kind);
+        assert!(fault["message"].is_string() && fault["detail"].is_string(), "{fault}");
+    }
+    let inside = server.get(&format!("{SERVICE}/fhir/nothing")).await;
+    inside.refused(404, &["HCERT-126"]);
+    server.get(&format!("{SERVICE}/fhir/metadata")).await.expect(200);
+    assert_eq!(
+        server.ask("OPTIONS", &format!("{SERVICE}/fhir/Composition")).await.header("allow"),
+        Some("GET, HEAD, POST")
+    );
+}
+
+#[tokio::test]
+async fn headers_can_be_made_obligatory() {
+    let change = |config: &mut hcert::config::Config| config.x_road.required_headers = vec!["x-road-userid".to_owned()];
+    let server = Server::with(crate::server::START, change).await;
+    let path = format!("{SERVICE}/fhir/Composition");
+    server.get(&path).await.refused(400, &["HCERT-117"]);
+    server.get(&path).header("x-road-userid", "EE1").await.expect(200);
+    server.get("Composition").await.expect(200);
+    server.get("Composition").header("x-road-issue", &"x".repeat(257)).await.refused(400, &["HCERT-117"]);
+}
