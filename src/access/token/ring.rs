@@ -37,7 +37,7 @@ pub struct Keys {
 #[derive(Debug)]
 enum Source {
     File { path: PathBuf, seen: Mutex<Option<Stamp>> },
-    Address(Address),
+    Address(Box<Address>),
 }
 
 /// What tells one state of a file from another.
@@ -55,7 +55,7 @@ impl Ring {
         let mut keys = Keys::default();
         let source = if settings.jwks_is_address() {
             keys.problem = Some("they were not asked for yet".to_owned());
-            Source::Address(Address::new(jwks, settings.jwks_ca.as_deref()).map_err(refuse)?)
+            Source::Address(Box::new(Address::new(jwks, settings.jwks_ca.as_deref()).map_err(refuse)?))
         } else {
             let path = PathBuf::from(jwks);
             let stamp = stamp(&path);
