@@ -160,7 +160,10 @@ fn retention_removes_what_is_older_and_leaves_a_chain_that_is_whole() {
     let kept = times(listed(data.path()), Order::OldestFirst);
     assert!(kept.iter().all(|at| *at >= first as i64 - 1) && kept.contains(&149), "{kept:?}");
     let known = Some(Head { number: Number(2), hash: [0; 32] });
-    assert!(!verify(&listed(data.path()), known).unwrap().is_whole(), "an event that was removed cannot be vouched for");
+    assert!(
+        !verify(&listed(data.path()), known).unwrap().is_whole(),
+        "an event that was removed cannot be vouched for"
+    );
 }
 
 #[test]
@@ -169,10 +172,12 @@ fn many_append_while_others_read_and_verify() {
     let log = Log::open(Options { file_bytes: 64 * 1024, ..options(data.path()) }).unwrap();
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..16)
-            .map(|thread| scope.spawn({
-                let log = &log;
-                move || (0..200).for_each(|at| drop(append(log, &event(thread * 1_000 + at))))
-            }))
+            .map(|thread| {
+                scope.spawn({
+                    let log = &log;
+                    move || (0..200).for_each(|at| drop(append(log, &event(thread * 1_000 + at))))
+                })
+            })
             .collect();
         let mut seen = 0;
         while writers.iter().any(|writer| !writer.is_finished()) {

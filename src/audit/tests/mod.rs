@@ -6,8 +6,8 @@ mod life;
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use super::disk::{Disk, Machine, Target};
@@ -106,7 +106,11 @@ fn listed(data: &Path) -> Trail {
 
 fn times(trail: Trail, order: Order) -> Vec<i64> {
     let events = trail.events(order, i64::MIN..=i64::MAX);
-    events.map(|event| event.expect("the files can be read").1).filter(|event| event.note.is_none()).map(|event| event.at - NOON).collect()
+    events
+        .map(|event| event.expect("the files can be read").1)
+        .filter(|event| event.note.is_none())
+        .map(|event| event.at - NOON)
+        .collect()
 }
 
 fn verified(data: &Path) -> Verified {
@@ -122,6 +126,8 @@ fn sealed(data: &Path) -> usize {
 fn long_trail(data: &Path) -> Head {
     let log = open(data);
     fill(&log, 0..150);
-    eventually("full files are sealed", || (sealed(data) >= 3 && sealed(data) + 1 == listed(data).parts.len()).then_some(()));
+    eventually("full files are sealed", || {
+        (sealed(data) >= 3 && sealed(data) + 1 == listed(data).parts.len()).then_some(())
+    });
     log.head()
 }
