@@ -2,6 +2,7 @@
 //!
 //! `hcert.toml` at the root of the project lists every setting with its default, unit and reason; a test holds both together.
 
+mod access;
 mod environment;
 mod network;
 mod rules;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
+pub use access::{Access, AccessMode, AccessToken, Algorithm};
 pub use network::Network;
 pub use secret::Secret;
 
@@ -27,6 +29,8 @@ pub struct Config {
     pub certificate: Certificate,
     pub validation: Validation,
     pub registry: Registry,
+    pub access: Access,
+    pub x_road: XRoad,
     pub namespaces: Namespaces,
     pub log: Log,
 }
@@ -186,6 +190,16 @@ pub struct Remote {
     pub cache_s: u64,
 }
 
+/// `[x_road]`: what stands below `/r1`. Contract 1.4.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct XRoad {
+    pub subsystems: Vec<String>,
+    pub fhir_service: String,
+    pub token_service: String,
+    pub required_headers: Vec<String>,
+}
+
 /// `[namespaces]`: the placeholders of the specification. Contract 1.1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -294,6 +308,17 @@ impl Default for Registry {
             required_headers: Vec::new(),
             fault: Vec::new(),
             remote: Remote::default(),
+        }
+    }
+}
+
+impl Default for XRoad {
+    fn default() -> Self {
+        XRoad {
+            subsystems: vec!["tis".to_owned()],
+            fhir_service: "fhir".to_owned(),
+            token_service: "auth".to_owned(),
+            required_headers: Vec::new(),
         }
     }
 }

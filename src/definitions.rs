@@ -73,7 +73,9 @@ definitions! {
         "tootervishoiu-tt-piirangud";
     "OperationDefinition" in "operations":
         "ee-health-certificate-suspend"
-        "ee-health-certificate-cancel";
+        "ee-health-certificate-cancel"
+        "ee-health-certificate-get-consent"
+        "ee-health-certificate-set-consent";
 }
 
 impl Definition {

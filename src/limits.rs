@@ -91,7 +91,7 @@ pub const ROW_TERMS_MAX: usize = 5_000;
 /// Terms of the sections that the service writes itself, the reasons of a suspension and a cancellation: two each.
 pub const REASON_TERMS: usize = 4;
 
-/// Combinations of profile, category and type in the store. A whole country has some dozens; a search decides each of them.
+/// Combinations of profile, category and type in the store, each with every state and consent. A whole country has some dozens; a search decides each of them.
 pub const CLASSES_MAX: usize = 1_024;
 
 /// Characters of a FHIR id. R5 `datatypes.html#id`.
@@ -274,6 +274,52 @@ pub const FAULT_RULES_MAX: usize = 256;
 
 /// Characters of a rule's pattern. The longest identifier with its system is shorter; a pattern costs its length times what it is compared with.
 pub const FAULT_PATTERN_CHARACTERS_MAX: usize = 512;
+
+/// Bytes of a token. Those of the national issuers have some 2 KB; more is an attack, and headers hold 96 KiB.
+pub const TOKEN_BYTES_MAX: usize = 16 * 1024;
+
+/// Values of one claim that are looked at: roles, audiences. A token has one to three.
+pub const TOKEN_VALUES_MAX: usize = 32;
+
+/// Verified tokens that are remembered. Each takes about half a kilobyte; all doctors of Estonia are fewer.
+pub const TOKENS_REMEMBERED_MAX: usize = 10_000;
+
+/// Seconds that the clocks of issuer and service may differ (default of `access.token.leeway_s`).
+pub const TOKEN_LEEWAY_S: u32 = 30;
+
+/// Seconds that a token may live (default of `access.token.max_lifetime_s`): a long working day. It cannot be called back before.
+pub const TOKEN_LIFETIME_S_MAX: u32 = 86_400;
+
+/// Seconds that a token of the developer's token service lives (default of `access.token.developer_seconds`). Contract 7.1.
+pub const DEVELOPER_TOKEN_S: u32 = 300;
+
+/// Bytes of a body of the token service. The largest published one has some 400.
+pub const TOKEN_ORDER_BYTES_MAX: usize = 16 * 1024;
+
+/// Characters of a role, an organization or an application in such a body.
+pub const TOKEN_ORDER_CHARACTERS_MAX: usize = 64;
+
+/// Seconds after which keys are asked for again (default of `access.token.jwks_refresh_s`).
+pub const JWKS_REFRESH_S: u64 = 300;
+
+/// Bytes of a JWK set. An issuer has two to four keys of half a kilobyte, some with certificates of several.
+pub const JWKS_BYTES_MAX: usize = 256 * 1024;
+
+/// Keys of a set that are looked at.
+pub const JWKS_KEYS_MAX: usize = 64;
+
+/// Seconds that an address may take to tell its keys.
+pub const JWKS_TIMEOUT_S: u64 = 5;
+
+/// Seconds between two askings for keys that tokens with unknown keys cause, so that nobody can make the service ask without end.
+pub const JWKS_PAUSE_S: u64 = 5;
+
+/// Seconds between two looks at a file of keys, to see whether it changed.
+pub const JWKS_LOOK_S: u64 = 2;
+
+/// Bits of an RSA key at least, NIST SP 800-57, and at most, above which verifying takes long.
+pub const RSA_BITS_MIN: usize = 2_048;
+pub const RSA_BITS_MAX: usize = 8_192;
 
 /// Milliseconds a patient registry may take for one answer, connecting included (default of `registry.remote.timeout_ms`). A caller of
 /// this service waits as long.

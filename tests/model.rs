@@ -43,6 +43,7 @@ fn every_answer_is_explained_by_the_order_of_the_changes() {
             quick_repair: QuickRepair::Auto,
             names: engine::Names::default(),
             unique_number: unique,
+            witness: None,
             clock: clock.clone(),
         };
         let engine = Arc::new(Engine::open(options).unwrap());

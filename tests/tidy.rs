@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// Each room and the rooms it may use. Arrows never turn round; a room that is not listed here is a failure.
 const MAP: &[(&str, &[&str])] = &[
     ("limits", &[]),
+    ("tls", &[]),
     ("config", &["limits"]),
     ("outcome", &["limits"]),
     ("fhir", &["limits", "outcome"]),
@@ -17,10 +18,12 @@ const MAP: &[(&str, &[&str])] = &[
     ("search", &["certificate", "fhir", "limits", "outcome"]),
     ("audit", &["certificate", "config", "fhir", "limits", "outcome"]),
     ("engine", &["certificate", "fhir", "limits", "outcome", "search"]),
-    ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search"]),
+    ("access", &["certificate", "config", "fhir", "limits", "outcome", "search", "tls"]),
+    ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search", "tls"]),
     (
         "interaction",
         &[
+            "access",
             "audit",
             "certificate",
             "definitions",
@@ -34,6 +37,7 @@ const MAP: &[(&str, &[&str])] = &[
             "terminology",
         ],
     ),
+    ("http", &["access", "certificate", "config", "fhir", "interaction", "limits", "outcome"]),
     ("http", &["audit", "certificate", "config", "fhir", "interaction", "limits", "outcome"]),
     ("bulk", &["certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
     ("socket", &["audit", "bulk", "certificate", "engine", "interaction", "limits"]),
@@ -42,6 +46,7 @@ const MAP: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "access",
             "audit",
             "bench",
             "bulk",
@@ -66,12 +71,12 @@ const MAP: &[(&str, &[&str])] = &[
 
 /// A library and the only folders that may name it.
 const LIBRARIES: &[(&str, &[&str])] = &[
-    ("hyper", &["src/http/", "src/cli/", "src/registry/remote/"]),
-    ("hyper_util", &["src/http/", "src/cli/", "src/registry/remote/"]),
-    ("hyper_rustls", &["src/registry/remote/"]),
-    ("rustls", &["src/registry/remote/"]),
-    ("rustls_native_certs", &["src/registry/remote/"]),
-    ("quick_cache", &["src/registry/remote/"]),
+    ("hyper", &["src/http/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
+    ("hyper_util", &["src/http/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
+    ("hyper_rustls", &["src/registry/remote/", "src/access/token/"]),
+    ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs"]),
+    ("rustls_native_certs", &["src/tls.rs"]),
+    ("quick_cache", &["src/registry/remote/", "src/access/token/"]),
     ("redb", &["src/engine/embedded/store/"]),
     ("tantivy", &["src/engine/embedded/index/"]),
     ("zstd", &["src/engine/embedded/store/", "src/audit/", "src/corpus/tests.rs"]),

@@ -13,7 +13,7 @@ use hcert::config::Config;
 use hcert::corpus::{Corpus, Facts};
 use hcert::engine::{self, Clock, Engine, QuickRepair};
 use hcert::http::{Server, Settings};
-use hcert::interaction::{self, Rulebook, Service};
+use hcert::interaction::{self, Policy, Rulebook, Service};
 use hcert::registry::Registry;
 use hcert::search::paging::Counts;
 
@@ -50,6 +50,7 @@ impl Store {
             quick_repair: QuickRepair::Off,
             names: engine::Names(config.namespaces.pairs()),
             unique_number: config.certificate.unique_number,
+            witness: None,
             clock: clock.clone(),
         };
         let engine = Arc::new(Engine::open(options.clone()).expect("an empty folder can be opened"));
@@ -90,7 +91,7 @@ impl Store {
         let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), false);
         let rulebook = Arc::new(rulebook.expect("the profiles and lists that ship can be used"));
         let registry = Registry::open(&config, engine.clone(), clock.clone()).expect("settings of a registry");
-        let service = Service::new(engine.clone(), registry, rulebook, settings, clock);
+        let service = Service::new(engine.clone(), registry, Policy::default(), rulebook, settings, clock);
         let store = Store { engine, server: Server::new(service, door), certificates, bodies };
         store.settle();
         store

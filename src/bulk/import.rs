@@ -243,7 +243,7 @@ impl Run<'_> {
 
     fn create(&self, content: &Content) -> Result<(), String> {
         loop {
-            let write = Write::Create { content: content.clone(), if_none_exist: None };
+            let write = Write::Create { content: content.clone(), if_none_exist: None, rows: None };
             match self.engine.write(write).blocking_recv() {
                 Ok(Ok(_)) => return Ok(()),
                 Ok(Err(Refused::Busy)) => thread::sleep(Duration::from_millis(10)),

@@ -1,9 +1,12 @@
 //! The domain, pure: what a certificate is, which state it is in, and which move is allowed.
 
 pub mod condition;
+pub mod consent;
+pub mod employer;
 pub mod head;
 pub mod names;
 pub mod narrative;
+pub mod personal_code;
 pub mod profile;
 pub mod section;
 pub mod state;
@@ -13,8 +16,10 @@ use std::fmt;
 use std::num::NonZeroU64;
 
 pub use condition::{Condition, Tag};
+pub use consent::{Access, Consent};
 pub use head::Stamp;
 pub use names::Names;
+pub use personal_code::{PersonalCode, PersonalCodeError, Sex};
 pub use profile::Profile;
 pub use state::{State, Status};
 

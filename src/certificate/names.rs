@@ -33,6 +33,11 @@ impl Names {
         format!("{}/StructureDefinition/{}", self.profile_base, profile.name())
     }
 
+    /// Canonical address of what an employer is shown of an occupational certificate. Contract 7.5.
+    pub fn employer_profile(&self) -> String {
+        format!("{}/StructureDefinition/ee-health-certificate-occupational-employer", self.profile_base)
+    }
+
     /// The use-case profile an address names; a `|version` behind it is allowed. Contract 8.1.
     pub fn profile_of(&self, address: &str) -> Option<Profile> {
         let address = address.split_once('|').map_or(address, |(address, _)| address);

@@ -13,6 +13,9 @@ pub const SUSPEND_REASON: &str = "suspend-reason";
 /// Why it was cancelled; written by `$cancel` alone. Contract 3.4.
 pub const CANCEL_REASON: &str = "cancel-reason";
 
+/// Advice to the employee, which no employer sees. Contract 7.5.
+pub const EMPLOYEE_SUGGESTIONS: &str = "employee-suggestions";
+
 /// Whether the certificate brings a reason for its change: a section `change-reason` whose text is not blank once markup is
 /// stripped. Contract 3.3.
 pub fn has_change_reason(composition: &Object, names: &Names) -> bool {

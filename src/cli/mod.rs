@@ -12,6 +12,7 @@ mod patients;
 mod progress;
 mod serve;
 mod terminology;
+mod token;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -39,6 +40,7 @@ enum Command {
     Export(export::Export),
     Patients(patients::Patients),
     Terminology(terminology::Terminology),
+    Token(token::Token),
     Catalogue(catalogue::Catalogue),
     Bench(bench::Bench),
     #[command(hide = true)]
@@ -58,6 +60,7 @@ impl Cli {
             Command::Export(export) => export.run(),
             Command::Patients(patients) => patients.run(),
             Command::Terminology(terminology) => terminology.run(),
+            Command::Token(token) => token.run(),
             Command::Catalogue(catalogue) => catalogue.run(),
             Command::Bench(bench) => bench.run(),
             Command::BenchFloor(floor) => floor.run(),

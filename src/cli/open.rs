@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use crate::access::rights::{BUILT_IN, Permissions};
 use crate::certificate::Names;
-use crate::config::{Config, FullUrl, QuickRepair};
+use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
 use crate::engine::{self, Clock, Engine};
-use crate::interaction::{Rulebook, Service, Settings};
+use crate::interaction::{Policy, Rulebook, Service, Settings};
 use crate::outcome::IssueSystems;
 use crate::registry::Registry;
 use crate::search::paging::Counts;
@@ -32,6 +33,7 @@ pub fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
         },
         names: engine::Names(config.namespaces.pairs()),
         unique_number: config.certificate.unique_number,
+        witness: None,
         clock,
     };
     Engine::open(options).map_err(|error| format!("{}: {error}", storage.data.display()))
@@ -52,8 +54,27 @@ pub fn service(config: &Config, engine: Arc<Engine>, base_url: &str, clock: Cloc
         full_url_absolute: config.server.full_url == FullUrl::Absolute,
         external_reference_system: config.registry.external_reference_system.clone(),
     };
+    let policy = policy(config)?;
     let registry = Registry::open(config, engine.clone(), clock.clone())?;
-    Ok(Service::new(engine, registry, Arc::new(rulebook), settings, clock))
+    Ok(Service::new(engine, registry, policy, Arc::new(rulebook), settings, clock))
+}
+
+/// Who may do what.
+///
+/// # Errors
+/// The file of permissions cannot be read, or makes no sense.
+fn policy(config: &Config) -> Result<Policy, String> {
+    let base = &config.namespaces.code_system_base;
+    let permissions = match &config.access.permissions {
+        None => Permissions::read(BUILT_IN, base)?,
+        Some(path) => {
+            let told = |problem: String| format!("access.permissions = {}: {problem}", path.display());
+            let text = std::fs::read_to_string(path).map_err(|error| told(error.to_string()))?;
+            Permissions::read(&text, base).map_err(told)?
+        }
+    };
+    let by_mode = config.access.mode == AccessMode::Jwt;
+    Ok(Policy { permissions, author_must_be_caller: config.access.author_must_be_caller.unwrap_or(by_mode) })
 }
 
 /// What an import into an open engine judges new certificates by.

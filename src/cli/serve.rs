@@ -10,6 +10,7 @@ use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Common, Failure, log, open, open_files};
+use crate::access::Tokens;
 use crate::config::Config;
 use crate::engine::system_clock;
 use crate::http::{self, Server, Settings};
@@ -60,6 +61,8 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let engine = Arc::new(open::engine(&config, system_clock()).map_err(Failure::Failed)?);
     let service =
         open::service(&config, engine.clone(), &settings.base_url, system_clock()).map_err(Failure::Failed)?;
+    let tokens = Tokens::open(&config, &config.storage.data, system_clock()).map_err(Failure::Failed)?;
+    settings.tokens = Some(Arc::new(tokens));
     service.registry().welcome().await.map_err(Failure::Failed)?;
     let folder = &config.storage.data;
     let socket = socket::Server::start(folder, engine.clone(), service.rulebook().clone());

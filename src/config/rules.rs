@@ -2,8 +2,10 @@
 
 use toml::{Table, Value};
 
-use super::{Config, ConfigError, FaultRule, RegistryMode};
+use super::{Config, ConfigError, FaultRule, RegistryMode, access};
 use crate::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
+
+const X_ROAD_HEADERS: [&str; 4] = ["x-road-client", "x-road-id", "x-road-issue", "x-road-userid"];
 
 /// A number's allowed range.
 struct Range {
@@ -35,6 +37,10 @@ const RANGES: &[Range] = &[
     range("registry.remote.breaker_failures",  1,   1_000, "failures"),
     range("registry.remote.breaker_open_s",    1,   3_600, "seconds"),
     range("registry.remote.cache_s",           0,   3_600, "seconds"),
+    range("access.token.jwks_refresh_s",      10,  86_400, "seconds"),
+    range("access.token.leeway_s",             0,     300, "seconds"),
+    range("access.token.max_lifetime_s",      60, 604_800, "seconds"),
+    range("access.token.developer_seconds",    1,  86_400, "seconds"),
 ];
 
 const fn range(key: &'static str, low: i64, high: i64, unit: &'static str) -> Range {
@@ -89,9 +95,24 @@ pub fn check(config: &mut Config) -> Result<(), ConfigError> {
         problems.push("registry.remote.timeout_ms must not be larger than registry.remote.deadline_ms".to_owned());
     }
     const HEADERS: [&str; 4] = ["x-road-issue", "x-road-userid", "x-road-id", "x-author-id"];
+    for name in config.x_road.required_headers.iter().filter(|name| !X_ROAD_HEADERS.contains(&name.as_str())) {
+        problems.push(refusal("x_road.required_headers", name, &format!("one of {}", X_ROAD_HEADERS.join(", "))));
+    }
+    let services =
+        [("x_road.fhir_service", &config.x_road.fhir_service), ("x_road.token_service", &config.x_road.token_service)];
+    let subsystems = config.x_road.subsystems.iter().map(|name| ("x_road.subsystems", name));
+    for (key, name) in services.into_iter().chain(subsystems) {
+        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte)) {
+            problems.push(refusal(key, name, "a name of letters, digits, -, _ and ."));
+        }
+    }
+    if config.x_road.fhir_service == config.x_road.token_service {
+        problems.push("x_road.fhir_service and x_road.token_service must differ".to_owned());
+    }
     for name in config.registry.required_headers.iter().filter(|name| !HEADERS.contains(&name.as_str())) {
         problems.push(refusal("registry.required_headers", name, &format!("one of {}", HEADERS.join(", "))));
     }
+    problems.extend(access::problems(config));
     problems.extend(faults(&config.registry.fault));
     if problems.is_empty() { Ok(()) } else { Err(ConfigError(problems.join("\n"))) }
 }

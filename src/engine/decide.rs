@@ -1,19 +1,19 @@
 //! Judges a write by the version it meets. Pure: the writer calls it inside the transaction, before its first insert.
 
+use super::Standing;
 use super::write::{Refused, Write};
 use crate::certificate::transition::{Need, Trigger, decide};
-use crate::certificate::{Condition, Id, State, Version};
+use crate::certificate::{Condition, Consent, Id, State, Version};
 use crate::outcome::{Hcert, Issue, Outcome};
+use crate::search::filter::Filter;
 use crate::search::row::Row;
 use crate::search::term::{Field, Form, Term};
 
-/// The newest version of the certificate that a write meets.
-#[derive(Clone, Debug)]
-pub struct Current {
-    pub version: Version,
-    pub state: State,
-    /// None for a deleted certificate.
-    pub row: Option<Row>,
+impl Standing {
+    /// What holds for the certificate.
+    pub fn consent(&self) -> Consent {
+        self.row.as_ref().map_or(Consent::default(), |row| row.class.consent)
+    }
 }
 
 /// What is to be done.
@@ -21,19 +21,22 @@ pub struct Current {
 pub enum Decision {
     /// Store the next version, in this state.
     Store(State),
-    /// Nothing: it is deleted already (Contract 3.7).
+    /// Nothing: it is deleted already (Contract 3.7), or the consent is so already.
     Nothing,
+    /// This consent holds from now on.
+    Consent(Consent),
 }
 
-/// Judges a write. The order is 404 or 405, 410, 412, 409, 422 (Contract 2.9).
-pub fn judge(write: &Write, current: Option<&Current>) -> Result<Decision, Refused> {
+/// Judges a write. The order is 404 or 405, 410, 403, 412, 409, 422 (Contract 2.9).
+pub fn judge(write: &Write, current: Option<&Standing>) -> Result<Decision, Refused> {
     match write {
         Write::Create { content, .. } => Ok(Decision::Store(decide(None, Trigger::Create, content.brings)?)),
-        Write::Update { id, content, if_match, base } => {
+        Write::Update { id, content, if_match, base, rows } => {
             let current = current.ok_or_else(|| never_assigned(*id, content.trigger))?;
             if current.state == State::Deleted {
                 return Err(deleted(*id).into());
             }
+            check_rows(rows.as_deref(), *id, current)?;
             check_condition(if_match.as_ref(), current.version)?;
             if base.is_some_and(|base| base != current.version) {
                 return Err(Refused::Moved);
@@ -44,13 +47,24 @@ pub fn judge(write: &Write, current: Option<&Current>) -> Result<Decision, Refus
             }
             Ok(Decision::Store(to))
         }
-        Write::Delete { id, if_match, .. } => {
+        Write::Delete { id, if_match, rows, .. } => {
             let current = current.ok_or_else(|| Outcome::not_found("Composition", id))?;
+            check_rows(rows.as_deref(), *id, current)?;
             if current.state == State::Deleted {
                 return Ok(Decision::Nothing);
             }
             check_condition(if_match.as_ref(), current.version)?;
             Ok(Decision::Store(decide(Some(current.state), Trigger::Delete, Need::Nothing)?))
+        }
+        Write::Consent { id, doctor, representative, rows, .. } => {
+            let current = current.ok_or_else(|| Outcome::not_found("Composition", id))?;
+            if current.state == State::Deleted {
+                return Err(deleted(*id).into());
+            }
+            check_rows(rows.as_deref(), *id, current)?;
+            let before = current.consent();
+            let after = before.with(*doctor, *representative);
+            Ok(if after == before { Decision::Nothing } else { Decision::Consent(after) })
         }
     }
 }
@@ -65,6 +79,15 @@ fn never_assigned(id: Id, trigger: Trigger) -> Outcome {
     match trigger {
         Trigger::Update => Issue::new(Hcert::IdNotAssigned).with("id", id.to_string()).into(),
         _ => Outcome::not_found("Composition", id),
+    }
+}
+
+/// Contract 7.4. What has no row at all is nobody's.
+fn check_rows(rows: Option<&Filter>, id: Id, current: &Standing) -> Result<(), Outcome> {
+    let Some(rows) = rows else { return Ok(()) };
+    match current.row.as_ref().is_some_and(|row| rows.matches(id, row)) {
+        true => Ok(()),
+        false => Err(Issue::new(Hcert::OutsideRights).with("what", format!("Composition/{id}")).into()),
     }
 }
 

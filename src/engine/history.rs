@@ -1,8 +1,11 @@
 //! Questions about versions: of one certificate, or of all of them.
 
+use std::sync::Arc;
+
 use crate::certificate::{Id, Seq};
 use crate::fhir::date_time::Span;
 use crate::search::Hit;
+use crate::search::filter::Filter;
 
 /// FHIR `history`. Source: Contract 4.1.
 #[derive(Clone, Debug)]
@@ -17,6 +20,9 @@ pub struct HistoryQuery {
     pub page: u64,
     /// Entries of a page; 0 asks for the total only.
     pub count: u32,
+    /// In the history of all: certificates that are closed to someone and whose newest row, with its consent, meets this are left out,
+    /// with all their versions. Whoever asks for one certificate is judged before.
+    pub hidden: Option<Arc<Filter>>,
 }
 
 /// One page, newest first, with the exact total; both of the moment `at`.

@@ -3,20 +3,25 @@
 //!
 //! Everything is synchronous. A write is handed over and answered through a channel; reads and searches run on the caller's thread.
 
+mod consent;
 mod decide;
 mod embedded;
 mod history;
 mod list;
 mod patient;
+mod witness;
 mod write;
 
+pub use consent::ConsentRecord;
 pub use embedded::{CommitFloor, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, SearchError};
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};
 pub use patient::{PatientFacts, PatientLine, PatientWrite, PatientWritten, StoredPatient};
-pub use write::{Content, Import, Imported, Refused, Subject, Who, Write, Written};
+pub use witness::{Action, Committed, Witness};
+pub use write::{Content, Import, Imported, Particulars, Refused, Subject, Who, Write, Written};
 
 use crate::certificate::{Id, Stamp, State, Version};
+use crate::search::row::Row;
 
 /// Tells the time in milliseconds since 1970 UTC. An argument, so that tests can hold it.
 pub type Clock = std::sync::Arc<dyn Fn() -> i64 + Send + Sync>;
@@ -52,4 +57,23 @@ pub struct Stored {
     pub stamp: Stamp,
     /// The resource, byte for byte as it is served; empty for the tombstone.
     pub resource: Vec<u8>,
+}
+
+/// What rights ask of a certificate, all of one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The newest version, which may be a tombstone.
+    pub version: Version,
+    pub state: State,
+    /// The row of the newest version that has one, with the consent that holds. None for a tombstone that was imported alone.
+    pub row: Option<Row>,
+}
+
+/// A version, its own row, and what rights ask of its certificate at the same moment.
+#[derive(Clone, Debug)]
+pub struct Versioned {
+    pub stored: Stored,
+    /// None for a tombstone. With the consent that holds now.
+    pub row: Option<Row>,
+    pub standing: Standing,
 }

@@ -1,19 +1,27 @@
 //! What can be asked of the writer, and what it answers.
 
+use std::sync::Arc;
+
 use super::embedded::Error;
 use crate::certificate::transition::{Need, Trigger};
-use crate::certificate::{Condition, Id, Stamp, State, Version};
+use crate::certificate::{Access, Condition, Consent, Id, Stamp, State, Version};
 use crate::outcome::Outcome;
+use crate::search::filter::Filter;
 use crate::search::row::Row;
 use crate::search::term::Term;
 
 /// A change of one certificate, prepared before the queue: read, checked and compressed.
+///
+/// `rows` are the rights of who asks: the certificate's current row, with the consent of that very moment, must meet them. None:
+/// whatever it is.
 #[derive(Debug)]
 pub enum Write {
     Create {
         content: Content,
         /// `If-None-Exist`: a current certificate with this term makes the create a no-op. Contract 2.5.
+        /// One outside of `rows` does not count.
         if_none_exist: Option<Term>,
+        rows: Option<Arc<Filter>>,
     },
     Update {
         id: Id,
@@ -21,11 +29,21 @@ pub enum Write {
         if_match: Option<Condition>,
         /// The version that `content` was made from, when it was: another one now bounces the request.
         base: Option<Version>,
+        rows: Option<Arc<Filter>>,
     },
     Delete {
         id: Id,
         if_match: Option<Condition>,
         who: Who,
+        rows: Option<Arc<Filter>>,
+    },
+    /// Contract 7.6: no new version. What is None stays.
+    Consent {
+        id: Id,
+        doctor: Option<Access>,
+        representative: Option<Access>,
+        who: Who,
+        rows: Option<Arc<Filter>>,
     },
 }
 
@@ -68,6 +86,25 @@ pub struct Who {
     pub x_road_id: Option<String>,
     /// The request's id.
     pub trace: Option<String>,
+    /// Apart, since many changes have nothing of it.
+    pub particulars: Option<Box<Particulars>>,
+}
+
+/// What else is known of who acts, for the audit trail.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Particulars {
+    pub name: Option<String>,
+    /// Registry code of whom the person stands for.
+    pub represented_party: Option<String>,
+    /// Of the token: first digits of its hash.
+    pub session: Option<String>,
+    /// IP address, as text.
+    pub address: Option<String>,
+    /// As claimed by `x-road-client`, `x-road-issue`, `x-road-userid`.
+    pub x_road_client: Option<String>,
+    pub x_road_issue: Option<String>,
+    pub x_road_userid: Option<String>,
+    pub application: Option<String>,
 }
 
 /// An acknowledged change: durable, and seen by every search from now on.
@@ -75,10 +112,13 @@ pub struct Who {
 pub struct Written {
     pub id: Id,
     pub version: Version,
+    /// Of the change; of the version where nothing changed.
     pub stamp: Stamp,
     pub state: State,
-    /// False when nothing had to change: the certificate was there already, or is deleted already.
+    /// False when nothing had to change: the certificate was there already, is deleted already, or the consent was so already.
     pub changed: bool,
+    /// What holds for the certificate now.
+    pub consent: Consent,
 }
 
 /// Why a change was not made.

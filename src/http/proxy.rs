@@ -15,7 +15,8 @@ const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
 
-/// The base address for the links of one answer; nothing where that of the settings holds.
+/// The base address for the links of one answer; nothing where that of the settings holds. `base_path` is the way the request came by:
+/// the setting's, or one of X-Road.
 ///
 /// Of several values in a header the last counts: it is what the trusted proxy itself saw. Without a scheme from the proxy that of
 /// the setting holds.
@@ -24,9 +25,22 @@ const FORWARDED_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix
 /// A trusted proxy names a host, scheme or prefix that cannot stand in an address.
 ///
 /// Source: Contract 1.2.
-pub fn base_url(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Result<Option<Arc<str>>, Issue> {
+pub fn base_url(
+    settings: &Settings,
+    parts: &Parts,
+    peer: Option<IpAddr>,
+    base_path: &str,
+) -> Result<Option<Arc<str>>, Issue> {
+    let of_setting = || match base_path == settings.base_path {
+        true => None,
+        false => {
+            let end = settings.base_url.find("://").map_or(0, |at| at + 3);
+            let end = settings.base_url[end..].find('/').map_or(settings.base_url.len(), |at| end + at);
+            Some([&settings.base_url[..end], base_path].concat().into())
+        }
+    };
     if !peer.is_some_and(|peer| settings.trusted_proxies.iter().any(|proxy| proxy.contains(peer))) {
-        return Ok(None);
+        return Ok(of_setting());
     }
     let named = match last(parts, &FORWARDED_HOST, is_host)? {
         Some(host) => Some(host),
@@ -35,13 +49,13 @@ pub fn base_url(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Res
             None => last(parts, &HOST, is_host)?,
         },
     };
-    let Some(host) = named else { return Ok(None) };
+    let Some(host) = named else { return Ok(of_setting()) };
     let scheme = match last(parts, &FORWARDED_PROTO, |text| matches!(text, "http" | "https"))? {
         Some(scheme) => scheme,
         None => settings.base_url.split(':').next().unwrap_or("http").to_owned(),
     };
     let prefix = last(parts, &FORWARDED_PREFIX, is_prefix)?.unwrap_or_default();
-    Ok(Some(format!("{scheme}://{host}{}{}", prefix.trim_end_matches('/'), settings.base_path).into()))
+    Ok(Some(format!("{scheme}://{host}{}{}", prefix.trim_end_matches('/'), base_path).into()))
 }
 
 /// HTTP/1.1 asks for exactly one Host, and a server that is not asked so must refuse (RFC 9112, 3.2): two of them are how requests
@@ -90,7 +104,7 @@ mod tests {
             request = request.header(*name, *value);
         }
         let parts = request.body(()).unwrap().into_parts().0;
-        let named = base_url(&settings, &parts, Some(peer.parse().unwrap()))?;
+        let named = base_url(&settings, &parts, Some(peer.parse().unwrap()), "/fhir")?;
         Ok(named.unwrap_or(settings.base_url).to_string())
     }
 

@@ -10,6 +10,7 @@ use super::media::Content;
 use super::query::Pair;
 use super::settings::Settings;
 use super::wanted::Wanted;
+use super::x_road::{self, Place};
 use super::{condition, handed_on, header, media, proxy, query};
 use crate::interaction::context::Who;
 use crate::interaction::{Context, Interaction, Prefer, Return};
@@ -22,14 +23,14 @@ const PREFER: HeaderName = HeaderName::from_static("prefer");
 pub fn content(interaction: &Interaction, parts: &Parts) -> Option<Content> {
     use Interaction::*;
     match interaction {
-        Create | Update(_) | Suspend(_) | Cancel(_) => Some(Content::Resource),
-        Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) if parts.method == Method::POST => {
+        Create | Update(_) | Suspend(_) | Cancel(_) | SetConsent(_) => Some(Content::Resource),
+        Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) | GetConsent(_) if parts.method == Method::POST => {
             Some(Content::Resource)
         }
         Search if parts.method == Method::POST => Some(Content::Form),
         Search | Capabilities | Read(_) | Vread(..) | Delete(_) | HistoryInstance(_) | HistoryType => None,
         ReadDefinition(..) | SearchDefinitions(_) | Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) => None,
-        Patient(_) => None,
+        Patient(_) | GetConsent(_) => None,
     }
 }
 
@@ -87,13 +88,18 @@ pub fn context(
 ) -> Result<Context, Outcome> {
     let headers = &parts.headers;
     let mut issues = Vec::new();
-    let base_url = kept(proxy::base_url(settings, parts, peer), &mut issues);
+    let base_path = match x_road::place(settings, parts.uri.path()) {
+        Place::Fhir(base_path) => base_path,
+        Place::Token | Place::Fault(_) => &settings.base_path,
+    };
+    let base_url = kept(proxy::base_url(settings, parts, peer, base_path), &mut issues);
     let if_match = kept(condition::tags(headers, &IF_MATCH), &mut issues);
     let if_none_match = kept(condition::tags(headers, &IF_NONE_MATCH), &mut issues);
     let if_none_exist = kept(if_none_exist(headers), &mut issues);
     let prefer = kept(prefer(headers), &mut issues);
     let subset = kept(query::subset(&parameters), &mut issues);
-    let handed_on = kept(handed_on::read(settings, headers), &mut issues);
+    let handed_on =
+        kept(handed_on::read(settings, headers, x_road::is_by(parts), wanted.x_road_id.as_deref()), &mut issues);
     if !issues.is_empty() {
         return Err(issues.into());
     }
@@ -113,7 +119,9 @@ pub fn context(
         parameters,
         by_form,
         who: Who { trace, x_road_id, ..Who::default() },
+        identity: None,
         handed_on,
+        held: None,
     })
 }
 

@@ -8,12 +8,13 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_LOCATION, CONTENT_TYPE, ETAG, HeaderValue, LAST_MODIFIED,
-    LOCATION, RETRY_AFTER, VARY,
+    LOCATION, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
 };
 use hyper::{Response, StatusCode};
 use uuid::Uuid;
 
 use super::header;
+use super::media::Media;
 use super::pretty::indent;
 use super::request_id::REQUEST_ID;
 use super::wanted::Wanted;
@@ -21,7 +22,7 @@ use crate::certificate::Version;
 use crate::fhir::date_time;
 use crate::interaction::{Answer, Instead, Turn};
 use crate::limits::{GZIP_BYTES_MIN, RETRY_AFTER_S};
-use crate::outcome::Outcome;
+use crate::outcome::{Hcert, Language, Outcome};
 
 /// Writes what an interaction answered. Source: Contract 2.2, 2.4.
 pub fn answer(answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
@@ -65,10 +66,33 @@ pub fn outcome(outcome: &Outcome, wanted: &Wanted, issue_system: &str) -> Respon
         }
     }
     let mut response = body(status, json, None, wanted);
+    if status == StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge(outcome));
+    }
     if status == StatusCode::SERVICE_UNAVAILABLE {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
     }
     response
+}
+
+/// JSON that is no FHIR. Contract 5.1.
+pub fn json(number: u16, json: String, wanted: &Wanted) -> Response<Full<Bytes>> {
+    let wanted = Wanted { media: Media::Json, ..wanted.clone() };
+    body(status(number), json.into_bytes(), None, &wanted)
+}
+
+/// What `WWW-Authenticate` asks for, and why what came is refused. RFC 6750, 3.
+fn challenge(outcome: &Outcome) -> HeaderValue {
+    let realm = "Bearer realm=\"hcert\"";
+    let refused = outcome.issues().iter().find(|issue| issue.code() == Hcert::TokenRefused);
+    let Some(refused) = refused else { return HeaderValue::from_static("Bearer realm=\"hcert\"") };
+    // Names of claims come from the settings and may hold anything; RFC 6750, 3 says what may stand here.
+    let plain = |character: char| match character {
+        ' '..='~' if !matches!(character, '"' | '\\') => character,
+        _ => '?',
+    };
+    let words: String = refused.text(Language::English).chars().map(plain).collect();
+    header::value(format!("{realm}, error=\"invalid_token\", error_description=\"{words}\""))
 }
 
 /// What a registry that is told to fail sends. Contract 6.4.

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use hyper::Method;
 
 use super::query::decode;
+use super::token::{KEYS_PATH, TOKEN_PATH};
+use super::x_road::Fault;
 use crate::certificate::{Id, Version};
 use crate::interaction::{Ask, DefinitionKind, Instance, Interaction, ListKind};
 use crate::limits::ID_CHARACTERS_MAX;
@@ -13,10 +15,15 @@ use crate::limits::ID_CHARACTERS_MAX;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Route {
     To(Interaction),
+    /// The developer's token service, and its keys, with any method.
+    TokenService,
+    TokenKeys,
     /// OPTIONS of a path that exists.
     Options,
     WrongMethod,
     Unknown,
+    /// A path of X-Road that leads to no service of ours.
+    Fault(Fault),
 }
 
 /// Path segments below the base path; the deepest path has four.
@@ -27,6 +34,11 @@ const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
 
 /// Finds the way. `path` is the path as sent, `base_path` the setting.
 pub fn route(base_path: &str, method: &Method, path: &str) -> Route {
+    match path {
+        TOKEN_PATH => return Route::TokenService,
+        KEYS_PATH => return Route::TokenKeys,
+        _ => {}
+    }
     let Some(path) = below(base_path, path) else {
         return if method == Method::OPTIONS && path == "*" { Route::Options } else { Route::Unknown };
     };
@@ -77,6 +89,8 @@ fn interaction(method: &str, segments: &[&str]) -> Option<Interaction> {
         ("GET",    ["Composition", id, "_history", version]) => Vread(instance(id)?, number(version)?),
         ("POST",   ["Composition", id, "$suspend"])          => Suspend(instance(id)?),
         ("POST",   ["Composition", id, "$cancel"])           => Cancel(instance(id)?),
+        ("GET" | "POST", ["Composition", id, "$get-consent"]) => GetConsent(instance(id)?),
+        ("POST",   ["Composition", id, "$set-consent"])      => SetConsent(instance(id)?),
         ("POST",   ["Composition", "$validate"])             => Validate(None),
         ("GET" | "POST", ["Composition", id, "$validate"])   => Validate(Some(instance(id)?)),
         ("GET",    ["Patient"])                              => Patient(Ask::Search(Vec::new())),
@@ -127,6 +141,8 @@ pub fn template(route: &Route) -> &'static str {
         Route::To(Vread(..))           => "/Composition/{id}/_history/{version}",
         Route::To(Suspend(_))          => "/Composition/{id}/$suspend",
         Route::To(Cancel(_))           => "/Composition/{id}/$cancel",
+        Route::To(GetConsent(_))       => "/Composition/{id}/$get-consent",
+        Route::To(SetConsent(_))       => "/Composition/{id}/$set-consent",
         Route::To(ReadDefinition(..))  => "/{definition}/{id}",
         Route::To(SearchDefinitions(_)) => "/{definition}?",
         Route::To(Validate(None))      => "/Composition/$validate",
@@ -139,6 +155,9 @@ pub fn template(route: &Route) -> &'static str {
         Route::To(Patient(Ask::Read(_)))     => "/Patient/{id}",
         Route::To(Patient(Ask::Vread(..)))   => "/Patient/{id}/_history/{version}",
         Route::To(Patient(Ask::History(..))) => "/Patient/{id}/_history",
+        Route::Fault(_) => "/r1",
+        Route::TokenService            => "/auth/v2/token",
+        Route::TokenKeys               => "/.well-known/jwks.json",
         Route::Options | Route::WrongMethod | Route::Unknown => "-",
     }
 }
@@ -208,6 +227,9 @@ mod tests {
             ("POST", "/fhir/Composition/7/$suspend", Suspend(seven())),
             ("POST", "/fhir/Composition/7/$cancel", Cancel(seven())),
             ("POST", "/fhir/Composition/7/%24cancel", Cancel(seven())),
+            ("GET", "/fhir/Composition/7/$get-consent", GetConsent(seven())),
+            ("POST", "/fhir/Composition/7/$get-consent", GetConsent(seven())),
+            ("POST", "/fhir/Composition/7/$set-consent", SetConsent(seven())),
             ("GET", "/fhir/Patient", Patient(Ask::Search(Vec::new()))),
             ("GET", "/fhir/Patient/p-1", Patient(Ask::Read("p-1".into()))),
             ("GET", "/fhir/Patient/7/_history", Patient(Ask::History("7".into(), Vec::new()))),
@@ -291,6 +313,8 @@ mod tests {
             ("POST", "/fhir/Composition/7", "GET, HEAD, PUT, DELETE, OPTIONS"),
             ("PATCH", "/fhir/Composition/7", "GET, HEAD, PUT, DELETE, OPTIONS"),
             ("GET", "/fhir/Composition/7/$suspend", "POST, OPTIONS"),
+            ("PUT", "/fhir/Composition/7/$get-consent", "GET, HEAD, POST, OPTIONS"),
+            ("GET", "/fhir/Composition/7/$set-consent", "POST, OPTIONS"),
             ("get", "/fhir/metadata", "GET, HEAD, OPTIONS"),
             ("POST", "/fhir/ValueSet", "GET, HEAD, OPTIONS"),
             ("DELETE", "/fhir/ValueSet/a", "GET, HEAD, OPTIONS"),

@@ -19,6 +19,8 @@ pub struct Wanted {
     pub gzip: bool,
     /// HEAD: everything but the body.
     pub head: bool,
+    /// `x-road-id` as it is given back.
+    pub x_road_id: Option<String>,
 }
 
 impl Wanted {
@@ -31,6 +33,7 @@ impl Wanted {
             pretty: false,
             gzip: gzip(headers),
             head: method == Method::HEAD,
+            x_road_id: None,
         }
     }
 }

@@ -81,7 +81,10 @@ impl Asked {
 
     fn take(&mut self, name: &str, value: Option<Value>, place: String, known: &[Known], issues: &mut Vec<Issue>) {
         let Some(Known { name, kind, repeats }) = known.iter().find(|known| known.name == name).copied() else {
-            let known = known.iter().map(|known| known.name).collect::<Vec<_>>().join(", ");
+            let known = match known {
+                [] => "-".into(),
+                known => known.iter().map(|known| known.name).collect::<Vec<_>>().join(", "),
+            };
             let issue = Issue::new(Hcert::OperationParameterUnknown).with("name", name.to_owned());
             return issues.push(issue.with("known", known).at(place));
         };

@@ -38,6 +38,16 @@ const OPERATIONS: &[(&str, &str, &str)] = &[
         "ee-health-certificate-cancel",
         "Cancels a completed or suspended certificate for good. Takes Parameters with one reason (valueString).",
     ),
+    (
+        "get-consent",
+        "ee-health-certificate-get-consent",
+        "Whom the patient lets see the certificate: Parameters with doctor and representative, each open or closed.",
+    ),
+    (
+        "set-consent",
+        "ee-health-certificate-set-consent",
+        "Opens or closes the certificate. Takes Parameters with doctor, representative or both (valueString): open or closed. Makes no version.",
+    ),
 ];
 
 /// `$validate` is R5's own.
@@ -304,6 +314,8 @@ mod tests {
                 [
                     "https://example.ee/hcert/OperationDefinition/ee-health-certificate-suspend",
                     "https://example.ee/hcert/OperationDefinition/ee-health-certificate-cancel",
+                    "https://example.ee/hcert/OperationDefinition/ee-health-certificate-get-consent",
+                    "https://example.ee/hcert/OperationDefinition/ee-health-certificate-set-consent",
                     "http://hl7.org/fhir/OperationDefinition/Resource-validate"
                 ]
             );

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::rights::Held;
+pub use crate::access::Identity;
 use crate::certificate::Version;
 pub use crate::certificate::{Condition, Tag};
 pub use crate::engine::Who;
@@ -33,8 +35,12 @@ pub struct Context {
     pub by_form: bool,
     /// Who acts, for the version's header: empty where none is made.
     pub who: Who,
+    /// Who calls, as a token says. `None`: developer mode without a token, which may do everything.
+    pub identity: Option<Arc<Identity>>,
     /// What is handed on to the registry; most requests bring nothing of it.
     pub handed_on: Option<Box<HandedOn>>,
+    /// What they may do; known once the request was admitted.
+    pub held: Option<Arc<Held>>,
 }
 
 /// Headers that concern the registry.

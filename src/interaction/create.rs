@@ -4,6 +4,7 @@ use super::context::{Context, Return};
 use super::prepare::{Before, Certificate, sound};
 use super::service::Service;
 use super::{Answer, update};
+use crate::access::rights::May;
 use crate::certificate::transition::Trigger;
 use crate::engine::{Content, Write};
 use crate::fhir::json::{self, Read};
@@ -19,11 +20,12 @@ impl Service {
         let Read { mut value, problems, source } = json::parse_with_problems(body)?;
         let mut sound = sound(&mut value, source, problems, Before::default(), &standard, &context.base_url)?;
         let warnings = std::mem::take(&mut sound.warnings);
+        self.check_author(context, sound.row())?;
         let resolved = self.resolve(context, &value, None, Purpose::Write).await?;
         let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, standard.names)?;
         let (who, subject) = (context.who.clone(), resolved.patient);
         let content = Content { trigger: Trigger::Create, brings, tail, row, who, subject };
-        let written = self.write(Write::Create { content, if_none_exist }).await?;
+        let written = self.write(Write::Create { content, if_none_exist, rows: context.rows(May::Read) }).await?;
         let written = written.ok_or_else(|| Outcome::internal("a create has no version to move on from"))?;
         let body = match context.prefer.answer {
             Return::Minimal => Vec::new(),

@@ -3,13 +3,15 @@
 use super::context::Context;
 use super::service::Service;
 use super::{Answer, Instance};
+use crate::access::rights::May;
 use crate::engine::Write;
 use crate::outcome::Outcome;
 
 impl Service {
     pub(super) async fn delete(&self, context: Context, instance: &Instance) -> Result<Answer, Outcome> {
         let id = instance.id().ok_or_else(|| Outcome::not_found("Composition", instance))?;
-        let written = self.write(Write::Delete { id, if_match: context.if_match, who: context.who }).await?;
+        let rows = context.rows(May::Delete);
+        let written = self.write(Write::Delete { id, if_match: context.if_match, who: context.who, rows }).await?;
         written.ok_or_else(|| Outcome::internal("a delete is made from no version it could move on from"))?;
         Ok(Answer { status: 204, ..Answer::default() })
     }

@@ -1,12 +1,16 @@
 //! FHIR `history`: of one certificate and of all. Contract 4.1.
 
+use std::sync::Arc;
+
 use super::context::{Context, Subset};
 use super::page::{Kind, Page};
 use super::service::{Service, unreadable};
 use super::{Answer, Instance};
+use crate::access::rights::May;
 use crate::certificate::Id;
 use crate::engine::{HistoryPage, HistoryQuery};
 use crate::outcome::Outcome;
+use crate::search::filter::Filter;
 use crate::search::history::History;
 
 impl Service {
@@ -17,6 +21,7 @@ impl Service {
         if !self.engine.is_assigned(id).map_err(unreadable)? {
             return Err(missing());
         }
+        self.check_rows(context, May::History, id)?;
         let history = History::parse(&context.parameters, &self.search_settings(context))?;
         let page = self.engine.history(&question(Some(id), &history, context)).map_err(unreadable)?;
         let address = format!("{}/Composition/{id}/_history", context.base_url);
@@ -43,10 +48,18 @@ impl Service {
 
 fn shown(history: &History, address: &str, page: HistoryPage) -> Page {
     let HistoryPage { total, hits, .. } = page;
-    Page { kind: Kind::History, total, links: history.links(address, total), hits, warning: None }
+    Page { kind: Kind::History, total, links: history.links(address, total), hits, warning: None, shower: None }
+}
+
+/// Certificates that are not the caller's to see; nothing where all are. Only who may see certificates in every state has a history, so
+/// consent alone can hide them.
+fn hidden(context: &Context) -> Option<Arc<Filter>> {
+    let held = context.held.as_ref()?;
+    Some(Arc::new(Filter::Not(Box::new(held.scope(May::History).filter()))))
 }
 
 fn question(id: Option<Id>, history: &History, context: &Context) -> HistoryQuery {
+    let hidden = if id.is_none() { hidden(context) } else { None };
     let count = if context.subset == Subset::Count { 0 } else { history.count };
-    HistoryQuery { id, since: history.since, at: history.at, page: history.page, count }
+    HistoryQuery { id, since: history.since, at: history.at, page: history.page, count, hidden }
 }

@@ -210,6 +210,7 @@ mod tests {
             quick_repair: QuickRepair::Off,
             names: engine::Names::default(),
             unique_number: false,
+            witness: None,
             clock: system_clock(),
         };
         let engine = Arc::new(Engine::open(options).unwrap());

@@ -7,6 +7,7 @@ pub mod context;
 
 mod asked;
 mod conformance;
+mod consent;
 mod create;
 mod delete;
 mod expand;
@@ -18,10 +19,12 @@ mod page;
 mod patient;
 mod prepare;
 mod read;
+mod rights;
 mod rulebook;
 mod search_parameter;
 mod search_type;
 mod service;
+mod show;
 mod subject;
 mod turns;
 mod update;
@@ -33,11 +36,11 @@ use std::fmt;
 use crate::certificate::{Id, Version};
 pub use crate::registry::Ask;
 pub use conformance::DefinitionKind;
-pub use context::{Condition, Context, HandedOn, Language, Prefer, Return, Subset, Tag, XRoad};
+pub use context::{Condition, Context, HandedOn, Identity, Language, Prefer, Return, Subset, Tag, XRoad};
 pub use lists::{ListLine, Lists};
 pub use prepare::{Before, Certificate, certificate_of_import, new_certificate, sound};
 pub use rulebook::{Rulebook, Standard};
-pub use service::{Service, Settings};
+pub use service::{Policy, Service, Settings};
 pub use turns::Turn;
 
 /// What a request asks for, with everything of its path read. After this nobody looks at paths again.
@@ -55,6 +58,8 @@ pub enum Interaction {
     Search,
     Suspend(Instance),
     Cancel(Instance),
+    GetConsent(Instance),
+    SetConsent(Instance),
     /// Of a resource that defines the service, by its id.
     ReadDefinition(DefinitionKind, String),
     SearchDefinitions(DefinitionKind),
@@ -80,8 +85,8 @@ impl Interaction {
     pub fn may_change(&self) -> bool {
         use Interaction::*;
         match self {
-            Create | Update(_) | Delete(_) | Suspend(_) | Cancel(_) => true,
-            Capabilities | Read(_) | Vread(..) | HistoryInstance(_) | HistoryType | Search => false,
+            Create | Update(_) | Delete(_) | Suspend(_) | Cancel(_) | SetConsent(_) => true,
+            Capabilities | Read(_) | Vread(..) | HistoryInstance(_) | HistoryType | Search | GetConsent(_) => false,
             ReadDefinition(..) | SearchDefinitions(_) | Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) => false,
             // One who is taken over stays, whether or not the caller waits.
             Patient(_) => false,

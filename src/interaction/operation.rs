@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance, update};
+use crate::access::rights::May;
 use crate::certificate::transition::{Need, Trigger};
 use crate::certificate::{State, head, narrative, section};
 use crate::engine::{Content, Write};
@@ -21,15 +22,16 @@ impl Service {
         trigger: Trigger,
         body: &[u8],
     ) -> Result<Answer, Outcome> {
-        let (to, code) = match trigger {
-            Trigger::Suspend => (State::Suspended, section::SUSPEND_REASON),
-            _ => (State::Revoked, section::CANCEL_REASON),
+        let (to, code, may) = match trigger {
+            Trigger::Suspend => (State::Suspended, section::SUSPEND_REASON, May::Suspend),
+            _ => (State::Revoked, section::CANCEL_REASON, May::Cancel),
         };
         loop {
             let stored = self.current(instance)?;
             if stored.state == State::Deleted {
                 return Err(deleted(stored.id));
             }
+            self.check_rows(context, may, stored.id)?;
             let reason = reason(body)?;
             let names = &self.settings.names;
             let Json::Object(mut certificate) = json::parse_stored(&stored.resource) else {
@@ -49,7 +51,8 @@ impl Service {
             let tail = head::tail(&certificate);
             let content = Content { trigger, brings: Need::Reason, tail, row, who, subject };
             let if_match = context.if_match.clone();
-            let write = Write::Update { id: stored.id, content, if_match, base: Some(stored.version) };
+            let rows = context.rows(may);
+            let write = Write::Update { id: stored.id, content, if_match, base: Some(stored.version), rows };
             if let Some(written) = self.write(write).await? {
                 let resource = self.stored(&written)?.resource;
                 return Ok(update::changed(context, &written, resource));

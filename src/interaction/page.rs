@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::Answer;
 use super::context::{Context, Subset};
-use super::read::write_reduced;
+use super::read::{reduced, write_reduced};
 use super::service::{Service, unreadable};
+use super::show::Shower;
 use crate::certificate::{State, Version};
 use crate::engine::{Error, Packed};
 use crate::fhir::bundle::{About, Bundle, Change, Link, VersionEntry};
@@ -21,6 +22,8 @@ pub struct Page {
     pub hits: Vec<Hit>,
     /// An OperationOutcome behind the hits. Contract 4.9.
     pub warning: Option<Vec<u8>>,
+    /// Where not everything is shown as it is stored.
+    pub shower: Option<Shower>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +40,11 @@ impl Service {
     ///
     /// # Errors
     /// 503 when its turn does not come in time, 400 when the Bundle would grow beyond [`BUNDLE_BYTES_MAX`].
-    pub(super) async fn bundle(&self, context: &Context, page: Page) -> Result<Answer, Outcome> {
+    pub(super) async fn bundle(&self, context: &Context, mut page: Page) -> Result<Answer, Outcome> {
         let form = Form {
             base_url: self.settings.full_url_absolute.then(|| context.base_url.clone()),
             subset: context.subset.clone(),
+            shower: page.shower.take(),
         };
         if let Some(versions) = self.engine.versions(&page.hits, LARGE_ANSWER_BYTES).map_err(unreadable)? {
             let bytes = versions.iter().map(|version| form.bytes(version)).sum();
@@ -74,6 +78,7 @@ impl Service {
 struct Form {
     base_url: Option<Arc<str>>,
     subset: Subset,
+    shower: Option<Shower>,
 }
 
 impl Form {
@@ -85,7 +90,18 @@ impl Form {
 
     fn add(&self, bundle: &mut Bundle, kind: Kind, version: &Packed) -> Result<(), Error> {
         let about = About { kind: "Composition", id: version.id.get(), base_url: self.base_url.as_deref() };
-        let resource = |out: &mut Vec<u8>| write_reduced(version, &self.subset, out);
+        let hit = Hit { id: version.id, version: version.version };
+        let shown = match &self.shower {
+            Some(shower) => shower.show(hit, || version.expand())?,
+            None => None,
+        };
+        let resource = |out: &mut Vec<u8>| match shown {
+            Some(resource) => {
+                out.extend_from_slice(&reduced(resource, &self.subset));
+                Ok(())
+            }
+            None => write_reduced(version, &self.subset, out),
+        };
         if kind == Kind::Search {
             return bundle.matched(about, resource);
         }

@@ -1,10 +1,12 @@
 //! FHIR `read` and `vread`: GET /Composition/{id} and /Composition/{id}/_history/{version}. Specification 4.3, 4.4.
 
 use super::context::{Context, Subset};
+use super::rights::{Held, outside};
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance};
-use crate::certificate::{State, Version};
-use crate::engine::{Error, Packed, Stored};
+use crate::access::rights::{May, View};
+use crate::certificate::{Access, State, Version};
+use crate::engine::{Error, Packed, Stored, Versioned};
 use crate::fhir::json;
 use crate::fhir::subset;
 use crate::outcome::{Hcert, Issue, Outcome};
@@ -12,11 +14,35 @@ use crate::outcome::{Hcert, Issue, Outcome};
 impl Service {
     /// The current version. A deleted certificate is 410, an id never assigned 404.
     pub(super) fn read(&self, context: &Context, instance: &Instance) -> Result<Answer, Outcome> {
-        let stored = self.current(instance)?;
+        let stored = match context.held.as_deref() {
+            None => self.current(instance)?,
+            Some(held) => return self.read_within(context, held, instance),
+        };
         if stored.state == State::Deleted {
             return Err(deleted(stored.id));
         }
-        self.shown(context, stored)
+        self.shown(context, stored, View::Full)
+    }
+
+    /// As [`read`](Self::read), for a caller whose rights have bounds. Version and consent are of one moment.
+    fn read_within(&self, context: &Context, held: &Held, instance: &Instance) -> Result<Answer, Outcome> {
+        let missing = || Outcome::not_found("Composition", instance);
+        let id = instance.id().ok_or_else(missing)?;
+        if held.rights.is_bound_by_consent_only(May::Read) {
+            let (stored, consent) = self.engine.current_with_consent(id).map_err(unreadable)?.ok_or_else(missing)?;
+            if stored.state == State::Deleted {
+                return Err(deleted(stored.id));
+            }
+            if consent.doctor == Access::Open {
+                return self.shown(context, stored, View::Full);
+            }
+        }
+        let (stored, row) = self.engine.current_with_row(id).map_err(unreadable)?.ok_or_else(missing)?;
+        if stored.state == State::Deleted {
+            return Err(deleted(stored.id));
+        }
+        let view = row.and_then(|row| held.visible(May::Read, id, &row));
+        self.shown(context, stored, view.ok_or_else(|| outside(format!("Composition/{id}")))?)
     }
 
     /// One version, readable also when the certificate is deleted; the tombstone itself is 410.
@@ -26,6 +52,9 @@ impl Service {
         instance: &Instance,
         version: Option<Version>,
     ) -> Result<Answer, Outcome> {
+        if let Some(held) = context.held.as_deref() {
+            return self.vread_within(context, held, instance, version);
+        }
         let found = match (instance.id(), version) {
             (Some(id), Some(version)) => self.engine.version(id, version).map_err(unreadable)?,
             _ => None,
@@ -33,17 +62,53 @@ impl Service {
         let Some(stored) = found else {
             // An id that was never assigned is told before a version that is not there.
             self.current(instance)?;
-            let shown = version.map_or("of this number".into(), |version| version.to_string());
-            let missing = Issue::new(Hcert::VersionNotFound).with("id", instance.to_string());
-            return Err(missing.with("version", shown).into());
+            return Err(no_version(instance, version));
         };
         if stored.state == State::Deleted {
             return Err(deleted(stored.id));
         }
-        self.shown(context, stored)
+        self.shown(context, stored, View::Full)
     }
 
-    fn shown(&self, context: &Context, stored: Stored) -> Result<Answer, Outcome> {
+    /// As [`vread`](Self::vread), for a caller whose rights have bounds: both the version asked for and the current one must lie within
+    /// them, and one that is deleted is for those alone who may see certificates in every state. Contract 7.4.
+    fn vread_within(
+        &self,
+        context: &Context,
+        held: &Held,
+        instance: &Instance,
+        version: Option<Version>,
+    ) -> Result<Answer, Outcome> {
+        let missing = || Outcome::not_found("Composition", instance);
+        let id = instance.id().ok_or_else(missing)?;
+        let hidden = || outside(format!("Composition/{id}"));
+        // How many versions a certificate has is not for those who may not see it.
+        let standing = self.engine.current_row(id).map_err(unreadable)?.ok_or_else(missing)?;
+        let now = standing.row.as_ref().and_then(|row| held.visible(May::Read, id, row)).ok_or_else(hidden)?;
+        if standing.state == State::Deleted && !held.rights.is_bound_by_consent_only(May::Read) {
+            return Err(hidden());
+        }
+        let found = match version {
+            Some(version) => self.engine.version_with_rows(id, version).map_err(unreadable)?,
+            None => None,
+        };
+        let Some(Versioned { stored, row, standing }) = found else { return Err(no_version(instance, version)) };
+        if stored.state == State::Deleted {
+            return Err(deleted(id));
+        }
+        // Who wrote an old version does not open a certificate that is closed now, nor close one that is open: only the newest counts.
+        let then = match (row, standing.row) {
+            (_, None) => None,
+            (row, Some(current)) => held.visible(May::Read, id, &current).and(row),
+        };
+        let then = then.and_then(|row| match held.rights.is_bound_by_consent_only(May::Read) {
+            true => Some(View::Full),
+            false => held.visible(May::Read, id, &row),
+        });
+        self.shown(context, stored, then.ok_or_else(hidden)?.min(now))
+    }
+
+    fn shown(&self, context: &Context, stored: Stored, view: View) -> Result<Answer, Outcome> {
         let version = Some((stored.version, stored.stamp.milliseconds));
         if context.has(stored.version, stored.stamp.milliseconds) {
             return Ok(Answer { status: 304, version, ..Answer::default() });
@@ -52,8 +117,18 @@ impl Service {
             let issue = Issue::new(Hcert::SearchValueWrong).with("name", "_summary").with("value", "count");
             return Err(issue.with("expected", "true, text, data or false on a read").at("http._summary").into());
         }
-        Ok(Answer { status: 200, body: reduced(stored.resource, &context.subset), version, ..Answer::default() })
+        let resource = match view {
+            View::Full => stored.resource,
+            View::Employer => self.shower().employer(&stored).map_err(unreadable)?,
+        };
+        Ok(Answer { status: 200, body: reduced(resource, &context.subset), version, ..Answer::default() })
     }
+}
+
+fn no_version(instance: &Instance, version: Option<Version>) -> Outcome {
+    let shown = version.map_or("of this number".into(), |version| version.to_string());
+    let missing = Issue::new(Hcert::VersionNotFound).with("id", instance.to_string());
+    missing.with("version", shown).into()
 }
 
 /// Appends the part of a version that `_elements` or `_summary` asks for.

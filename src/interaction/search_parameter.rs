@@ -92,9 +92,11 @@ fn expression(looks: Looks) -> &'static str {
             Field::Subject | Field::SubjectIdentifier => "Composition.subject",
             Field::AuthorPractitioner => AUTHOR[0],
             Field::AuthorOrganization => AUTHOR[1],
-            Field::Entry | Field::EntryIdentifier => "Composition.section.entry",
+            Field::Entry | Field::EntryIdentifier | Field::AdviceEntry | Field::AdviceEntryIdentifier => {
+                "Composition.section.entry"
+            }
             Field::Identifier => "Composition.identifier",
-            Field::SectionCodeText => "Composition.section",
+            Field::SectionCodeText | Field::AdviceSectionCodeText => "Composition.section",
         },
     }
 }

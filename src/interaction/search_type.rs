@@ -1,14 +1,17 @@
 //! FHIR `search-type`: GET /Composition?… and POST /Composition/_search. Specification 4.6; Contract 4.2 to 4.10.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use uuid::Uuid;
 
 use super::Answer;
-use super::context::Context;
+use super::context::{Context, Subset};
 use super::page::{self, Kind};
+use super::rights::{Held, not_permitted, outside};
 use super::service::{Service, unsearchable};
 use super::subject::unanswered;
+use crate::access::rights::May;
 use crate::outcome::{Hcert, Issue, Outcome, Severity};
 use crate::registry::{Failed, Purpose};
 use crate::search::query::{Found, Search};
@@ -18,8 +21,18 @@ impl Service {
     pub(super) async fn search(&self, context: &Context) -> Result<Answer, Outcome> {
         let settings = self.search_settings(context);
         let search = Search::parse(&context.parameters, &settings)?;
+        let held = self.held_for(context, &search).await?;
         let found = self.patients(context, &search).await?;
-        let (query, links_are_known) = self.with_linked(context, search.query(&found)).await;
+        let (mut query, links_are_known) = self.with_linked(context, search.query(&found)).await;
+        let mut shower = None;
+        if let Some((held, may)) = &held {
+            let without_advice = match search.query_without_advice(&found) {
+                Some(query) => Some(self.with_linked(context, query).await.0.filter),
+                None => None,
+            };
+            query.filter = held.scope(*may).narrow(query.filter, without_advice);
+            shower = self.shower_of(held, *may);
+        }
         let page = self.found(query).await?;
         let links = search.links(&settings, &found, page.total)?;
         let mut warnings = search.warnings();
@@ -27,8 +40,35 @@ impl Service {
             warnings.push(Issue::new(Hcert::LinksUnknown));
         }
         let warning = (!warnings.is_empty()).then(|| self.warning(context, warnings));
-        let shown = page::Page { kind: Kind::Search, total: page.total, links, hits: page.hits, warning };
+        let shown = page::Page { kind: Kind::Search, total: page.total, links, hits: page.hits, warning, shower };
         self.bundle(context, shown).await
+    }
+
+    /// What the caller may find by this search; nothing where that is everything.
+    ///
+    /// # Errors
+    /// 403 for whoever may not search, and for a value that lies outside of the rights; and what the registry says where the token is
+    /// about a patient who has to be found. Contract 7.4.
+    async fn held_for(&self, context: &Context, search: &Search) -> Result<Option<(Arc<Held>, May)>, Outcome> {
+        let Some(held) = &context.held else { return Ok(None) };
+        let counts = search.count() == 0 || context.subset == Subset::Count;
+        let may = if counts { May::Count } else { May::Search };
+        if !held.rights.may(may) {
+            return Err(not_permitted(may));
+        }
+        let asked = search.asked();
+        if let Some(parameter) = held.rights.outside(may, &asked) {
+            return Err(outside_of(parameter));
+        }
+        if !held.rights.asks_for_own_patient(may) {
+            return Ok(Some((held.clone(), may)));
+        }
+        let mut held = Held::clone(held);
+        self.know_own_patient(context, &mut held, may).await?;
+        match held.rights.outside_own(may, &asked, &held.own) {
+            Some(parameter) => Err(outside_of(parameter)),
+            None => Ok(Some((Arc::new(held), may))),
+        }
     }
 
     /// What reading a search or a history needs to know.
@@ -129,16 +169,20 @@ impl Service {
     }
 }
 
+/// The value itself is not repeated, since it may name a person.
+fn outside_of(parameter: &'static str) -> Outcome {
+    outside(format!("a value of {parameter}"))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::time::Duration;
 
     use super::*;
     use crate::certificate::Names;
     use crate::engine::{self, Engine, QuickRepair, system_clock};
     use crate::interaction::turns::Turns;
-    use crate::interaction::{Interaction, Rulebook, Settings};
+    use crate::interaction::{Interaction, Policy, Rulebook, Settings};
     use crate::registry::Registry;
     use crate::search::paging::Counts;
 
@@ -150,6 +194,7 @@ mod tests {
             quick_repair: QuickRepair::Off,
             names: engine::Names::default(),
             unique_number: false,
+            witness: None,
             clock: system_clock(),
         };
         let settings = Settings {
@@ -163,7 +208,8 @@ mod tests {
         let engine = Arc::new(Engine::open(options).unwrap());
         let rulebook = Rulebook::open(engine.clone(), Names::default(), false).unwrap();
         let registry = Registry::open(&Default::default(), engine.clone(), system_clock()).unwrap();
-        let mut service = Service::new(engine, registry, Arc::new(rulebook), settings, system_clock());
+        let mut service =
+            Service::new(engine, registry, Policy::default(), Arc::new(rulebook), settings, system_clock());
         service.heavy_rows = 0;
         service.heavy_turns = Turns::new(1, Duration::from_millis(20));
         service

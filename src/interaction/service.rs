@@ -9,6 +9,7 @@ use super::conformance::{self, Fixed};
 use super::context::Context;
 use super::turns::Turns;
 use super::{Answer, Instance, Interaction, Lists, Rulebook};
+use crate::access::rights::{BUILT_IN, Permissions};
 use crate::certificate::transition::Trigger;
 use crate::certificate::{Id, Names};
 use crate::engine::{Clock, Engine, Error, Refused, SearchError, Stored, Write, Written};
@@ -35,10 +36,28 @@ pub struct Settings {
     pub external_reference_system: String,
 }
 
+/// Who may do what.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    pub permissions: Permissions,
+    /// Only the author creates and changes a certificate. Contract 7.7.
+    pub author_must_be_caller: bool,
+}
+
+impl Default for Policy {
+    /// The table that comes with the service.
+    fn default() -> Self {
+        let base = Names::default().code_system_base;
+        let permissions = Permissions::read(BUILT_IN, &base).expect("a test holds that the table is readable");
+        Policy { permissions, author_must_be_caller: false }
+    }
+}
+
 /// Everything an interaction needs.
 pub struct Service {
     pub(super) engine: Arc<Engine>,
     pub(super) registry: Registry,
+    pub(super) policy: Policy,
     rulebook: Arc<Rulebook>,
     pub(super) settings: Settings,
     pub(super) clock: Clock,
@@ -58,6 +77,7 @@ impl Service {
     pub fn new(
         engine: Arc<Engine>,
         registry: Registry,
+        policy: Policy,
         rulebook: Arc<Rulebook>,
         settings: Settings,
         clock: Clock,
@@ -69,6 +89,7 @@ impl Service {
         Service {
             engine,
             registry,
+            policy,
             rulebook,
             settings,
             clock,
@@ -117,7 +138,10 @@ impl Service {
 
     /// Runs one interaction. All that can wait lie on the heap, so that the way of a read, which is moved along with theirs, is short.
     /// `body` is the request's body, empty when it had none.
-    pub async fn run(&self, interaction: Interaction, context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
+    pub async fn run(&self, interaction: Interaction, mut context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
+        if context.identity.is_some() {
+            Box::pin(self.admit(&interaction, &mut context)).await?;
+        }
         match interaction {
             Interaction::Capabilities => {
                 let names = &self.settings.names;
@@ -139,6 +163,8 @@ impl Service {
                 Box::pin(self.operate(&context, &instance, Trigger::Suspend, &body)).await
             }
             Interaction::Cancel(instance) => Box::pin(self.operate(&context, &instance, Trigger::Cancel, &body)).await,
+            Interaction::GetConsent(instance) => self.get_consent(&context, &instance, &body),
+            Interaction::SetConsent(instance) => Box::pin(self.set_consent(&context, &instance, &body)).await,
             Interaction::ReadDefinition(kind, id) => Box::pin(self.read_definition(&context, kind, &id)).await,
             Interaction::SearchDefinitions(kind) => Box::pin(self.search_definitions(&context, kind)).await,
             Interaction::Validate(instance) => Box::pin(self.validate(&context, instance.as_ref(), &body)).await,

@@ -8,6 +8,7 @@ use super::context::{Context, Return};
 use super::prepare::{Before, Certificate, sound};
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance, Settings};
+use crate::access::rights::May;
 use crate::certificate::transition::Trigger;
 use crate::certificate::{State, section};
 use crate::engine::{Content, Stored, Write, Written};
@@ -27,6 +28,7 @@ impl Service {
             if stored.state == State::Deleted {
                 return Err(deleted(stored.id));
             }
+            self.check_rows(context, May::Update, stored.id)?;
             let kept = service_sections(&stored, &self.settings);
             let base = (!kept.is_empty()).then_some(stored.version);
             let before = Before { id: Some(stored.id), resource: &stored.resource, kept };
@@ -34,11 +36,13 @@ impl Service {
             let Read { mut value, problems, source } = json::parse_with_problems(body)?;
             let mut sound = sound(&mut value, source, problems, before, &standard, &context.base_url)?;
             let warnings = std::mem::take(&mut sound.warnings);
+            self.check_author(context, sound.row())?;
             let resolved = self.resolve(context, &value, Some(&stored), Purpose::Write).await?;
             let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, standard.names)?;
             let (who, subject) = (context.who.clone(), resolved.patient);
             let content = Content { trigger: Trigger::Update, brings, tail, row, who, subject };
-            let write = Write::Update { id: stored.id, content, if_match: context.if_match.clone(), base };
+            let (if_match, rows) = (context.if_match.clone(), context.rows(May::Update));
+            let write = Write::Update { id: stored.id, content, if_match, base, rows };
             if let Some(written) = self.write(write).await? {
                 let body = match context.prefer.answer {
                     Return::Minimal => Vec::new(),

@@ -10,6 +10,7 @@ use super::prepare::{Before, content_problems, sound};
 use super::service::{Service, deleted, refusal, unreadable};
 use super::update::service_sections;
 use super::{Answer, Instance};
+use crate::access::rights::May;
 use crate::certificate::transition::Trigger;
 use crate::certificate::{Id, State};
 use crate::engine::{Content, Stored, Write};
@@ -103,6 +104,9 @@ impl Service {
             }
             _ => None,
         };
+        if let Some(stored) = &stored {
+            self.check_rows(context, May::Validate, stored.id)?;
+        }
         match (mode, resource, stored) {
             (Mode::Profile, Some(mut resource), _) => {
                 Ok(content_problems(&mut resource, problems, profile, &standard).into())
@@ -116,8 +120,12 @@ impl Service {
                 self.written(context, resource, problems, Some(&stored), profile).await
             }
             (Mode::Delete, _, Some(stored)) => {
-                let write =
-                    Write::Delete { id: stored.id, if_match: context.if_match.clone(), who: context.who.clone() };
+                let write = Write::Delete {
+                    id: stored.id,
+                    if_match: context.if_match.clone(),
+                    who: context.who.clone(),
+                    rows: context.rows(May::Validate),
+                };
                 Ok(self.judged(&write)?.into())
             }
             (Mode::Delete, _, None) => Err(missing("an id in the address")),
@@ -152,6 +160,9 @@ impl Service {
         let issues = match sound {
             Ok(mut sound) => {
                 let mut issues = std::mem::take(&mut sound.warnings);
+                if let Err(other) = self.check_author(context, sound.row()) {
+                    issues.extend_from_slice(other.issues());
+                }
                 // What the registry says is told as a write would tell it, but nobody is taken over for it.
                 let told = match self.resolve(context, &resource, stored, Purpose::Look).await {
                     Ok(resolved) => {
@@ -182,8 +193,11 @@ impl Service {
             let (who, subject) = (context.who.clone(), None);
             let content = Content { trigger, brings, tail: certificate.tail, row, who, subject };
             let write = match stored {
-                Some(stored) => Write::Update { id: stored.id, content, if_match, base: None },
-                None => Write::Create { content, if_none_exist: None },
+                Some(stored) => {
+                    let rows = context.rows(May::Validate);
+                    Write::Update { id: stored.id, content, if_match, base: None, rows }
+                }
+                None => Write::Create { content, if_none_exist: None, rows: None },
             };
             all.take_further(Problems::from(self.judged(&write)?));
         }

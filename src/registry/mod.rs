@@ -10,15 +10,14 @@ pub mod fault;
 pub mod names;
 mod patient;
 pub mod person;
-pub mod personal_code;
 pub mod remote;
 mod samples;
 mod side;
 
+pub use crate::certificate::{PersonalCode, PersonalCodeError, Sex};
 pub use ask::{Ask, Caller, Failed, Purpose, Silent, Told, XRoad};
 pub use embedded::Embedded;
 pub use patient::{Identifier, Patient};
-pub use personal_code::{PersonalCode, PersonalCodeError, Sex};
 pub use remote::Remote;
 pub use samples::samples;
 pub use side::{Answered, Misbehaviour, Registry};

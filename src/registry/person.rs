@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::civil::Date;
 
-use super::personal_code::{PersonalCode, PersonalCodeError};
+use super::{PersonalCode, PersonalCodeError};
 use crate::certificate::{Id, head};
 use crate::engine::{PatientFacts, PatientWrite};
 use crate::fhir::json::Json;

@@ -4,7 +4,7 @@
 //! `:missing`, is decided once per class instead of once per certificate, and the exact number of certificates that meet it is a
 //! sum over classes.
 
-use crate::certificate::{Profile, State};
+use crate::certificate::{Consent, Profile, State};
 
 /// One coding of `category` or `type`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,12 +13,14 @@ pub struct Coding {
     pub code: Option<Box<str>>,
 }
 
-/// Status, profile, category and type of one version.
+/// Status, profile, category and type of one version, and the consent that holds for its certificate.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class {
     /// Never `Deleted`: a deleted certificate is found by no search.
     pub state: State,
     pub profile: Profile,
+    /// Open in a row as it was stored; the engine lays over it what holds.
+    pub consent: Consent,
     /// Codings of `Composition.category`, in their order.
     pub category: Vec<Coding>,
     /// Codings of `Composition.type`, in their order.

@@ -8,8 +8,8 @@ use super::reference::comparable;
 use super::row::Row;
 use super::section_code_text;
 use super::term::{Field, Form, Term};
-use crate::certificate::Profile;
-use crate::certificate::{Names, State, Status};
+use crate::certificate::section::EMPLOYEE_SUGGESTIONS;
+use crate::certificate::{Consent, Names, Profile, State, Status};
 use crate::fhir::date_time::{self, Span, TimeError};
 use crate::fhir::json::{Json, Object};
 use crate::fhir::narrative;
@@ -26,7 +26,7 @@ use crate::outcome::{Hcert, Issue};
 /// Source: specification 2 and 4.6; Contract 4.2 to 4.5, 8.1.
 pub fn extract(composition: &Object, last_updated: i64, names: &Names) -> Result<Row, Vec<Issue>> {
     let place = Place::root("Composition");
-    let mut found = Extraction { names, reading: Reading::default(), terms: Vec::new() };
+    let mut found = Extraction { names, reading: Reading::default(), terms: Vec::new(), advice: Vec::new() };
     let profile = found.profile(composition, &place);
     let state = found.state(composition, &place);
     let category = found.category(composition, &place);
@@ -37,13 +37,14 @@ pub fn extract(composition: &Object, last_updated: i64, names: &Names) -> Result
     found.identifier(composition, &place);
     found.subject(composition, &place);
     found.author(composition, &place);
-    found.sections(composition, &place);
-    let Extraction { reading: Reading { issues }, mut terms, .. } = found;
+    found.sections(composition, &place, false);
+    let Extraction { reading: Reading { issues }, mut terms, advice, .. } = found;
     match (profile, state) {
         (Some(profile), Some(state)) if issues.is_empty() => {
+            mark_advice(&mut terms, advice);
             terms.sort_unstable();
             terms.dedup();
-            let class = Arc::new(Class { state, profile, category, kind });
+            let class = Arc::new(Class { state, profile, consent: Consent::default(), category, kind });
             Ok(Row { class, last_updated, date, period, title, terms })
         }
         _ => Err(issues),
@@ -60,6 +61,8 @@ struct Extraction<'n> {
     names: &'n Names,
     reading: Reading,
     terms: Vec<Term>,
+    /// Those of the advice to the employee, which is not for everybody.
+    advice: Vec<Term>,
 }
 
 impl Extraction<'_> {
@@ -164,19 +167,28 @@ impl Extraction<'_> {
         }
     }
 
-    /// Sections at any depth; the JSON reader has bounded it.
-    fn sections(&mut self, parent: &Object, place: &Place) {
+    /// Sections at any depth; the JSON reader has bounded it. `advice`: they stand in a section of advice to the employee.
+    fn sections(&mut self, parent: &Object, place: &Place, advice: bool) {
         for (at, section) in self.reading.list(parent, "section", place).iter().enumerate() {
             let place = place.item("section", at);
             let Some(section) = self.reading.object(section, &place) else { continue };
+            let own = section.get("code").map_or(&[][..], |concept| concept.items("coding"));
+            let is_advice = advice || own.iter().any(|coding| coding.text("code") == Some(EMPLOYEE_SUGGESTIONS));
+            let before = self.terms.len();
             self.section_text(section, &place);
+            // Whoever asks for the text of the advice under this code alone says so, and it needs no mark.
+            let before = if is_advice && own.len() == 1 && !advice { self.terms.len() } else { before };
             for (at, entry) in self.reading.list(section, "entry", &place).iter().enumerate() {
                 let place = place.item("entry", at);
                 if let Some(entry) = self.reading.object(entry, &place) {
                     self.reference(Field::Entry, Some(Field::EntryIdentifier), entry, &place);
                 }
             }
-            self.sections(section, &place);
+            if is_advice {
+                let terms = self.terms.split_off(before);
+                self.advice.extend(terms);
+            }
+            self.sections(section, &place, is_advice);
         }
     }
 
@@ -249,6 +261,14 @@ impl Extraction<'_> {
         self.reading.tell(place, || issue.with("value", text.to_owned()));
         None
     }
+}
+
+/// Adds the terms of the advice, and beside each that stands nowhere else in the certificate one that says so.
+fn mark_advice(terms: &mut Vec<Term>, advice: Vec<Term>) {
+    let hidden = advice.iter().filter(|term| !terms.contains(term)).filter_map(Term::hidden);
+    let hidden: Vec<Term> = hidden.collect();
+    terms.extend(advice);
+    terms.extend(hidden);
 }
 
 fn too_many(place: &Place, max: usize) -> Issue {

@@ -3,7 +3,7 @@
 use super::class::Class;
 use super::row::Row;
 use super::term::Term;
-use crate::certificate::{Id, State};
+use crate::certificate::{Access, Id, State};
 use crate::fhir::date_time::Span;
 
 /// A condition on one version of a certificate.
@@ -26,12 +26,16 @@ pub enum Filter {
     Title(TitleTest),
 }
 
-/// Condition on status, category or type.
+/// Condition on status, category, type or consent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ClassTest {
     State(State),
     Category(TokenTest),
     Kind(TokenTest),
+    /// Closed to those who treat. Contract 7.7.
+    DoctorClosed,
+    /// Closed to the patient's representatives.
+    RepresentativeClosed,
 }
 
 /// The four ways to ask for a token, and whether there is one at all.
@@ -112,6 +116,8 @@ impl ClassTest {
             ClassTest::State(state) => class.state == *state,
             ClassTest::Category(test) => test.matches(&class.category),
             ClassTest::Kind(test) => test.matches(&class.kind),
+            ClassTest::DoctorClosed => class.consent.doctor == Access::Closed,
+            ClassTest::RepresentativeClosed => class.consent.representative == Access::Closed,
         }
     }
 }

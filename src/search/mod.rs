@@ -10,6 +10,7 @@ pub mod filter;
 pub mod history;
 pub mod issue;
 pub mod link;
+pub mod narrow;
 pub mod paging;
 pub mod parameter;
 pub mod query;

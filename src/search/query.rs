@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::condition::{self, Condition, PatientIdentifier};
 use super::filter::Filter;
 use super::issue;
+use super::narrow::{self, Asked};
 use super::paging::{self, Counts, Paging, SORT_DEFAULT};
 use super::parameter::{self, SHAPING, Unknown};
 use super::seal::SealKey;
@@ -48,6 +49,10 @@ pub struct Search {
     /// The parameters that links repeat, in their order.
     sent: Vec<Sent>,
     ignored: Vec<String>,
+    /// Texts of the section `employer` that are asked for.
+    employers: Vec<String>,
+    /// What conditions become, by their place, for a caller who is not shown the advice to the employee; only those that change.
+    without_advice: Vec<(usize, Filter)>,
 }
 
 /// One parameter as links repeat it.
@@ -100,7 +105,35 @@ impl Search {
             count,
             sent: Vec::new(),
             ignored: Vec::new(),
+            employers: Vec::new(),
+            without_advice: Vec::new(),
         }
+    }
+
+    /// The values that the search names by itself, not behind `:not` or `:missing`.
+    pub fn asked(&self) -> Asked {
+        let mut asked = Asked { employers: self.employers.clone(), ..Asked::default() };
+        self.conditions.iter().for_each(|condition| asked.take(condition));
+        asked
+    }
+
+    /// Entries of a page; 0 asks for the total only.
+    pub fn count(&self) -> u32 {
+        self.paging.count(self.count)
+    }
+
+    /// As [`query`](Self::query), for a caller who is not shown the advice to the employee. Nothing when it is the same.
+    pub fn query_without_advice(&self, found: &Found) -> Option<Query> {
+        if self.without_advice.is_empty() {
+            return None;
+        }
+        let mut query = self.query(found);
+        if let Filter::All(parts) = &mut query.filter {
+            for (at, filter) in &self.without_advice {
+                parts[*at] = filter.clone();
+            }
+        }
+        Some(query)
     }
 
     /// The identifiers that have to be looked up in the patient registry before the search can run, each once.
@@ -262,8 +295,26 @@ impl Reading<'_> {
             self.sent(name, value, shown);
         }
         match condition::read(found, name, value, self.settings) {
-            Ok(condition) => self.search.conditions.push(condition),
+            Ok(condition) => {
+                self.note_hidden(found.0.looks, value, &condition);
+                self.search.conditions.push(condition);
+            }
             Err(issues) => self.issues.extend(issues),
+        }
+    }
+
+    /// Notes what of a condition depends on whether the advice to the employee is shown. `condition` is about to be pushed.
+    fn note_hidden(&mut self, looks: parameter::Looks, value: &str, condition: &Condition) {
+        if looks == parameter::Looks::SectionCodeText {
+            self.search.employers.extend(narrow::employers(value));
+        }
+        let concerns = matches!(
+            looks,
+            parameter::Looks::SectionCodeText | parameter::Looks::Reference { field: Field::Entry, .. }
+        );
+        if let (true, Condition::Filter(filter)) = (concerns, condition) {
+            let without = narrow::without_advice(value, filter.clone());
+            self.search.without_advice.push((self.search.conditions.len(), without));
         }
     }
 

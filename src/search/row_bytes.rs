@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::class::{Class, Coding};
 use super::row::Row;
 use super::term::Term;
-use crate::certificate::Profile;
-use crate::certificate::State;
+use crate::certificate::{Consent, Profile, State};
 use crate::fhir::date_time::Span;
 
 /// First byte of every stored row. Another layout gets another number, and old rows stay readable.
@@ -68,7 +67,7 @@ pub fn decode(bytes: &[u8]) -> Option<Row> {
     let category = rest.codings()?;
     let kind = rest.codings()?;
     let terms = rest.terms()?;
-    let class = Arc::new(Class { state, profile, category, kind });
+    let class = Arc::new(Class { state, profile, consent: Consent::default(), category, kind });
     rest.0.is_empty().then_some(Row { class, last_updated, date, period, title, terms })
 }
 
@@ -183,6 +182,7 @@ mod tests {
             class: Arc::new(Class {
                 state: State::Completed,
                 profile: Profile::Driver,
+                consent: Consent::default(),
                 category: vec![],
                 kind: vec![],
             }),
@@ -250,7 +250,7 @@ mod tests {
             terms in proptest::collection::btree_set(proptest::collection::vec(any::<u8>(), 0..60), 0..8),
         ) -> Row {
             let terms = terms.iter().map(|bytes| Term::from_bytes(bytes)).collect();
-            Row { class: Arc::new(Class { state, profile, category, kind }), last_updated, date, period, title, terms }
+            Row { class: Arc::new(Class { state, profile, consent: Consent::default(), category, kind }), last_updated, date, period, title, terms }
         }
     }
 

@@ -24,6 +24,12 @@ pub enum Field {
     Identifier = 7,
     /// Code and text of a section, at any depth.
     SectionCodeText = 8,
+    /// What stands as `Entry` in the advice to the employee and nowhere else in the certificate. Contract 7.4, 7.5.
+    AdviceEntry = 9,
+    /// The same of `EntryIdentifier`.
+    AdviceEntryIdentifier = 10,
+    /// The same of `SectionCodeText`.
+    AdviceSectionCodeText = 11,
 }
 
 /// How a value is written in a term. A token stands in a row once in each form that can ask for it.
@@ -99,6 +105,19 @@ impl Term {
     pub fn verbatim(&self, field: Field, form: Form) -> Option<&str> {
         let value = self.0.strip_prefix(&[field as u8, form as u8])?;
         std::str::from_utf8(value).ok()
+    }
+
+    /// The term that marks this one as standing in the advice to the employee only; nothing for what never stands there.
+    pub fn hidden(&self) -> Option<Term> {
+        let marks = [
+            (Field::Entry, Field::AdviceEntry),
+            (Field::EntryIdentifier, Field::AdviceEntryIdentifier),
+            (Field::SectionCodeText, Field::AdviceSectionCodeText),
+        ];
+        let (_, mark) = marks.into_iter().find(|(field, _)| self.is_about(*field))?;
+        let mut bytes = self.0.clone();
+        bytes[0] = mark as u8;
+        Some(Term(bytes))
     }
 
     /// Whether the value is written in this form.

@@ -95,13 +95,19 @@ impl Prefix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::Profile;
+    use crate::certificate::{Consent, Profile};
     use crate::certificate::{Id, State};
     use crate::search::class::Class;
     use crate::search::row::Row;
 
     fn row(date: Option<Span>, period: Option<Span>) -> Row {
-        let class = Class { state: State::Draft, profile: Profile::Driver, category: vec![], kind: vec![] };
+        let class = Class {
+            state: State::Draft,
+            profile: Profile::Driver,
+            consent: Consent::default(),
+            category: vec![],
+            kind: vec![],
+        };
         Row { class: class.into(), last_updated: 0, date, period, title: None, terms: vec![] }
     }
 

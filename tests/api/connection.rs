@@ -63,13 +63,13 @@ async fn exchange(address: SocketAddr, request: impl AsRef<[u8]>) -> String {
 
 fn create(body: &str, headers: &str) -> String {
     format!(
-        "POST /fhir/Composition HTTP/1.1\r\nHost: x\r\nContent-Type: application/fhir+json\r\nContent-Length: {}\r\n{headers}\r\n{body}",
+        "POST /fhir/Composition HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/fhir+json\r\nContent-Length: {}\r\n{headers}\r\n{body}",
         body.len()
     )
 }
 
 fn get(path: &str, headers: &str) -> String {
-    format!("GET /fhir/{path} HTTP/1.1\r\nHost: x\r\n{headers}\r\n")
+    format!("GET /fhir/{path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n")
 }
 
 const LAST: &str = "Connection: close\r\n";
@@ -91,7 +91,7 @@ async fn one_connection_serves_a_whole_life() {
     stream.write_all(get("Composition/1", "").as_bytes()).await.expect("sent");
     let read = until(&mut stream, "QuestionnaireResponse/300\"}]}]}").await;
     assert!(read.starts_with("HTTP/1.1 200 OK\r\n") && read.contains("etag: W/\"1\"\r\n"), "{read}");
-    stream.write_all(b"DELETE /fhir/Composition/1 HTTP/1.1\r\nHost: x\r\n\r\n").await.expect("sent");
+    stream.write_all(b"DELETE /fhir/Composition/1 HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("sent");
     let deleted = until(&mut stream, "\r\n\r\n").await;
     assert!(deleted.starts_with("HTTP/1.1 204 No Content\r\n") && !deleted.contains("content-length"), "{deleted}");
     stream.write_all(get("Composition/1", LAST).as_bytes()).await.expect("sent");

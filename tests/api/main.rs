@@ -12,6 +12,7 @@ mod capabilities;
 mod condition;
 mod conformance;
 mod connection;
+mod consent;
 mod create;
 mod delete;
 mod form;

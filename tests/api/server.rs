@@ -11,7 +11,7 @@ use hcert::certificate::Names;
 use hcert::config::Config;
 use hcert::engine::{self, Clock, Engine, QuickRepair};
 use hcert::fhir::date_time;
-use hcert::interaction::{self, Lists, Rulebook, Service};
+use hcert::interaction::{self, Lists, Policy, Rulebook, Service};
 use hcert::registry::Registry;
 use hcert::search::paging::Counts;
 use hcert::{http, limits};
@@ -92,6 +92,7 @@ impl Server {
             quick_repair: QuickRepair::Off,
             names: engine::Names(config.namespaces.pairs()),
             unique_number: config.certificate.unique_number,
+            witness: None,
             clock: ticking,
         };
         let engine = Arc::new(Engine::open(options).expect("an empty folder can be opened"));
@@ -110,7 +111,8 @@ impl Server {
         registry.welcome().await.expect("the patients that ship can be stored");
         // They came before the story begins.
         clock.store(milliseconds(moment), Ordering::SeqCst);
-        let service = Service::new(Arc::clone(&engine), registry, rulebook.clone(), settings, standing);
+        let service =
+            Service::new(Arc::clone(&engine), registry, Policy::default(), rulebook.clone(), settings, standing);
         Server { http: http::Server::new(service, door), engine, rulebook, clock, _folder: folder }
     }
 

@@ -7,7 +7,7 @@ use hcert::certificate::{Id, Names};
 use hcert::config::Config;
 use hcert::engine::{Clock, Engine, PatientFacts, PatientWrite};
 use hcert::http;
-use hcert::interaction::{self, Rulebook, Service};
+use hcert::interaction::{self, Policy, Rulebook, Service};
 use hcert::registry::Registry;
 use hcert::search::paging::Counts;
 use http_body_util::{BodyExt, Full};
@@ -68,7 +68,7 @@ impl Door {
         let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), false);
         let rulebook = Arc::new(rulebook.expect("the profiles and lists that ship can be used"));
         let registry = Registry::open(&config, engine.clone(), clock.clone()).expect("settings of a registry");
-        let service = Service::new(engine.clone(), registry, rulebook, settings, clock);
+        let service = Service::new(engine.clone(), registry, Policy::default(), rulebook, settings, clock);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         Door { server: http::Server::new(service, http::Settings::new(&config, address).unwrap()), runtime }
     }

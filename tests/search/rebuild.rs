@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use hcert::certificate::Profile;
 use hcert::certificate::transition::{Need, Trigger};
+use hcert::certificate::{Consent, Profile};
 use hcert::certificate::{Id, Stamp, State, Version};
 use hcert::engine::{Content, Engine, Import, Imported, SearchError, Who, Write};
 use hcert::search::class::{Class, Coding};
@@ -27,7 +27,13 @@ const PATIENTS: u64 = 40;
 fn row(subject: &str, class: u64, title: &str) -> Row {
     let coding = Coding { system: None, code: Some(format!("category-{class}").into()) };
     Row {
-        class: Arc::new(Class { state: State::Draft, profile: Profile::Driver, category: vec![coding], kind: vec![] }),
+        class: Arc::new(Class {
+            state: State::Draft,
+            profile: Profile::Driver,
+            consent: Consent::default(),
+            category: vec![coding],
+            kind: vec![],
+        }),
         last_updated: 0,
         date: None,
         period: None,
@@ -97,7 +103,11 @@ impl Traffic<'_> {
                 who: Who::default(),
                 subject: None,
             };
-            self.engine.write(Write::Create { content, if_none_exist: None }).blocking_recv().unwrap().unwrap();
+            self.engine
+                .write(Write::Create { content, if_none_exist: None, rows: None })
+                .blocking_recv()
+                .unwrap()
+                .unwrap();
             self.created.fetch_add(1, Ordering::Release);
         }
     }

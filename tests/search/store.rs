@@ -93,6 +93,7 @@ fn open(folder: &TempDir, now: &Arc<AtomicI64>) -> Arc<Engine> {
         quick_repair: QuickRepair::Auto,
         names: engine::Names::default(),
         unique_number: false,
+        witness: None,
         clock: Arc::new(move || now.fetch_add(3, Ordering::Relaxed)),
     };
     Arc::new(Engine::open(options).unwrap())

@@ -5,8 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::index::Ranks;
 use super::store::Error;
-use crate::certificate::Profile;
-use crate::certificate::State;
+use crate::certificate::{Consent, Profile, State};
 use crate::limits::CLASSES_MAX;
 use crate::search::class::{Class, Coding};
 
@@ -16,7 +15,7 @@ pub struct Classes {
     by_number: Vec<Arc<Class>>,
     numbers: HashMap<Arc<Class>, u32>,
     ranks: OnceLock<Ranks>,
-    /// Classes that differ in more than their state.
+    /// Classes that differ in more than state and consent.
     combinations: usize,
 }
 
@@ -53,13 +52,19 @@ impl Classes {
     }
 
     /// Whether a certificate of this class can be stored: classes are never forgotten, so new ones are bounded. A certificate that is
-    /// stored can always move to another state.
+    /// stored can always move to another state and consent.
     pub fn has_room_for(&self, class: &Class) -> bool {
         self.combinations < CLASSES_MAX || self.numbers.contains_key(class) || self.has_combination(class)
     }
 
     fn has_combination(&self, class: &Class) -> bool {
-        State::ALL.into_iter().any(|state| self.numbers.contains_key(&Class { state, ..class.clone() }))
+        let mut like = class.clone();
+        State::ALL.into_iter().any(|state| {
+            Consent::ALL.into_iter().any(|consent| {
+                (like.state, like.consent) = (state, consent);
+                self.numbers.contains_key(&like)
+            })
+        })
     }
 
     /// Classes in the order of their numbers.
@@ -68,12 +73,15 @@ impl Classes {
     }
 }
 
-/// The stored form: state, profile, then both lists as JSON.
+/// Where a class's byte of state holds the consent too. Stores made before there was one have zeros there.
+const CONSENT_SHIFT: u32 = 6;
+
+/// The stored form: state with the consent in the upper two bits, profile, then both lists as JSON.
 pub fn write(class: &Class) -> Vec<u8> {
     let list = |codings: &[Coding]| -> Codings {
         codings.iter().map(|coding| (coding.system.clone(), coding.code.clone())).collect()
     };
-    let mut out = vec![class.state as u8, class.profile as u8];
+    let mut out = vec![class.state as u8 | class.consent.bits() << CONSENT_SHIFT, class.profile as u8];
     serde_json::to_writer(&mut out, &(list(&class.category), list(&class.kind)))
         .expect("writing to memory does not fail");
     out
@@ -86,7 +94,8 @@ fn read(bytes: &[u8]) -> Option<Class> {
     let (category, kind): (Codings, Codings) = serde_json::from_slice(lists).ok()?;
     let list = |codings: Codings| codings.into_iter().map(|(system, code)| Coding { system, code }).collect();
     Some(Class {
-        state: State::from_byte(head[0])?,
+        state: State::from_byte(head[0] & ((1 << CONSENT_SHIFT) - 1))?,
+        consent: Consent::from_bits(head[0] >> CONSENT_SHIFT)?,
         profile: Profile::from_byte(head[1])?,
         category: list(category),
         kind: list(kind),
@@ -102,14 +111,18 @@ mod tests {
         let class = |state, code: Option<&str>| Class {
             state,
             profile: Profile::Driver,
+            consent: Consent::default(),
             category: vec![Coding { system: Some("s\"".into()), code: code.map(Into::into) }],
             kind: vec![],
         };
-        let all = [class(State::Draft, Some("õ")), class(State::Completed, None)];
+        let closed = Class { consent: Consent::ALL[3], ..class(State::Completed, None) };
+        let all = [class(State::Draft, Some("õ")), class(State::Completed, None), closed];
         let stored: Vec<Vec<u8>> = all.iter().map(write).collect();
         let classes = Classes::read(&stored).unwrap();
         assert_eq!(classes.find(&all[1]).map(|(number, _)| number), Some(1));
+        assert_eq!(classes.find(&all[2]).map(|(number, _)| number), Some(2));
         assert_eq!(classes.find(&class(State::Revoked, None)), None);
+        assert_eq!(stored[1][0], State::Completed as u8, "as before there was consent");
         assert!(Classes::read(&[vec![1]]).is_err());
     }
 
@@ -118,6 +131,7 @@ mod tests {
         let class = |state, code: usize| Class {
             state,
             profile: Profile::Driver,
+            consent: Consent::default(),
             category: vec![Coding { system: None, code: Some(code.to_string().into()) }],
             kind: vec![],
         };
@@ -129,6 +143,8 @@ mod tests {
         assert!(!classes.has_room_for(&class(State::Draft, CLASSES_MAX)));
         assert!(classes.has_room_for(&class(State::Draft, 0)));
         assert!(classes.has_room_for(&class(State::Revoked, 0)));
+        assert!(classes.has_room_for(&Class { consent: Consent::ALL[1], ..class(State::Revoked, 0) }));
+        classes.add(Arc::new(Class { consent: Consent::ALL[2], ..class(State::Draft, 0) }));
         classes.add(Arc::new(class(State::Revoked, 0)));
         assert!(!classes.has_room_for(&class(State::Revoked, CLASSES_MAX)));
     }

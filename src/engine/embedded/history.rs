@@ -1,12 +1,15 @@
 //! Histories from the store: pages are jumped to, not counted off.
 
+use std::collections::HashSet;
+
 use super::Embedded;
 use super::store::record::Record;
-use super::store::{Change, Error, Reader};
+use super::store::{Change, Error, Reader, What};
 use crate::certificate::{Id, Seq, Version};
 use crate::engine::{HistoryPage, HistoryQuery};
 use crate::fhir::date_time::Span;
 use crate::search::Hit;
+use crate::search::filter::Filter;
 
 /// Changes looked at in one read, so that no read transaction grows old.
 const CHUNK_ROWS: usize = 4_096;
@@ -62,16 +65,35 @@ impl Embedded {
         let Some(last) = reader.last_change()? else {
             return Ok(HistoryPage { total: 0, hits: Vec::new(), at: Seq(0) });
         };
+        let hidden = match &query.hidden {
+            Some(hidden) => self.hidden(&reader, hidden)?,
+            None => HashSet::new(),
+        };
         if query.at.is_some() {
-            return self.history_at(query, last);
+            return self.history_at(query, last, &hidden);
         }
-        let (total, changes) =
-            if reader.is_unordered()? { by_time(&reader, query, last)? } else { by_seq(&reader, query, last)? };
-        Ok(HistoryPage { total, hits: changes.iter().map(hit).collect(), at: last.seq })
+        let gone = Gone::of(&reader, &hidden)?;
+        let (total, hits) = match reader.is_unordered()? {
+            true => by_time(&reader, query, last, &gone)?,
+            false => by_seq(&reader, query, last, &gone)?,
+        };
+        Ok(HistoryPage { total, hits, at: last.seq })
+    }
+
+    /// Certificates that are closed to someone and whose newest row meets a filter.
+    fn hidden(&self, reader: &Reader, filter: &Filter) -> Result<HashSet<Id>, Error> {
+        let mut hidden = HashSet::new();
+        for (id, _) in reader.closed()? {
+            let row = self.shared.standing(reader, id)?.and_then(|standing| standing.row);
+            if row.is_some_and(|row| filter.matches(id, &row)) {
+                hidden.insert(id);
+            }
+        }
+        Ok(hidden)
     }
 
     /// What was current at a moment: every change up to then is asked whether it was replaced before.
-    fn history_at(&self, query: &HistoryQuery, last: Change) -> Result<HistoryPage, Error> {
+    fn history_at(&self, query: &HistoryQuery, last: Change, hidden: &HashSet<Id>) -> Result<HistoryPage, Error> {
         let skip = skip(query);
         let mut total = 0;
         let mut shown = Vec::new();
@@ -82,24 +104,49 @@ impl Embedded {
             if changes.is_empty() {
                 break;
             }
-            for change in changes.into_iter().filter(|change| change.seq <= last.seq) {
+            for change in changes.into_iter().filter(|change| change.seq <= last.seq && !hidden.contains(&change.id)) {
+                let Some(version) = change.version() else { continue };
                 // What came after `last` is not part of the moment that is told.
-                let next = reader.version(change.id, change.version.next(), made)?.transpose()?;
+                let next = reader.version(change.id, version.next(), made)?.transpose()?;
                 let replaced = next.filter(|(seq, _)| *seq <= last.seq).map(|(_, milliseconds)| milliseconds);
                 if fits(query, change.milliseconds, replaced) {
                     total += 1;
                     if total > skip && shown.len() < query.count as usize {
-                        shown.push(change);
+                        shown.push(Hit { id: change.id, version });
                     }
                 }
             }
         }
-        Ok(HistoryPage { total, hits: shown.iter().map(hit).collect(), at: last.seq })
+        Ok(HistoryPage { total, hits: shown, at: last.seq })
     }
 }
 
-fn hit(change: &Change) -> Hit {
-    Hit { id: change.id, version: change.version }
+/// Versions that are left out, newest first by their changes.
+struct Gone(Vec<Change>);
+
+impl Gone {
+    /// All versions of some certificates.
+    fn of(reader: &Reader, hidden: &HashSet<Id>) -> Result<Gone, Error> {
+        let mut seqs = Vec::new();
+        for id in hidden {
+            reader.versions(*id, |_, bytes| {
+                seqs.push(Record::read(bytes).map(|record| record.seq));
+                true
+            })?;
+        }
+        let mut gone = seqs.into_iter().map(|seq| change(reader, seq?)).collect::<Result<Vec<_>, _>>()?;
+        gone.sort_unstable_by_key(|change| std::cmp::Reverse(change.seq));
+        Ok(Gone(gone))
+    }
+
+    fn has(&self, seq: Seq) -> bool {
+        self.0.binary_search_by(|change| seq.cmp(&change.seq)).is_ok()
+    }
+
+    /// How many of them were made at or after a moment.
+    fn since(&self, since: i64) -> u64 {
+        self.0.iter().filter(|change| change.milliseconds >= since).count() as u64
+    }
 }
 
 /// All changes from the newest back, in short steps: by their numbers, or by their times where those do not rise with them.
@@ -159,26 +206,50 @@ fn fits(query: &HistoryQuery, made: i64, replaced: Option<i64>) -> bool {
 }
 
 /// Times rise with the changes, so both ends are found by halving.
-fn by_seq(reader: &Reader, query: &HistoryQuery, last: Change) -> Result<(u64, Vec<Change>), Error> {
+fn by_seq(reader: &Reader, query: &HistoryQuery, last: Change, gone: &Gone) -> Result<(u64, Vec<Hit>), Error> {
     let before = match query.since {
         Some(since) => last_where(reader, last.seq, |change| change.milliseconds < since)?,
         None => None,
     };
-    let total = last.running - before.map_or(0, |change| change.running);
+    let all = last.running - before.map_or(0, |change| change.running);
+    let total = all - gone.since(query.since.unwrap_or(i64::MIN));
     let skip = skip(query);
     if skip >= total || query.count == 0 {
         return Ok((total, Vec::new()));
     }
-    let wanted = last.running - skip;
-    let newest = last_where(reader, last.seq, |change| change.running <= wanted)?.unwrap_or(last);
-    let shown = (total - skip).min(u64::from(query.count));
-    let mut changes = Vec::new();
-    let mut seq = newest.seq;
-    while changes.len() < usize::try_from(shown).unwrap_or(usize::MAX) && seq.0 > 0 {
-        changes.push(change(reader, seq)?);
-        seq = Seq(seq.0 - 1);
+    // Counted as if nothing were left out, each version that is left out behind the place moves it on by one.
+    let mut wanted = last.running - skip;
+    for left_out in &gone.0 {
+        if left_out.running < wanted {
+            break;
+        }
+        wanted -= 1;
     }
-    Ok((total, changes))
+    let shown = usize::try_from((total - skip).min(u64::from(query.count))).unwrap_or(usize::MAX);
+    let mut hits = Vec::with_capacity(shown.min(CHUNK_ROWS));
+    let mut seq = nth_version(reader, last.seq, wanted)?;
+    while hits.len() < shown && seq.0 > 0 {
+        let change = change(reader, seq)?;
+        seq = match change.what {
+            What::Version(version) => {
+                if !gone.has(seq) {
+                    hits.push(Hit { id: change.id, version });
+                }
+                Seq(seq.0 - 1)
+            }
+            // However many changes of consent follow each other, they are passed in one jump.
+            What::Consent(_) => nth_version(reader, seq, change.running)?,
+        };
+    }
+    Ok((total, hits))
+}
+
+/// The change that made the how-manieth version of the store; 0 for none.
+fn nth_version(reader: &Reader, last: Seq, running: u64) -> Result<Seq, Error> {
+    if running == 0 {
+        return Ok(Seq(0));
+    }
+    Ok(last_where(reader, last, |change| change.running < running)?.map_or(Seq(0), |change| change.seq).next())
 }
 
 /// The last change for which something holds that holds for a beginning of all changes.
@@ -198,13 +269,17 @@ fn last_where(reader: &Reader, last: Seq, holds: impl Fn(&Change) -> bool) -> Re
     Ok(found)
 }
 
-fn by_time(reader: &Reader, query: &HistoryQuery, last: Change) -> Result<(u64, Vec<Change>), Error> {
+fn by_time(reader: &Reader, query: &HistoryQuery, last: Change, gone: &Gone) -> Result<(u64, Vec<Hit>), Error> {
     let since = query.since.unwrap_or(i64::MIN);
-    let total = if query.since.is_none() { last.running } else { reader.count_by_time(since)? };
+    let all = if query.since.is_none() { last.running } else { reader.count_by_time(since)? };
+    let total = all - gone.since(since);
     let mut skip = skip(query);
     let mut seqs = Vec::new();
     if query.count > 0 && skip < total {
         reader.changes_by_time(since, |seq| {
+            if gone.has(seq) {
+                return true;
+            }
             if skip > 0 {
                 skip -= 1;
             } else {
@@ -213,5 +288,11 @@ fn by_time(reader: &Reader, query: &HistoryQuery, last: Change) -> Result<(u64, 
             seqs.len() < query.count as usize
         })?;
     }
-    Ok((total, seqs.into_iter().map(|seq| change(reader, seq)).collect::<Result<_, _>>()?))
+    let hit = |seq| -> Result<Hit, Error> {
+        let change = change(reader, seq)?;
+        let version =
+            change.version().ok_or_else(|| Error::Damaged(format!("change {seq} has a time and no version")))?;
+        Ok(Hit { id: change.id, version })
+    };
+    Ok((total, seqs.into_iter().map(hit).collect::<Result<_, _>>()?))
 }

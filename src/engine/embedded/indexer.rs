@@ -14,11 +14,12 @@ use super::classes::Classes;
 use super::counters;
 use super::index::{self, Snapshot, Writer};
 use super::overlay::{Generation, NewEntry, Numbered};
+use super::standing::lay;
 use super::store::record::Record;
-use super::store::{Change, Error, Position, Reader};
+use super::store::{Change, Error, Position, Reader, What};
 use super::view::{View, numbered};
 use super::{Published, Shared, State};
-use crate::certificate::{Id, Seq, Version};
+use crate::certificate::{Consent, Id, Seq, Version};
 use crate::limits::INDEX_ROUND_ROWS_MAX;
 
 /// A round is taken when this long has passed since its first change.
@@ -200,7 +201,8 @@ fn round(shared: &Shared, writer: &mut Writer) -> Result<(), String> {
     for entry in sealed.iter().flat_map(|generation| generation.until(seq)) {
         more += balance(entry.new.is_some(), entry.old.is_some());
         if entry.newest_at(seq) {
-            put(writer, entry.id, entry.version, entry.new.as_deref()).map_err(|error| error.0)?;
+            let row = entry.new.as_deref();
+            put(writer, entry.id, entry.version, row, entry.old.is_some()).map_err(|error| error.0)?;
         }
     }
     let snapshot = writer.commit(seq, more, shared.classes().ranks()).map_err(|error| error.0)?;
@@ -213,9 +215,9 @@ fn balance(new: bool, old: bool) -> i64 {
     i64::from(new) - i64::from(old)
 }
 
-/// The newest row of a certificate takes the place of the one before.
-fn put(writer: &Writer, id: Id, version: Version, row: Option<&Numbered>) -> Result<(), index::Error> {
-    if version > Version::FIRST {
+/// The newest row of a certificate takes the place of the one before, where there is one.
+fn put(writer: &Writer, id: Id, version: Version, row: Option<&Numbered>, replaces: bool) -> Result<(), index::Error> {
+    if replaces {
         writer.remove(id);
     }
     match row {
@@ -238,7 +240,7 @@ fn build(shared: &Shared, writer: &mut Writer, mut at: Seq) -> Result<bool, Stri
             let Some(last) = rows.last().map(|row| row.seq) else { break };
             let mut done = HashSet::new();
             for row in rows.iter().rev().filter(|row| done.insert(row.id)) {
-                put(writer, row.id, row.version, row.new.as_deref()).map_err(|error| error.0)?;
+                put(writer, row.id, row.version, row.new.as_deref(), row.old.is_some()).map_err(|error| error.0)?;
             }
             at = last;
             more += rows.iter().map(|row| balance(row.new.is_some(), row.old.is_some())).sum::<i64>();
@@ -357,15 +359,23 @@ impl Shared {
     fn read_rows_with(&self, classes: &Classes, after: Seq, until: Seq, max: usize) -> Result<Vec<NewEntry>, Error> {
         let max = max.min(usize::try_from(until.0.saturating_sub(after.0)).unwrap_or(usize::MAX));
         let reader = self.store.reader()?;
-        let row = |change: &Change, version: Option<Version>| -> Result<Option<Arc<Numbered>>, Error> {
-            match version {
-                Some(version) => self.numbered_row(&reader, classes, change.id, version),
-                None => Ok(None),
-            }
-        };
         let entry = |change: Change| -> Result<NewEntry, Error> {
-            let (new, old) = (row(&change, Some(change.version))?, row(&change, change.version.before())?);
-            Ok(NewEntry { seq: change.seq, id: change.id, version: change.version, new, old })
+            let Change { seq, id, .. } = change;
+            let row = |version, consent| self.numbered_row(&reader, classes, id, version, consent);
+            match change.what {
+                What::Version(version) => {
+                    let consent = reader.consent_at(id, seq)?;
+                    let old = version.before().map(|before| row(before, consent)).transpose()?.flatten();
+                    Ok(NewEntry { seq, id, version, new: row(version, consent)?, old })
+                }
+                What::Consent(number) => {
+                    let read =
+                        |number| reader.consent_change(id, number, |record| Ok((record.version, record.consent)));
+                    let (version, consent) = read(number)?;
+                    let before = if number > 1 { read(number - 1)?.1 } else { Consent::default() };
+                    Ok(NewEntry { seq, id, version, new: row(version, consent)?, old: row(version, before)? })
+                }
+            }
         };
         reader.changes_after(after, max)?.into_iter().map(entry).collect()
     }
@@ -376,13 +386,15 @@ impl Shared {
         classes: &Classes,
         id: Id,
         version: Version,
+        consent: Consent,
     ) -> Result<Option<Arc<Numbered>>, Error> {
         let row = reader.version(id, version, |bytes| -> Result<_, Error> {
             let record = Record::read(bytes)?;
             if record.state == State::Deleted { Ok(None) } else { self.row(&record) }
         })?;
         let row = row.ok_or_else(|| Error::Damaged(format!("version {version} of Composition/{id} is missing")))??;
-        let Some(row) = row else { return Ok(None) };
+        let Some(mut row) = row else { return Ok(None) };
+        lay(&mut row, consent);
         let found = numbered(classes, row);
         found
             .map(Some)

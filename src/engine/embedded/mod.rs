@@ -1,6 +1,7 @@
 //! The engine of one machine: redb keeps, tantivy finds, the overlay bridges the two, one writer decides.
 
 mod classes;
+mod consent;
 mod counters;
 mod history;
 mod index;
@@ -9,11 +10,14 @@ mod overlay;
 mod packed;
 mod patients;
 mod predicate;
+mod standing;
 mod store;
 mod subject;
 #[cfg(test)]
 mod tests;
 mod view;
+mod who;
+mod witnessed;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -24,9 +28,9 @@ use std::thread::JoinHandle;
 
 use tokio::sync::oneshot;
 
-use super::decide::{self, Current};
+use super::decide;
 use super::write::{Import, Imported, Refused, Subject, Write, Written};
-use super::{Clock, ListChange, Names, QuickRepair, Stored, StoredList};
+use super::{Clock, ListChange, Names, QuickRepair, Stored, StoredList, Witness};
 use crate::certificate::{Id, Seq, State, Version};
 use crate::limits::{OVERLAY_ROWS_MAX, WRITE_QUEUE_MAX};
 use crate::search::row::Row;
@@ -52,6 +56,8 @@ pub struct Options {
     pub names: Names,
     /// Contract 3.9.
     pub unique_number: bool,
+    /// Is told of every change.
+    pub witness: Option<Arc<dyn Witness>>,
     pub clock: Clock,
 }
 
@@ -68,6 +74,7 @@ struct Shared {
     store: Store,
     clock: Clock,
     unique_number: bool,
+    witness: Option<Arc<dyn Witness>>,
     index_folder: PathBuf,
     origin: index::Origin,
     /// What searches see; none while the index is being built.
@@ -119,17 +126,14 @@ impl Shared {
         Seq(self.seq.load(Ordering::Acquire))
     }
 
-    /// The index row of a stored version; none for a tombstone.
+    /// The index row of a stored version, with an open consent; none for a tombstone.
     fn row(&self, record: &Record) -> Result<Option<Row>, Error> {
         if record.row_bytes == 0 {
             return Ok(None);
         }
         let mut raw = Vec::new();
         self.expand(record, &mut raw)?;
-        let unreadable = || Error::Damaged("an index row is not readable".into());
-        let mut row = row_bytes::decode(&raw[record.raw_bytes..]).ok_or_else(unreadable)?;
-        row.last_updated = record.stamp.milliseconds;
-        Ok(Some(row))
+        standing::read_row(record, &raw[record.raw_bytes..]).map(Some)
     }
 
     /// Appends body and row.
@@ -175,6 +179,7 @@ impl Embedded {
             store,
             clock: options.clock.clone(),
             unique_number: options.unique_number,
+            witness: options.witness.clone(),
             index_folder: options.folder.join("index"),
             origin: index::Origin { store: opened.uuid.clone(), schema: format!("layout {}", index::LAYOUT) },
             view: Mutex::new(None),
@@ -212,14 +217,7 @@ impl Embedded {
     pub fn judge(&self, write: &Write) -> Result<Result<(), Refused>, Error> {
         let current = match write {
             Write::Create { .. } => None,
-            Write::Update { id, .. } | Write::Delete { id, .. } => {
-                let reader = self.shared.store.reader()?;
-                let found = reader.newest(*id, |version, bytes| -> Result<_, Error> {
-                    let record = Record::read(bytes)?;
-                    Ok(Current { version, state: record.state, row: self.shared.row(&record)? })
-                })?;
-                found.transpose()?
-            }
+            Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => self.current_row(*id)?,
         };
         Ok(decide::judge(write, current.as_ref()).map(drop))
     }
@@ -228,7 +226,7 @@ impl Embedded {
     pub fn subject(&self, id: Id, version: Version) -> Result<Option<Subject>, Error> {
         let reader = self.shared.store.reader()?;
         let found = reader.version(id, version, |bytes| -> Result<_, Error> {
-            let field = Record::read(bytes)?.field(Tag::Subject)?;
+            let field = Record::read(bytes)?.fields.get(Tag::Subject)?;
             let damaged = || Error::Damaged("the subject of a record is cut".into());
             field.map(|field| subject::decode(field).ok_or_else(damaged)).transpose()
         })?;
@@ -288,15 +286,15 @@ impl Embedded {
         let draft = match &write {
             Write::Create { content, .. } | Write::Update { content, .. } => {
                 let mut draft = self.shared.draft(content.row.class.state, Some((&content.tail, &content.row)));
-                draft.push_who(&content.who);
+                who::encode(&content.who, &mut draft.fields);
                 if let Some(subject) = &content.subject {
                     draft.push(Tag::Subject, &subject::encode(subject));
                 }
                 draft
             }
-            Write::Delete { who, .. } => {
+            Write::Delete { who, .. } | Write::Consent { who, .. } => {
                 let mut draft = self.shared.draft(State::Deleted, None);
-                draft.push_who(who);
+                who::encode(who, &mut draft.fields);
                 draft
             }
         };
@@ -306,9 +304,11 @@ impl Embedded {
 
     /// Compresses versions of an import on the caller's thread, so that several threads can share the work.
     pub fn prepare_import(&self, versions: Vec<Import>) -> ImportBatch {
-        let draft = |import: &Import| match &import.content {
-            Some((tail, row)) => self.shared.draft(import.state, Some((tail, row))),
-            None => self.shared.draft(import.state, None),
+        let draft = |import: &Import| {
+            let content = import.content.as_ref().map(|(tail, row)| (tail.as_slice(), row));
+            let mut draft = self.shared.draft(import.state, content);
+            draft.push(Tag::Imported, b"");
+            draft
         };
         ImportBatch(versions.into_iter().map(|import| (draft(&import), import)).collect())
     }
@@ -352,20 +352,29 @@ impl Embedded {
     /// Versions after a change, in the order they were made: at most `max`, with the seq to go on from. For exports.
     pub fn export(&self, after: Seq, max: usize) -> Result<Vec<(Seq, Stored)>, Error> {
         let reader = self.shared.store.reader()?;
-        let read = |change: store::Change| -> Result<(Seq, Stored), Error> {
-            let found = reader.version(change.id, change.version, |bytes| {
+        let read = |change: store::Change, version: Version| -> Result<(Seq, Stored), Error> {
+            let found = reader.version(change.id, version, |bytes| {
                 let seq = Record::read(bytes)?.seq;
-                self.shared.stored(change.id, change.version, bytes).map(|stored| (seq, stored))
+                self.shared.stored(change.id, version, bytes).map(|stored| (seq, stored))
             })?;
             match found.transpose()? {
                 Some((seq, stored)) if seq == change.seq => Ok((seq, stored)),
-                _ => Err(Error::Damaged(format!(
-                    "change {} has not version {} of {}",
-                    change.seq, change.version, change.id
-                ))),
+                _ => Err(Error::Damaged(format!("change {} has not version {version} of {}", change.seq, change.id))),
             }
         };
-        reader.changes_after(after, max)?.into_iter().map(read).collect()
+        let (mut at, mut found) = (after, Vec::new());
+        // Changes of consent are no versions; none at all means the end to whoever asks.
+        while found.is_empty() {
+            let changes = reader.changes_after(at, max)?;
+            let Some(last) = changes.last() else { break };
+            at = last.seq;
+            for change in changes {
+                if let Some(version) = change.version() {
+                    found.push(read(change, version)?);
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// The change that made a version; none when there is no such version.
@@ -444,23 +453,6 @@ pub enum SearchError {
     Building { percent: u64 },
     /// The index is damaged; it is being replaced.
     Failed(String),
-}
-
-impl Draft {
-    fn push_who(&mut self, who: &super::write::Who) {
-        let parts = [
-            (Tag::Person, &who.person),
-            (Tag::Role, &who.role),
-            (Tag::Organization, &who.organization),
-            (Tag::XRoadId, &who.x_road_id),
-            (Tag::Trace, &who.trace),
-        ];
-        for (tag, value) in parts {
-            if let Some(value) = value {
-                self.push(tag, value.as_bytes());
-            }
-        }
-    }
 }
 
 fn make_folder(folder: &Path) -> std::io::Result<()> {

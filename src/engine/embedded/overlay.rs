@@ -223,8 +223,8 @@ impl Hasher for Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::Profile;
     use crate::certificate::State;
+    use crate::certificate::{Consent, Profile};
     use crate::search::class::Class;
     use crate::search::term::{Field, Form};
 
@@ -233,7 +233,13 @@ mod tests {
     }
 
     fn row(values: &[&str]) -> Arc<Numbered> {
-        let class = Class { state: State::Draft, profile: Profile::Driver, category: vec![], kind: vec![] };
+        let class = Class {
+            state: State::Draft,
+            profile: Profile::Driver,
+            consent: Consent::default(),
+            category: vec![],
+            kind: vec![],
+        };
         let mut terms: Vec<Term> = values.iter().map(|value| term(value)).collect();
         terms.push(Term::new(Field::Subject, Form::Present, ""));
         terms.sort_unstable();

@@ -128,7 +128,7 @@ fn merged(parts: Vec<Predicate>, join: impl Fn(bool, bool) -> bool) -> Vec<Predi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::{Profile, State};
+    use crate::certificate::{Consent, Profile, State};
     use crate::search::class::Class;
     use crate::search::filter::ClassTest;
     use crate::search::term::{Field, Form};
@@ -136,7 +136,10 @@ mod tests {
     fn classes() -> Classes {
         let mut classes = Classes::default();
         for state in [State::Draft, State::Completed, State::Revoked] {
-            classes.add(Class { state, profile: Profile::Driver, category: vec![], kind: vec![] }.into());
+            classes.add(
+                Class { state, profile: Profile::Driver, consent: Consent::default(), category: vec![], kind: vec![] }
+                    .into(),
+            );
         }
         classes
     }

@@ -1,5 +1,7 @@
 //! Stories of the engine alone, with rows made by hand.
 
+mod consent;
+mod moment;
 mod patients;
 mod search;
 
@@ -9,8 +11,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tempfile::TempDir;
 
 use super::*;
-use crate::certificate::Profile;
 use crate::certificate::transition::{Need, Trigger};
+use crate::certificate::{Consent, Profile};
 use crate::engine::{Content, HistoryQuery, Who};
 use crate::search::class::Class;
 use crate::search::filter::{ClassTest, Filter};
@@ -33,6 +35,7 @@ fn options(folder: &TempDir, now: &Arc<AtomicI64>) -> Options {
         quick_repair: QuickRepair::Auto,
         names: Names(vec![("hcert_ns".into(), "https://fhir.ee/hcert".into())]),
         unique_number: false,
+        witness: None,
         clock: Arc::new(move || now.fetch_add(1000, Ordering::Relaxed)),
     }
 }
@@ -56,12 +59,30 @@ impl Fixture {
 
     fn create(&self, state: State, subject: &str) -> Written {
         let content = content(Trigger::Create, state, subject);
-        self.write(Write::Create { content, if_none_exist: None }).unwrap()
+        self.write(Write::Create { content, if_none_exist: None, rows: None }).unwrap()
     }
 
     fn update(&self, id: Id, trigger: Trigger, state: State, subject: &str) -> Result<Written, Refused> {
         let content = content(trigger, state, subject);
-        self.write(Write::Update { id, content, if_match: None, base: None })
+        self.write(Write::Update { id, content, if_match: None, base: None, rows: None })
+    }
+
+    fn set_consent(&self, id: Id, consent: Consent) -> Result<Written, Refused> {
+        let Consent { doctor, representative } = consent;
+        let who = Who { person: Some("47101010033".into()), ..Who::default() };
+        let (doctor, representative) = (Some(doctor), Some(representative));
+        self.write(Write::Consent { id, doctor, representative, who, rows: None })
+    }
+
+    fn delete(&self, id: Id) -> Result<Written, Refused> {
+        self.write(Write::Delete { id, if_match: None, who: Who::default(), rows: None })
+    }
+
+    /// Builds the index anew from the store.
+    fn rebuild(&mut self) {
+        self.engine.close();
+        std::fs::remove_dir_all(self.folder.path().join("data/index")).unwrap();
+        self.reopen();
     }
 
     fn find(&self, filter: Filter) -> (u64, Vec<(u64, u32)>) {
@@ -88,7 +109,7 @@ impl Fixture {
 }
 
 fn content(trigger: Trigger, state: State, subject: &str) -> Content {
-    let class = Class { state, profile: Profile::Driver, category: vec![], kind: vec![] };
+    let class = Class { state, profile: Profile::Driver, consent: Consent::default(), category: vec![], kind: vec![] };
     let row = Row {
         class: Arc::new(class),
         last_updated: 0,
@@ -140,12 +161,12 @@ fn a_deleted_draft_leaves_the_search_and_keeps_its_history() {
     let fixture = Fixture::new();
     let draft = fixture.create(State::Draft, "Patient/1");
     fixture.indexed();
-    let gone = fixture.write(Write::Delete { id: draft.id, if_match: None, who: Who::default() }).unwrap();
+    let gone = fixture.write(Write::Delete { id: draft.id, if_match: None, who: Who::default(), rows: None }).unwrap();
     assert_eq!((gone.version.get(), gone.state, gone.changed), (2, State::Deleted, true));
-    let again = fixture.write(Write::Delete { id: draft.id, if_match: None, who: Who::default() }).unwrap();
+    let again = fixture.write(Write::Delete { id: draft.id, if_match: None, who: Who::default(), rows: None }).unwrap();
     assert_eq!((again.version.get(), again.changed), (2, false));
     assert_eq!(fixture.find(Filter::All(vec![])).0, 0);
-    let query = HistoryQuery { id: Some(draft.id), since: None, at: None, page: 1, count: 10 };
+    let query = HistoryQuery { id: Some(draft.id), since: None, at: None, page: 1, count: 10, hidden: None };
     let history = fixture.engine.history(&query).unwrap().unwrap();
     let [tombstone, before] = [0, 1].map(|at| fixture.engine.packed(history.hits[at]).unwrap().expand().unwrap());
     assert_eq!((tombstone.state, before.state), (State::Deleted, State::Draft));
@@ -234,7 +255,7 @@ fn versions_out_of_the_order_of_their_times_come_in_the_order_of_their_times() {
     let created = fixture.create(State::Draft, "Patient/1");
     assert_eq!(created.id.get(), 9);
     let page = |since| {
-        let query = HistoryQuery { id: None, since, at: None, page: 1, count: 10 };
+        let query = HistoryQuery { id: None, since, at: None, page: 1, count: 10, hidden: None };
         let page = fixture.engine.history(&query).unwrap().unwrap();
         (page.total, page.hits.iter().map(|hit| hit.id.get()).collect::<Vec<_>>())
     };

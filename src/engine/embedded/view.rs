@@ -193,10 +193,15 @@ impl View {
         Page { total: u64::try_from(total).expect("no view counts less than nothing"), hits, at: self.seq }
     }
 
-    /// Current certificates that carry a term, with the row of the moment `seq`: at most `max` of them.
-    pub fn with_term(&self, term: &Term, max: u32) -> Result<Vec<Hit>, index::Error> {
+    /// Current certificates that carry a term and lie within `rows`, with the row of the moment `seq`: at most `max` of them.
+    pub fn with_term(&self, term: &Term, rows: Option<&Filter>, max: u32) -> Result<Vec<Hit>, index::Error> {
         let sort = vec![Sort { key: SortKey::Id, descending: false }];
-        let query = Query { filter: Filter::Term(term.clone()), sort, page: 1, count: max };
+        let term = Filter::Term(term.clone());
+        let filter = match rows {
+            Some(rows) => Filter::All(vec![term, rows.clone()]),
+            None => term,
+        };
+        let query = Query { filter, sort, page: 1, count: max };
         Ok(self.run(&query, self.plan(&query)?)?.hits)
     }
 

@@ -1,5 +1,6 @@
 //! The one writer: takes everything that waits, judges each request inside one transaction, stamps it, commits once, answers all.
 
+mod consent;
 mod import;
 
 use std::collections::HashMap;
@@ -15,14 +16,17 @@ use tokio::sync::oneshot;
 use super::classes::{self, Classes};
 use super::counters;
 use super::overlay::{NewEntry, Numbered};
+use super::standing::lay;
 use super::store::record::{Draft, Record};
-use super::store::{Batch, Change, Commit, Error, Position};
+use super::store::{Batch, Change, Commit, Error, Position, What};
+use super::witnessed::patient_of;
 use super::{Import, Imported, Refused, Shared, Write, Written};
-use crate::certificate::{Id, Stamp, State, Version};
-use crate::engine::decide::{Current, Decision, judge};
-use crate::engine::{ListChange, PatientWrite, PatientWritten};
+use crate::certificate::{Id, Seq, Stamp, State, Version};
+use crate::engine::decide::{Decision, judge};
+use crate::engine::{Action, Committed, ListChange, PatientWrite, PatientWritten, Standing, Who};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_JOBS_MAX, CLASSES_MAX, OVERLAY_ROWS_MAX};
 use crate::outcome::{Hcert, Issue, Outcome};
+use crate::search::filter::Filter;
 use crate::search::row::Row;
 use crate::search::term::{Field, Form, Term};
 
@@ -31,6 +35,7 @@ type Answer<T> = oneshot::Sender<Result<T, Refused>>;
 /// A write with its compressed body.
 pub struct Prepared {
     pub write: Write,
+    /// Of a change of consent only the fields count.
     pub draft: Draft,
     pub answer: Answer<Written>,
 }
@@ -82,7 +87,7 @@ impl Job {
 
 /// Starts the writer's thread. It ends when the queue does.
 pub fn start(shared: &Arc<Shared>, position: Position, queue: Receiver<Job>) -> Result<JoinHandle<()>, Error> {
-    let mut writer = Writer { shared: shared.clone(), position };
+    let mut writer = Writer { shared: shared.clone(), position, told: position.seq };
     let thread = thread::Builder::new().name("hcert-writer".into());
     thread.spawn(move || writer.run(&queue)).map_err(|error| Error::Io(format!("no thread for the writer: {error}")))
 }
@@ -90,14 +95,18 @@ pub fn start(shared: &Arc<Shared>, position: Position, queue: Receiver<Job>) -> 
 struct Writer {
     shared: Arc<Shared>,
     position: Position,
+    /// The last change that the witness was told of.
+    told: Seq,
 }
 
 /// What a batch has done so far, in memory; it counts only after the commit.
 struct Pending {
     position: Position,
     entries: Vec<NewEntry>,
-    /// The newest row of every certificate the batch changed.
-    newest: HashMap<Id, (Version, State, Option<Arc<Numbered>>)>,
+    /// The newest version of every certificate the batch changed.
+    newest: HashMap<Id, Newest>,
+    /// For the witness, where there is one.
+    told: Vec<Committed>,
     classes: Option<Classes>,
     /// The last stamp is not the latest one: an import brought older versions.
     latest_is_elsewhere: bool,
@@ -105,6 +114,14 @@ struct Pending {
     patients_changed: bool,
     /// Links of the patients that the batch changed.
     links: Vec<(Id, Vec<Id>)>,
+}
+
+/// The newest version of a certificate that the batch changed.
+struct Newest {
+    version: Version,
+    state: State,
+    /// Of a tombstone: what was deleted.
+    row: Option<Arc<Numbered>>,
 }
 
 enum Reply {
@@ -149,6 +166,7 @@ impl Writer {
             position: self.position,
             entries: Vec::new(),
             newest: HashMap::new(),
+            told: Vec::new(),
             classes: None,
             latest_is_elsewhere: false,
             lists_changed: false,
@@ -203,7 +221,9 @@ impl Writer {
         });
         match outcome {
             Ok(()) => {
-                self.publish(pending);
+                let told = self.publish(pending);
+                self.shared.tell(&told);
+                self.told = self.position.seq;
                 replies.into_iter().for_each(Reply::send);
             }
             Err(error) => {
@@ -229,7 +249,7 @@ impl Writer {
         let Prepared { write, draft, answer } = *prepared;
         let (id, current, old) = match &write {
             Write::Create { .. } => (pending.position.next_id, None, None),
-            Write::Update { id, .. } | Write::Delete { id, .. } => {
+            Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => {
                 let (current, old) = self.current(batch, pending, *id)?.unzip();
                 (*id, current, old.flatten())
             }
@@ -238,30 +258,42 @@ impl Writer {
             Ok(decision) => decision,
             Err(refused) => return Ok((answer, Err(refused))),
         };
-        let state = match (decision, &current) {
-            (Decision::Store(state), _) => state,
-            (Decision::Nothing, current) => {
-                let current = current.as_ref().expect("only a stored certificate can be deleted already");
-                let written = self.written(batch, id, current.version, false)?;
+        let state = match decision {
+            Decision::Store(state) => state,
+            Decision::Nothing => {
+                let current = current.expect("only a stored certificate can be as it should be already");
+                return Ok((answer, Ok(self.unchanged(batch, id, current.version)?)));
+            }
+            Decision::Consent(consent) => {
+                let current = current.expect("only a stored certificate has a consent to change");
+                let Write::Consent { who, .. } = write else { unreachable!("no other write changes consent") };
+                let patient = self.patient(batch, id, current.version)?;
+                let by = By { action: Action::Consent, who, patient };
+                let met = (current, old);
+                let written = self.store_consent(batch, pending, id, met, consent, &draft.fields, by)?;
                 return Ok((answer, Ok(written)));
             }
         };
-        if let Write::Create { if_none_exist: Some(term), .. } = &write {
-            match self.with_term(pending, term) {
+        if let Write::Create { if_none_exist: Some(term), rows, .. } = &write {
+            match self.with_term(pending, term, rows.as_deref()) {
                 Err(refused) => return Ok((answer, Err(refused))),
                 Ok(found) => match found.as_slice() {
                     [] => {}
                     [(id, version)] => {
-                        let written = self.written(batch, *id, *version, false)?;
-                        return Ok((answer, Ok(written)));
+                        return Ok((answer, Ok(self.unchanged(batch, *id, *version)?)));
                     }
                     _ => return Ok((answer, Err(Outcome::from(Hcert::MultipleMatches).into()))),
                 },
             }
         }
-        let row = match write {
-            Write::Create { content, .. } | Write::Update { content, .. } => Some(content.row),
-            Write::Delete { .. } => None,
+        let (row, who, patient) = match write {
+            Write::Create { content, .. } | Write::Update { content, .. } => {
+                (Some(content.row), content.who, content.subject.map(|subject| subject.id))
+            }
+            Write::Delete { who, .. } | Write::Consent { who, .. } => {
+                let deleted = current.as_ref().map(|current| self.patient(batch, id, current.version));
+                (None, who, deleted.transpose()?.flatten())
+            }
         };
         if let Some(row) = &row
             && self.shared.unique_number
@@ -273,25 +305,33 @@ impl Writer {
             return Ok((answer, Err(Outcome::from(classes_full()).into())));
         }
         let version = current.map_or(Version::FIRST, |current| current.version.next());
-        let milliseconds = (self.shared.clock)().max(pending.position.milliseconds.saturating_add(1));
-        let stamp = Stamp::at(milliseconds);
-        self.store(batch, pending, Step { id, version, stamp, state, row, old }, &draft)?;
-        Ok((answer, Ok(Written { id, version, stamp, state, changed: true })))
+        let stamp = self.stamp(pending);
+        let consent = old.as_ref().map(|old| old.row.class.consent).unwrap_or_default();
+        let by = By { action: Action::of(version, state), who, patient };
+        self.store(batch, pending, Step { id, version, stamp, state, row, old, by }, &draft)?;
+        Ok((answer, Ok(Written { id, version, stamp, state, changed: true, consent })))
+    }
+
+    /// The time of the next change: later than that of every change before.
+    fn stamp(&self, pending: &Pending) -> Stamp {
+        Stamp::at((self.shared.clock)().max(pending.position.milliseconds.saturating_add(1)))
     }
 
     /// Inserts a version and moves the pending position on.
     fn store(&self, batch: &mut Batch, pending: &mut Pending, step: Step, draft: &Draft) -> Result<(), Error> {
-        let Step { id, version, stamp, state, row, old } = step;
+        let Step { id, version, stamp, state, row, old, by } = step;
         let new = match row {
             Some(mut row) => {
                 row.last_updated = stamp.milliseconds;
+                // A new version leaves the consent as it is.
+                lay(&mut row, old.as_ref().map(|old| old.row.class.consent).unwrap_or_default());
                 Some(self.number(batch, pending, row)?)
             }
             None => None,
         };
         let seq = pending.position.seq.next();
         let running = pending.position.running + 1;
-        let change = Change { seq, id, version, milliseconds: stamp.milliseconds, running };
+        let change = Change { seq, id, what: What::Version(version), milliseconds: stamp.milliseconds, running };
         batch.insert(change, draft, stamp);
         let position = &mut pending.position;
         let out_of_order = stamp.milliseconds < position.milliseconds;
@@ -304,29 +344,52 @@ impl Writer {
         position.running = running;
         position.milliseconds = position.milliseconds.max(stamp.milliseconds);
         position.next_id = position.next_id.max(id.next());
-        pending.newest.insert(id, (version, state, new.clone()));
+        pending.newest.insert(id, Newest { version, state, row: new.clone().or_else(|| old.clone()) });
         pending.entries.push(NewEntry { seq, id, version, new, old });
+        if self.shared.witness.is_some() {
+            let By { action, who, patient } = by;
+            pending.told.push(Committed { seq, id, version, state, stamp, action, consent: None, who, patient });
+        }
         Ok(())
     }
 
     /// The newest version of a certificate, earlier jobs of the batch included, and its row for the overlay.
-    fn current(&self, batch: &Batch, pending: &Pending, id: Id) -> Result<Option<Met>, Error> {
-        if let Some((version, state, row)) = pending.newest.get(&id) {
-            let current =
-                Current { version: *version, state: *state, row: row.as_ref().map(|numbered| numbered.row.clone()) };
-            return Ok(Some((current, row.clone())));
+    fn current(&self, batch: &mut Batch, pending: &Pending, id: Id) -> Result<Option<Met>, Error> {
+        if let Some(Newest { version, state, row }) = pending.newest.get(&id) {
+            let (version, state) = (*version, *state);
+            let current = Standing { version, state, row: row.as_ref().map(|numbered| numbered.row.clone()) };
+            return Ok(Some((current, row.clone().filter(|_| state != State::Deleted))));
         }
         let found = batch.newest(id, |version, bytes| -> Result<_, Error> {
             let record = Record::read(bytes)?;
             Ok((version, record.state, self.shared.row(&record)?))
         })?;
-        let Some((version, state, row)) = found.transpose()? else { return Ok(None) };
-        let classes = self.shared.publishing().classes.clone();
+        let Some((version, state, mut row)) = found.transpose()? else { return Ok(None) };
+        if state == State::Deleted
+            && let Some(before) = version.before()
+        {
+            let deleted = batch.version(id, before, |bytes| self.shared.row(&Record::read(bytes)?))?;
+            row = deleted.transpose()?.flatten();
+        }
+        if let Some(row) = &mut row {
+            lay(row, batch.consent(id)?);
+        }
         let old = match &row {
-            Some(row) => Some(super::view::numbered(&classes, row.clone()).ok_or_else(unknown_class)?),
-            None => None,
+            Some(row) if state != State::Deleted => {
+                let classes = self.shared.publishing().classes.clone();
+                Some(super::view::numbered(&classes, row.clone()).ok_or_else(unknown_class)?)
+            }
+            _ => None,
         };
-        Ok(Some((Current { version, state, row }, old)))
+        Ok(Some((Standing { version, state, row }, old)))
+    }
+
+    /// The patient of a stored version, for the witness.
+    fn patient(&self, batch: &Batch, id: Id, version: Version) -> Result<Option<String>, Error> {
+        if self.shared.witness.is_none() {
+            return Ok(None);
+        }
+        Ok(batch.version(id, version, patient_of)?.transpose()?.flatten())
     }
 
     /// Whether the row's class is known or may become so.
@@ -353,47 +416,49 @@ impl Writer {
         Ok(Arc::new(Numbered { row, class }))
     }
 
-    /// Current certificates that carry a term: those of the view the batch did not change, and those of the batch.
-    fn with_term(&self, pending: &Pending, term: &Term) -> Result<Vec<(Id, Version)>, Refused> {
+    /// Current certificates within `rows` that carry a term: those of the view the batch did not change, and those of the batch.
+    fn with_term(&self, pending: &Pending, term: &Term, rows: Option<&Filter>) -> Result<Vec<(Id, Version)>, Refused> {
         let percent = self.shared.built_percent.load(Ordering::Acquire).to_string();
         let not_ready = || Issue::new(Hcert::IndexNotReady).with("percent", percent.clone());
         let view = self.shared.view().ok_or_else(|| Outcome::from(not_ready()))?;
         // More than the batch can have changed are asked for, so that two of the rest are seen when there are two.
         let max = u32::try_from(pending.newest.len() + 2).unwrap_or(u32::MAX);
-        let hits = view.with_term(term, max).map_err(|error| Outcome::from(not_ready()).because(error.0))?;
+        let hits = view.with_term(term, rows, max).map_err(|error| Outcome::from(not_ready()).because(error.0))?;
         let unchanged =
             hits.into_iter().filter(|hit| !pending.newest.contains_key(&hit.id)).map(|hit| (hit.id, hit.version));
-        let carries = |row: &Option<Arc<Numbered>>| row.as_ref().is_some_and(|numbered| numbered.row.has(term));
-        let changed =
-            pending.newest.iter().filter(|(_, (_, _, row))| carries(row)).map(|(id, (version, ..))| (*id, *version));
-        Ok(unchanged.chain(changed).collect())
+        let counts = |id: Id, row: &Row| row.has(term) && rows.is_none_or(|rows| rows.matches(id, row));
+        let changed = pending.newest.iter().filter(|(id, newest)| {
+            newest.state != State::Deleted && newest.row.as_ref().is_some_and(|numbered| counts(**id, &numbered.row))
+        });
+        Ok(unchanged.chain(changed.map(|(id, newest)| (*id, newest.version))).collect())
     }
 
     /// Contract 3.9.
     fn check_number(&self, pending: &Pending, id: Id, row: &Row) -> Result<(), Refused> {
         for number in row.terms_of(&[Field::Identifier]).filter(|term| term.is_form(Form::SystemCode)) {
-            if self.with_term(pending, &number)?.iter().any(|(other, _)| *other != id) {
+            if self.with_term(pending, &number, None)?.iter().any(|(other, _)| *other != id) {
                 return Err(Outcome::from(Issue::new(Hcert::NumberInUse).at("Composition.identifier")).into());
             }
         }
         Ok(())
     }
 
-    /// What a stored version answers with.
-    fn written(&self, batch: &Batch, id: Id, version: Version, changed: bool) -> Result<Written, Error> {
+    /// What a stored version answers with that is left as it is.
+    fn unchanged(&self, batch: &mut Batch, id: Id, version: Version) -> Result<Written, Error> {
         let found =
             batch.version(id, version, |bytes| Record::read(bytes).map(|record| (record.stamp, record.state)))?;
         let (stamp, state) = found.ok_or_else(|| Error::Damaged(format!("version {version} of {id} is missing")))??;
-        Ok(Written { id, version, stamp, state, changed })
+        Ok(Written { id, version, stamp, state, changed: false, consent: batch.consent(id)? })
     }
 
-    /// Makes what was committed visible: after the commit, before the answers.
-    fn publish(&mut self, pending: Pending) {
+    /// Makes what was committed visible: after the commit, before the answers. Returns what the witness is to be told.
+    fn publish(&mut self, pending: Pending) -> Vec<Committed> {
         self.position = pending.position;
         self.shared.link(pending.links);
         if !pending.entries.is_empty() {
             self.shared.publish(pending.entries, pending.classes.map(Arc::new), pending.position.seq);
         }
+        pending.told
     }
 
     /// After a failed commit: opens the database again, with back-off, and takes in what may have been stored after all.
@@ -402,12 +467,18 @@ impl Writer {
         loop {
             let reopened = self.shared.store.reopen().and_then(|(position, classes)| {
                 self.shared.read_links()?;
-                self.shared.catch_up(self.position.seq, position, Classes::read(&classes)?)
+                let missed = match self.shared.witness {
+                    Some(_) => self.shared.committed_after(self.told, usize::MAX)?,
+                    None => Vec::new(),
+                };
+                Ok((self.shared.catch_up(self.position.seq, position, Classes::read(&classes)?)?, missed))
             });
             match reopened {
-                Ok(position) => {
+                Ok((position, missed)) => {
                     tracing::warn!(seq = position.seq.0, "the store is open again");
                     self.position = position;
+                    self.shared.tell(&missed);
+                    self.told = position.seq;
                     return;
                 }
                 Err(error) => tracing::error!(error = %error, "the store cannot be opened again yet"),
@@ -427,7 +498,7 @@ fn unknown_class() -> Error {
 }
 
 /// The newest version of a certificate, as the rules ask for it and as the overlay does.
-type Met = (Current, Option<Arc<Numbered>>);
+type Met = (Standing, Option<Arc<Numbered>>);
 
 /// A version on its way into the store.
 struct Step {
@@ -437,6 +508,14 @@ struct Step {
     state: State,
     row: Option<Row>,
     old: Option<Arc<Numbered>>,
+    by: By,
+}
+
+/// Who asked for a change, for the witness.
+struct By {
+    action: Action,
+    who: Who,
+    patient: Option<String>,
 }
 
 impl Reply {

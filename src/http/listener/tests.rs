@@ -59,8 +59,8 @@ async fn to_end(stream: &mut (impl AsyncRead + Unpin)) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-const GET: &[u8] = b"GET /fhir/metadata HTTP/1.1\r\nHost: x\r\n\r\n";
-const LAST: &[u8] = b"GET /fhir/metadata HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+const GET: &[u8] = b"GET /fhir/metadata HTTP/1.1\r\nHost: localhost\r\n\r\n";
+const LAST: &[u8] = b"GET /fhir/metadata HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 
 #[tokio::test]
 async fn a_silent_client_is_closed_after_its_time() {
@@ -90,7 +90,7 @@ async fn a_connection_serves_one_request_after_another_until_it_falls_silent() {
 #[tokio::test]
 async fn pipelined_requests_are_answered_in_order() {
     let running = start(|_| ()).await;
-    let unknown = b"GET /second HTTP/1.1\r\nHost: x\r\n\r\n";
+    let unknown = b"GET /second HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let text = running.exchange(&[GET, unknown.as_slice(), LAST].concat()).await;
     let statuses: Vec<_> = text.match_indices("HTTP/1.1 ").map(|(at, _)| &text[at + 9..at + 12]).collect();
     assert_eq!(statuses, ["200", "404", "200"]);
@@ -99,8 +99,7 @@ async fn pipelined_requests_are_answered_in_order() {
 #[tokio::test]
 async fn a_body_sent_half_is_answered_with_408_and_the_connection_closed() {
     let running = start(|_| ()).await;
-    let head =
-        "POST /fhir/Composition HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
+    let head = "POST /fhir/Composition HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
     let text = running.exchange(head.as_bytes()).await;
     assert!(text.starts_with("HTTP/1.1 408 ") && text.contains("HCERT-132"), "{text}");
 }
@@ -110,9 +109,9 @@ async fn a_client_that_writes_before_it_reads_sees_that_its_body_is_too_long() {
     let running = start(|settings| settings.body_bytes_max = 10_000).await;
     let length = 4_000_000;
     let head = format!(
-        "POST /fhir/Composition HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        "POST /fhir/Composition HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
     );
-    let chunked = "POST /fhir/Composition HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n";
+    let chunked = "POST /fhir/Composition HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n";
     let chunks = [format!("{length:x}\r\n").into_bytes(), vec![b' '; length], b"\r\n0\r\n\r\n".to_vec()].concat();
     for bytes in [[head.into_bytes(), vec![b' '; length]].concat(), [chunked.as_bytes().to_vec(), chunks].concat()] {
         let text = running.exchange(&bytes).await;
@@ -123,7 +122,7 @@ async fn a_client_that_writes_before_it_reads_sees_that_its_body_is_too_long() {
 #[tokio::test]
 async fn a_body_too_long_that_asks_first_is_never_sent() {
     let running = start(|_| ()).await;
-    let head = "POST /fhir/Composition HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9999999\r\nExpect: 100-continue\r\n\r\n";
+    let head = "POST /fhir/Composition HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9999999\r\nExpect: 100-continue\r\n\r\n";
     let text = running.exchange(head.as_bytes()).await;
     assert!(text.starts_with("HTTP/1.1 413 "), "{text}");
 }
@@ -144,7 +143,7 @@ async fn the_longest_query_a_setting_allows_reaches_the_service() {
     let running = start(|settings| settings.query_bytes_max = 60_000).await;
     for (bytes, status) in [(60_000, "200"), (60_001, "414")] {
         let query = "a".repeat(bytes);
-        let request = format!("GET /fhir/Composition?{query} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        let request = format!("GET /fhir/Composition?{query} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         let text = running.exchange(request.as_bytes()).await;
         assert!(text.starts_with(&format!("HTTP/1.1 {status} ")), "{}", &text[..20.min(text.len())]);
     }

@@ -16,7 +16,6 @@ mod request;
 mod retry;
 #[cfg(test)]
 mod tests;
-mod tls;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -28,6 +27,7 @@ use tokio::time::timeout_at;
 
 use super::{Ask, Caller, Failed, Purpose, Silent, Told};
 use crate::config;
+use crate::tls;
 use answer::Found;
 use breaker::{Breaker, Change};
 use cache::Cache;

@@ -116,8 +116,9 @@ async fn a_registry_that_is_told_to_misbehave_does_so_on_the_wire() {
     let registry = Server::registry(|_| ()).await;
     let exchange = async |fault: &str| {
         let mut stream = TcpStream::connect(registry.address).await.expect("the server listens");
-        let request =
-            format!("GET /fhir/Patient/200 HTTP/1.1\r\nHost: x\r\nConnection: close\r\nx-hcert-fault: {fault}\r\n\r\n");
+        let request = format!(
+            "GET /fhir/Patient/200 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nx-hcert-fault: {fault}\r\n\r\n"
+        );
         stream.write_all(request.as_bytes()).await.expect("the server reads");
         let mut answer = Vec::new();
         let read = tokio::time::timeout(Duration::from_millis(500), stream.read_to_end(&mut answer)).await;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use tempfile::TempDir;
 
 use super::*;
-use crate::certificate::{Profile, State};
+use crate::certificate::{Consent, Profile, State};
 use crate::engine::embedded::classes::Classes;
 use crate::engine::embedded::predicate::Predicate;
 use crate::fhir::date_time::Span;
@@ -95,8 +95,20 @@ fn classes() -> Classes {
 fn both() -> [Class; 2] {
     let category = vec![Coding { system: None, code: Some("c".into()) }];
     [
-        Class { state: State::Draft, profile: Profile::Driver, category: vec![], kind: vec![] },
-        Class { state: State::Completed, profile: Profile::Driver, category, kind: vec![] },
+        Class {
+            state: State::Draft,
+            profile: Profile::Driver,
+            consent: Consent::default(),
+            category: vec![],
+            kind: vec![],
+        },
+        Class {
+            state: State::Completed,
+            profile: Profile::Driver,
+            consent: Consent::default(),
+            category,
+            kind: vec![],
+        },
     ]
 }
 

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use redb::{ReadableTable, Table};
 
-use super::change::{CHANGE_BYTES, Change};
+use super::change::{CHANGE_BYTES, Change, What};
 use super::reader::newest;
 use super::{CHANGE, CLASS, COUNTER, Error, META, TIME, VERSION, io, record};
-use super::{list, patient};
-use crate::certificate::{Id, Stamp, Version};
+use super::{consent, list, patient};
+use crate::certificate::{Consent, Id, Stamp, Version};
 use crate::engine::{ListChange, PatientWrite};
 
 /// The open write transaction.
@@ -22,16 +23,24 @@ pub struct Batch<'t> {
     changes: Table<'t, u64, &'static [u8; CHANGE_BYTES]>,
     new_versions: BTreeMap<(u64, u32), Vec<u8>>,
     new_changes: Vec<Change>,
+    has_consent: &'t AtomicBool,
+    /// Opened when they are needed first.
+    consents: Option<consent::Tables<'t>>,
 }
 
 impl<'t> Batch<'t> {
-    pub(super) fn new(transaction: &'t redb::WriteTransaction) -> Result<Batch<'t>, Error> {
+    pub(super) fn new(
+        transaction: &'t redb::WriteTransaction,
+        has_consent: &'t AtomicBool,
+    ) -> Result<Batch<'t>, Error> {
         Ok(Batch {
             versions: transaction.open_table(VERSION).map_err(io)?,
             changes: transaction.open_table(CHANGE).map_err(io)?,
             transaction,
             new_versions: BTreeMap::new(),
             new_changes: Vec::new(),
+            has_consent,
+            consents: None,
         })
     }
 
@@ -58,11 +67,43 @@ impl<'t> Batch<'t> {
 
     /// Stores a version and its change.
     pub fn insert(&mut self, change: Change, draft: &record::Draft, stamp: Stamp) {
+        let version = change.version().expect("a draft becomes a version");
         let mut record = Vec::new();
         draft.write(change.seq, stamp, &mut record);
-        let replaced = self.new_versions.insert((change.id.get(), change.version.get()), record);
+        let replaced = self.new_versions.insert((change.id.get(), version.get()), record);
         assert!(replaced.is_none(), "a version is written once");
         self.new_changes.push(change);
+    }
+
+    /// The consent that holds for a certificate, earlier requests of this batch included.
+    pub fn consent(&mut self, id: Id) -> Result<Consent, Error> {
+        // Only this thread sets it, before it inserts the first one.
+        match self.has_consent.load(Ordering::Acquire) {
+            true => self.consents()?.now(id),
+            false => Ok(Consent::default()),
+        }
+    }
+
+    /// Number of the next change of a certificate's consent.
+    pub fn next_consent(&mut self, id: Id) -> Result<u32, Error> {
+        let next = self.consents()?.last_number(id)?.checked_add(1);
+        Ok(next.expect("four thousand million changes of one consent are never reached"))
+    }
+
+    /// Stores a change of consent.
+    pub fn insert_consent(&mut self, change: Change, record: &consent::record::Record) -> Result<(), Error> {
+        let What::Consent(number) = change.what else { unreachable!("a version has a draft") };
+        self.has_consent.store(true, Ordering::Release);
+        self.consents()?.insert(change.id, number, record.consent, &record.write())?;
+        self.new_changes.push(change);
+        Ok(())
+    }
+
+    fn consents(&mut self) -> Result<&mut consent::Tables<'t>, Error> {
+        if self.consents.is_none() {
+            self.consents = Some(consent::Tables::open(self.transaction)?);
+        }
+        Ok(self.consents.as_mut().expect("it was opened above"))
     }
 
     /// Puts the rows into their tables.
@@ -111,7 +152,7 @@ impl<'t> Batch<'t> {
         Ok(())
     }
 
-    /// Adds a change to the table of times; the first call fills it with all changes before.
+    /// Adds a version to the table of times; the first call fills it with all versions before.
     pub fn insert_time(&mut self, change: Change, fill: bool) -> Result<(), Error> {
         if fill {
             self.flush()?;
@@ -126,7 +167,9 @@ impl<'t> Batch<'t> {
             for row in self.changes.range(..change.seq.0).map_err(io)? {
                 let (seq, bytes) = row.map_err(io)?;
                 let earlier = Change::read(seq.value(), bytes.value())?;
-                times.insert((earlier.milliseconds, earlier.seq.0), ()).map_err(io)?;
+                if earlier.version().is_some() {
+                    times.insert((earlier.milliseconds, earlier.seq.0), ()).map_err(io)?;
+                }
             }
         }
         times.insert((change.milliseconds, change.seq.0), ()).map_err(io)?;

@@ -1,30 +1,52 @@
-//! The log of changes: every version the store took, numbered.
+//! The log of changes: every version and every change of consent that the store took, numbered.
 
 use super::Error;
 use crate::certificate::{Id, Seq, Version};
 
-/// One row of `change`: what happened, to which version, when, and the how-manieth version of the store it is.
+/// One row of `change`: what happened, to which certificate, when, and how many versions the store had then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     pub seq: Seq,
     pub id: Id,
-    pub version: Version,
-    /// Stamp of the version, milliseconds since 1970 UTC.
+    pub what: What,
+    /// Stamp of the change, milliseconds since 1970 UTC.
     pub milliseconds: i64,
-    /// Versions up to and with this one, over the whole store.
+    /// Versions up to and with this change, over the whole store.
     pub running: u64,
 }
 
-/// Bytes of a stored change: kind, id, version, time, running count; little-endian.
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A version was made.
+    Version(Version),
+    /// The consent was changed for this how-manieth time.
+    Consent(u32),
+}
+
+/// Bytes of a stored change: kind, id, version or number of the consent, time, running count; little-endian.
 pub const CHANGE_BYTES: usize = 29;
 const KIND_VERSION: u8 = 1;
+const KIND_CONSENT: u8 = 2;
 
 impl Change {
+    /// The version that was made; none when consent was changed.
+    pub fn version(&self) -> Option<Version> {
+        match self.what {
+            What::Version(version) => Some(version),
+            What::Consent(_) => None,
+        }
+    }
+
     pub fn write(self) -> [u8; CHANGE_BYTES] {
+        let (kind, number) = match self.what {
+            What::Version(version) => (KIND_VERSION, version.get()),
+            What::Consent(number) => (KIND_CONSENT, number),
+        };
         let mut out = [0; CHANGE_BYTES];
-        out[0] = KIND_VERSION;
+        out[0] = kind;
         out[1..9].copy_from_slice(&self.id.get().to_le_bytes());
-        out[9..13].copy_from_slice(&self.version.get().to_le_bytes());
+        out[9..13].copy_from_slice(&number.to_le_bytes());
         out[13..21].copy_from_slice(&self.milliseconds.to_le_bytes());
         out[21..29].copy_from_slice(&self.running.to_le_bytes());
         out
@@ -32,17 +54,39 @@ impl Change {
 
     pub fn read(seq: u64, bytes: &[u8; CHANGE_BYTES]) -> Result<Change, Error> {
         let damaged = || Error::Damaged(format!("change {seq} is not readable"));
-        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes were cut"));
-        if bytes[0] != KIND_VERSION {
-            return Err(Error::Newer(format!("change {seq} is of kind {}", bytes[0])));
-        }
-        let version = u32::from_le_bytes(bytes[9..13].try_into().expect("four bytes were cut"));
+        let long = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes were cut"));
+        let number = u32::from_le_bytes(bytes[9..13].try_into().expect("four bytes were cut"));
+        let what = match bytes[0] {
+            KIND_VERSION => What::Version(Version::new(number).ok_or_else(damaged)?),
+            KIND_CONSENT if number > 0 => What::Consent(number),
+            KIND_CONSENT => return Err(damaged()),
+            kind => return Err(Error::Newer(format!("change {seq} is of kind {kind}"))),
+        };
         Ok(Change {
             seq: Seq(seq),
-            id: Id::new(number(1)).ok_or_else(damaged)?,
-            version: Version::new(version).ok_or_else(damaged)?,
-            milliseconds: number(13) as i64,
-            running: number(21),
+            id: Id::new(long(1)).ok_or_else(damaged)?,
+            what,
+            milliseconds: long(13) as i64,
+            running: long(21),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_kinds_read_as_they_were_written_and_others_are_of_a_later_release() {
+        for what in [What::Version(Version::FIRST), What::Consent(7)] {
+            let change = Change { seq: Seq(9), id: Id::FIRST, what, milliseconds: -1, running: 3 };
+            assert_eq!(Change::read(9, &change.write()).unwrap(), change);
+            let mut none = change.write();
+            none[9..13].fill(0);
+            assert!(matches!(Change::read(9, &none), Err(Error::Damaged(_))));
+            let mut other = change.write();
+            other[0] = 3;
+            assert!(matches!(Change::read(9, &other), Err(Error::Newer(_))));
+        }
     }
 }

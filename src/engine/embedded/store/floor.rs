@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::record::{Draft, Record, Tag};
-use super::{Change, Commit, Error, Options, Position, Store};
+use super::{Change, Commit, Error, Options, Position, Store, What};
 use crate::certificate::{Stamp, State, Version};
 use crate::engine::{Names, QuickRepair};
 
@@ -54,7 +54,7 @@ impl CommitFloor {
                 let draft = &self.drafts[position.running as usize % self.drafts.len()];
                 let (id, seq, milliseconds) = (position.next_id, position.seq.next(), position.milliseconds + 1);
                 let running = position.running + 1;
-                let change = Change { seq, id, version: Version::FIRST, milliseconds, running };
+                let change = Change { seq, id, what: What::Version(Version::FIRST), milliseconds, running };
                 batch.insert(change, draft, Stamp::at(milliseconds));
                 position = Position { next_id: id.next(), seq, milliseconds, running, ..position };
             }

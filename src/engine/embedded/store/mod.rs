@@ -6,6 +6,7 @@
 mod batch;
 pub mod body;
 mod change;
+pub mod consent;
 mod floor;
 mod list;
 mod opening;
@@ -16,15 +17,19 @@ pub mod record;
 use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock, RwLockReadGuard};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard};
 
-use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{
+    Database, Durability, Key, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
+    TableError, Value,
+};
 
 use crate::engine::{Names, QuickRepair};
 pub use batch::Batch;
 use body::Dictionary;
 use change::CHANGE_BYTES;
-pub use change::Change;
+pub use change::{Change, What};
 pub use floor::CommitFloor;
 pub use opening::{Opened, Position};
 use opening::{first_look, open_database, position, stored_classes};
@@ -104,6 +109,8 @@ pub struct Store {
     /// those before it gave up. Locked before `database`, where both are.
     kept: RwLock<Option<Arc<Reader>>>,
     dictionaries: RwLock<Vec<(u8, Dictionary)>>,
+    /// Consent was changed at some time, or is being changed: until then nobody looks for it. Set before the commit.
+    has_consent: AtomicBool,
 }
 
 /// File size from which quick repair is switched on by `auto`: below it a full repair takes well under a second.
@@ -121,7 +128,8 @@ impl Store {
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
         let opened = first_look(&database, &options.names)?;
         let (kept, dictionaries) = (RwLock::default(), RwLock::default());
-        let store = Store { path, options, database: RwLock::new(Some(database)), kept, dictionaries };
+        let has_consent = AtomicBool::new(consent::is_used(&database.begin_read().map_err(io)?)?);
+        let store = Store { path, options, database: RwLock::new(Some(database)), kept, dictionaries, has_consent };
         store.load_dictionaries()?;
         Ok((store, opened))
     }
@@ -138,7 +146,9 @@ impl Store {
         }
         let guard = self.database.read().expect("no holder of this lock can panic");
         let database = guard.as_ref().ok_or(Error::Reopening)?;
-        let reader = Arc::new(Reader::new(database.begin_read().map_err(io)?));
+        let transaction = database.begin_read().map_err(io)?;
+        // Asked behind the beginning: whoever sees a consent sees this too.
+        let reader = Arc::new(Reader::new(transaction, self.has_consent.load(Ordering::Acquire)));
         *kept = Some(reader.clone());
         Ok(reader)
     }
@@ -186,7 +196,7 @@ impl Store {
         transaction.set_durability(Durability::Immediate).map_err(io)?;
         transaction.set_quick_repair(self.quick_repair());
         let outcome = {
-            let mut batch = Batch::new(&transaction)?;
+            let mut batch = Batch::new(&transaction, &self.has_consent)?;
             match write(&mut batch) {
                 Ok((value, Commit::Yes)) => batch.finish().map(|()| (value, Commit::Yes)),
                 outcome => outcome,
@@ -238,6 +248,34 @@ impl Store {
         *self.database.write().expect("no holder of this lock can panic") = None;
     }
 }
+
+/// A table, where there is one.
+fn open<K: Key + 'static, V: Value + 'static>(
+    transaction: &ReadTransaction,
+    definition: TableDefinition<K, V>,
+) -> Result<Option<ReadOnlyTable<K, V>>, Error> {
+    match transaction.open_table(definition) {
+        Ok(table) => Ok(Some(table)),
+        Err(TableError::TableDoesNotExist(_)) => Ok(None),
+        Err(error) => Err(io(error)),
+    }
+}
+
+/// A table that is opened once, where there is one.
+fn opened<'a, K: Key + 'static, V: Value + 'static>(
+    cell: &'a MayBeOpen<K, V>,
+    transaction: &ReadTransaction,
+    definition: TableDefinition<K, V>,
+) -> Result<Option<&'a ReadOnlyTable<K, V>>, Error> {
+    if let Some(table) = cell.get() {
+        return Ok(table.as_ref());
+    }
+    let table = open(transaction, definition)?;
+    Ok(cell.get_or_init(|| table).as_ref())
+}
+
+/// A table that may be absent.
+type MayBeOpen<K, V> = OnceLock<Option<ReadOnlyTable<K, V>>>;
 
 /// Whether a write transaction has something to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

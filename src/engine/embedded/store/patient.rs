@@ -5,15 +5,10 @@
 
 pub mod record;
 
-use std::sync::OnceLock;
-
-use redb::{
-    Key, ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata, Table, TableDefinition, TableError,
-    Value, WriteTransaction,
-};
+use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
 
 use super::reader::newest;
-use super::{Error, META, io};
+use super::{Error, META, MayBeOpen, io, open, opened};
 use crate::certificate::{Id, Stamp, Version};
 use crate::engine::{PatientFacts, PatientLine, PatientWrite, PatientWritten};
 use crate::limits::BIRTH_DATE_DAYS_MAX;
@@ -182,13 +177,10 @@ struct Before {
 /// The tables at one moment, each opened when it is asked for first: certificates do without.
 #[derive(Default)]
 pub struct Readable {
-    versions: Opened<(u64, u32), &'static [u8]>,
-    identifiers: Opened<(&'static str, &'static str, u64), ()>,
-    born: Opened<(i32, u64), (i32, u8, i64)>,
+    versions: MayBeOpen<(u64, u32), &'static [u8]>,
+    identifiers: MayBeOpen<(&'static str, &'static str, u64), ()>,
+    born: MayBeOpen<(i32, u64), (i32, u8, i64)>,
 }
-
-/// A table that may be absent.
-type Opened<K, V> = OnceLock<Option<ReadOnlyTable<K, V>>>;
 
 impl Readable {
     /// The newest version of a patient.
@@ -296,29 +288,6 @@ pub fn links(transaction: &ReadTransaction) -> Result<Vec<(Id, Vec<Id>)>, Error>
         Ok((id, read(id, bytes.value())?))
     })
     .collect()
-}
-
-fn open<K: Key + 'static, V: Value + 'static>(
-    transaction: &ReadTransaction,
-    definition: TableDefinition<K, V>,
-) -> Result<Option<ReadOnlyTable<K, V>>, Error> {
-    match transaction.open_table(definition) {
-        Ok(table) => Ok(Some(table)),
-        Err(TableError::TableDoesNotExist(_)) => Ok(None),
-        Err(error) => Err(io(error)),
-    }
-}
-
-fn opened<'a, K: Key + 'static, V: Value + 'static>(
-    cell: &'a Opened<K, V>,
-    transaction: &ReadTransaction,
-    definition: TableDefinition<K, V>,
-) -> Result<Option<&'a ReadOnlyTable<K, V>>, Error> {
-    if let Some(table) = cell.get() {
-        return Ok(table.as_ref());
-    }
-    let table = open(transaction, definition)?;
-    Ok(cell.get_or_init(|| table).as_ref())
 }
 
 /// A row of the table of birth dates.

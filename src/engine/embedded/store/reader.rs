@@ -6,8 +6,8 @@ use std::sync::OnceLock;
 use redb::{OwnedAccessGuard, ReadOnlyTable, ReadableTable};
 
 use super::change::{CHANGE_BYTES, Change};
-use super::{CHANGE, Error, META, TIME, VERSION, io, list, patient};
-use crate::certificate::{Id, Seq, Version};
+use super::{CHANGE, Error, META, TIME, VERSION, consent, io, list, patient};
+use crate::certificate::{Consent, Id, Seq, Version};
 use crate::engine::{PatientLine, StoredList};
 use patient::record::Record as Patient;
 
@@ -18,14 +18,17 @@ pub struct Reader {
     versions: OnceLock<ReadOnlyTable<(u64, u32), &'static [u8]>>,
     changes: OnceLock<ReadOnlyTable<u64, &'static [u8; CHANGE_BYTES]>>,
     patients: patient::Readable,
+    /// None while everything is open.
+    consents: Option<consent::Readable>,
 }
 
 impl Reader {
-    pub(super) fn new(transaction: redb::ReadTransaction) -> Reader {
+    pub(super) fn new(transaction: redb::ReadTransaction, has_consent: bool) -> Reader {
         Reader {
             versions: OnceLock::new(),
             changes: OnceLock::new(),
             patients: patient::Readable::default(),
+            consents: has_consent.then(consent::Readable::default),
             transaction,
         }
     }
@@ -89,6 +92,44 @@ impl Reader {
     /// The loaded code lists.
     pub fn lists(&self) -> Result<Vec<StoredList>, Error> {
         list::read_all(&self.transaction)
+    }
+
+    /// The consent that holds for a certificate.
+    pub fn consent(&self, id: Id) -> Result<Consent, Error> {
+        self.consents.as_ref().map_or(Ok(Consent::default()), |consents| consents.now(&self.transaction, id))
+    }
+
+    /// The consent that held for a certificate after a change of the store.
+    pub fn consent_at(&self, id: Id, seq: Seq) -> Result<Consent, Error> {
+        self.consents.as_ref().map_or(Ok(Consent::default()), |consents| consents.at(&self.transaction, id, seq))
+    }
+
+    /// One change of a certificate's consent.
+    pub fn consent_change<T>(
+        &self,
+        id: Id,
+        number: u32,
+        read: impl FnOnce(consent::record::Record) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let found = match &self.consents {
+            Some(consents) => consents.change(&self.transaction, id, number, read)?,
+            None => None,
+        };
+        found.ok_or_else(|| Error::Damaged(format!("change {number} of the consent of Composition/{id} is missing")))
+    }
+
+    /// Changes of a certificate's consent from the newest back, while `each` says so.
+    pub fn consent_changes(
+        &self,
+        id: Id,
+        each: impl FnMut(u32, consent::record::Record) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        self.consents.as_ref().map_or(Ok(()), |consents| consents.each(&self.transaction, id, each))
+    }
+
+    /// Certificates that are closed to someone, deleted ones too.
+    pub fn closed(&self) -> Result<Vec<(Id, Consent)>, Error> {
+        self.consents.as_ref().map_or(Ok(Vec::new()), |consents| consents.closed(&self.transaction))
     }
 
     /// The newest version of a patient.

@@ -41,6 +41,20 @@ pub enum Tag {
     Trace = 5,
     /// The patient as the registry knew them.
     Subject = 6,
+    /// Name of the person.
+    Name = 7,
+    /// Registry code of whom the person stood for.
+    RepresentedParty = 8,
+    /// First digits of the token's hash.
+    Session = 9,
+    /// IP address.
+    Address = 10,
+    XRoadClient = 11,
+    XRoadIssue = 12,
+    XRoadUserid = 13,
+    Application = 14,
+    /// The version was imported; empty.
+    Imported = 15,
 }
 
 /// A record as it lies in the store.
@@ -54,7 +68,7 @@ pub struct Record<'a> {
     pub row_bytes: usize,
     pub seq: Seq,
     pub stamp: Stamp,
-    fields: &'a [u8],
+    pub fields: Fields<'a>,
     pub frame: &'a [u8],
 }
 
@@ -80,17 +94,23 @@ impl<'a> Record<'a> {
             row_bytes: u32_at(28) as usize,
             seq: Seq(i64_at(8) as u64),
             stamp: Stamp { milliseconds: i64_at(16), offset_minutes: i16::from_le_bytes([fixed[24], fixed[25]]) },
-            fields: bytes.get(FIXED_BYTES..fields_end).ok_or_else(damaged)?,
+            fields: Fields(bytes.get(FIXED_BYTES..fields_end).ok_or_else(damaged)?),
             frame: bytes.get(fields_end..).ok_or_else(damaged)?,
         })
     }
+}
 
+/// Fields as they lie in a record.
+#[derive(Clone, Copy, Debug)]
+pub struct Fields<'a>(pub &'a [u8]);
+
+impl<'a> Fields<'a> {
     /// Content of the first field of a kind.
     ///
     /// # Errors
     /// `Damaged` when the fields are none.
-    pub fn field(&self, tag: Tag) -> Result<Option<&'a [u8]>, Error> {
-        let mut rest = self.fields;
+    pub fn get(&self, tag: Tag) -> Result<Option<&'a [u8]>, Error> {
+        let mut rest = self.0;
         while let Some((&found, behind)) = rest.split_first() {
             let length = behind.split_first_chunk().map(|(length, behind)| (u32::from_le_bytes(*length), behind));
             let content = length.and_then(|(length, behind)| behind.split_at_checked(length as usize));
@@ -119,9 +139,7 @@ pub struct Draft {
 impl Draft {
     /// Adds a field.
     pub fn push(&mut self, tag: Tag, content: &[u8]) {
-        self.fields.push(tag as u8);
-        self.fields.extend_from_slice(&length(content.len()));
-        self.fields.extend_from_slice(content);
+        push_field(&mut self.fields, tag, content);
     }
 
     /// Bytes of the whole record.
@@ -144,6 +162,13 @@ impl Draft {
         out.extend_from_slice(&self.fields);
         out.extend_from_slice(&self.frame);
     }
+}
+
+/// Appends a field in its stored form.
+pub fn push_field(fields: &mut Vec<u8>, tag: Tag, content: &[u8]) {
+    fields.push(tag as u8);
+    fields.extend_from_slice(&length(content.len()));
+    fields.extend_from_slice(content);
 }
 
 fn length(bytes: usize) -> [u8; 4] {
@@ -178,9 +203,9 @@ mod tests {
         assert_eq!(record.stamp, Stamp { milliseconds: -1, offset_minutes: 180 });
         assert_eq!(record.row_bytes, 7);
         assert_eq!(record.frame, b"frame");
-        assert_eq!(record.field(Tag::Person).unwrap(), Some(&b"37605030299"[..]));
-        assert_eq!(record.field(Tag::Role).unwrap(), Some(&b""[..]));
-        assert_eq!(record.field(Tag::Subject).unwrap(), None);
+        assert_eq!(record.fields.get(Tag::Person).unwrap(), Some(&b"37605030299"[..]));
+        assert_eq!(record.fields.get(Tag::Role).unwrap(), Some(&b""[..]));
+        assert_eq!(record.fields.get(Tag::Subject).unwrap(), None);
     }
 
     #[test]

@@ -21,9 +21,16 @@ enum Step {
     /// The certificate gets a new version at this time; time does not go back for one certificate.
     Write(u64, i64, Row),
     Delete(u64),
+    Consent(u64, Consent),
     /// The indexer takes in all that came before.
     Index,
     Reopen,
+    /// As `Index`; the index as it is then is set aside.
+    Keep,
+    /// What was set aside takes the place of the index, as when the process was killed since.
+    Kill,
+    /// The index is lost.
+    Rebuild,
 }
 
 const IDS: u64 = 9;
@@ -34,8 +41,9 @@ fn coding() -> impl Strategy<Value = Coding> {
 }
 
 fn class() -> impl Strategy<Value = Class> {
-    (select(&State::ALL[..4]), select(&Profile::ALL[..]), vec(coding(), 0..3), vec(coding(), 0..2))
-        .prop_map(|(state, profile, category, kind)| Class { state, profile, category, kind })
+    (select(&State::ALL[..4]), select(&Profile::ALL[..]), vec(coding(), 0..3), vec(coding(), 0..2)).prop_map(
+        |(state, profile, category, kind)| Class { state, profile, consent: Consent::default(), category, kind },
+    )
 }
 
 fn span() -> impl Strategy<Value = Option<Span>> {
@@ -76,8 +84,12 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         24 => (1..=IDS, 0..6i64, row()).prop_map(|(id, time, row)| Step::Write(id, time, row)),
         4 => (1..=IDS).prop_map(Step::Delete),
+        12 => (1..=IDS, select(&Consent::ALL[..])).prop_map(|(id, consent)| Step::Consent(id, consent)),
         3 => Just(Step::Index),
         1 => Just(Step::Reopen),
+        1 => Just(Step::Keep),
+        1 => Just(Step::Kill),
+        1 => Just(Step::Rebuild),
     ]
 }
 
@@ -123,6 +135,8 @@ fn filter() -> impl Strategy<Value = Filter> {
         1 => Just(Filter::Term(about("Patient/nobody"))),
         2 => ids.prop_map(|ids| Filter::Ids(ids.into_iter().filter_map(Id::new).collect())),
         1 => select(&State::ALL[..4]).prop_map(|state| Filter::Class(ClassTest::State(state))),
+        1 => Just(Filter::Class(ClassTest::DoctorClosed)),
+        1 => Just(Filter::Class(ClassTest::RepresentativeClosed)),
         1 => token_test().prop_map(|test| Filter::Class(ClassTest::Category(test))),
         1 => token_test().prop_map(|test| Filter::Class(ClassTest::Kind(test))),
         2 => (field, time_test()).prop_map(|(field, test)| Filter::Time(field, test)),
@@ -162,6 +176,29 @@ fn play(fixture: &mut Fixture, steps: Vec<Step>) -> Rows {
                 fixture.reopen();
                 continue;
             }
+            Step::Keep => {
+                keep_index(fixture);
+                continue;
+            }
+            Step::Kill => {
+                kill(fixture);
+                continue;
+            }
+            Step::Rebuild => {
+                fixture.rebuild();
+                continue;
+            }
+            Step::Consent(id, consent) => {
+                let told = fixture.set_consent(Id::new(id).unwrap(), consent);
+                match rows.get_mut(&id) {
+                    Some((_, row)) => {
+                        assert_eq!(told.unwrap().changed, row.class.consent != consent);
+                        Arc::make_mut(&mut row.class).consent = consent;
+                    }
+                    None => assert!(told.is_err()),
+                }
+                continue;
+            }
             Step::Write(id, time, row) => (id, time, Some(row)),
             Step::Delete(id) => (id, 0, None),
         };
@@ -182,11 +219,44 @@ fn play(fixture: &mut Fixture, steps: Vec<Step>) -> Rows {
         assert_eq!(imported, [Imported::Stored]);
         last.insert(id, (version, time, row.is_none()));
         match row {
-            Some(row) => rows.insert(id, (version, Row { last_updated: time, ..row })),
+            Some(mut row) => {
+                let consent = rows.get(&id).map(|(_, row)| row.class.consent).unwrap_or_default();
+                Arc::make_mut(&mut row.class).consent = consent;
+                rows.insert(id, (version, Row { last_updated: time, ..row }))
+            }
             None => rows.remove(&id),
         };
     }
     rows
+}
+
+fn keep_index(fixture: &mut Fixture) {
+    fixture.indexed();
+    fixture.engine.close();
+    let (index, kept) = (fixture.folder.path().join("data/index"), fixture.folder.path().join("kept"));
+    let _ = std::fs::remove_dir_all(&kept);
+    std::fs::create_dir(&kept).unwrap();
+    copy(&index, &kept);
+    fixture.reopen();
+}
+
+fn kill(fixture: &mut Fixture) {
+    let (index, kept) = (fixture.folder.path().join("data/index"), fixture.folder.path().join("kept"));
+    if kept.exists() {
+        fixture.engine.close();
+        std::fs::remove_dir_all(&index).unwrap();
+        std::fs::create_dir(&index).unwrap();
+        copy(&kept, &index);
+        fixture.reopen();
+        assert!(fixture.engine.shared.view().is_some(), "the index is close behind the store");
+    }
+}
+
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    for file in std::fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
 }
 
 fn compare(sort: &[Sort], left: (u64, &Row), right: (u64, &Row)) -> Ordering {
@@ -241,6 +311,7 @@ proptest! {
             let expected: Vec<(u64, u32)> =
                 found.iter().skip(skip).take(count as usize).map(|(id, (version, _))| (*id, *version)).collect();
             let query = Query { filter, sort, page, count };
+            let _ = fixture.find(Filter::All(vec![]));
             let view = fixture.engine.shared.view().unwrap();
             for (way, planned) in view.every_plan(&query).into_iter().enumerate() {
                 let page = view.run(&query, planned).unwrap();

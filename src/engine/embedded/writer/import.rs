@@ -3,8 +3,9 @@
 use super::super::store::record::{Draft, Record};
 use super::super::store::{Batch, Error};
 use super::super::{Import, Imported};
-use super::{Pending, Step, Writer, classes_full};
+use super::{By, Pending, Step, Writer, classes_full};
 use crate::certificate::{Id, Stamp, State, Version, head};
+use crate::engine::{Action, Who};
 use crate::limits::IMPORT_ID_MAX;
 use crate::outcome::Language;
 
@@ -43,7 +44,7 @@ impl Writer {
             return Ok(Imported::Bad(format!("Composition/{id} was deleted; nothing comes after that")));
         }
         let before = match newest {
-            Some(newest) => Some(self.written(batch, id, newest, false)?.stamp.milliseconds),
+            Some(newest) => Some(self.unchanged(batch, id, newest)?.stamp.milliseconds),
             None => None,
         };
         if before.is_some_and(|before| before > stamp.milliseconds) {
@@ -54,7 +55,8 @@ impl Writer {
         if row.as_ref().is_some_and(|row| !self.has_room_for(pending, row)) {
             return Ok(Imported::Bad(classes_full().text(Language::English)));
         }
-        self.store(batch, pending, Step { id, version, stamp, state, row, old }, draft)?;
+        let by = By { action: Action::Import, who: Who::default(), patient: None };
+        self.store(batch, pending, Step { id, version, stamp, state, row, old, by }, draft)?;
         Ok(Imported::Stored)
     }
 

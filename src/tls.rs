@@ -1,4 +1,4 @@
-//! Whom the service believes that they are the registry.
+//! Whom the service believes that they are who it asks: the patient registry, an issuer of tokens.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-/// TLS 1.2 or 1.3, with the registry's certificate always verified: against the authorities of a PEM file, and without one those that the
+/// TLS 1.2 or 1.3, with the other side's certificate always verified: against the authorities of a PEM file, and without one those that the
 /// machine trusts.
 ///
 /// # Errors
@@ -42,7 +42,7 @@ pub fn settings(ca_file: Option<&Path>) -> Result<ClientConfig, String> {
     Ok(settings.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// For a registry without TLS: nobody is trusted.
+/// For an address without TLS: nobody is trusted.
 pub fn none() -> ClientConfig {
     ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()

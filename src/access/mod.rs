@@ -1,0 +1,10 @@
+//! Who calls, and what they may see and do.
+//!
+//! A verified token becomes an [`Identity`]; nobody behind the door looks at tokens. What their roles permit becomes filters on rows.
+
+pub mod identity;
+pub mod rights;
+pub mod token;
+
+pub use identity::Identity;
+pub use token::{Refused, Tokens};

@@ -1,0 +1,109 @@
+//! What a caller may do: the grants of their roles, and the certificates these reach as one filter, which becomes part of the search
+//! itself and judges every read.
+//!
+//! Source: Contract 7.3 to 7.7.
+
+mod asked;
+pub mod permissions;
+mod scope;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::access::identity::Identity;
+use permissions::{Grant, Rows};
+pub use permissions::{May, View};
+pub use scope::Scope;
+
+/// The table that comes with the service.
+pub const BUILT_IN: &str = include_str!("../../../data/permissions.json");
+
+/// Code system of the use case, as {code_system_base} completes it.
+pub const CATEGORY_SYSTEM: &str = "/CodeSystem/labivaatuse-tyyp";
+
+/// What every role may do.
+#[derive(Clone, Debug)]
+pub struct Permissions {
+    roles: HashMap<String, Arc<[Grant]>>,
+    /// Of the use case.
+    category_system: Arc<str>,
+}
+
+impl Permissions {
+    /// Reads a table; [`BUILT_IN`] is one.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words for whoever wrote it.
+    pub fn read(text: &str, code_system_base: &str) -> Result<Permissions, String> {
+        let roles = permissions::read(text)?;
+        Ok(Permissions {
+            roles: roles.into_iter().map(|(role, grants)| (role, grants.into())).collect(),
+            category_system: [code_system_base, CATEGORY_SYSTEM].concat().into(),
+        })
+    }
+
+    /// Whether the table knows a role.
+    pub fn knows(&self, role: &str) -> bool {
+        self.roles.contains_key(role)
+    }
+
+    /// What a caller may do. A role that the table does not know gives nothing.
+    pub fn rights(&self, identity: Arc<Identity>) -> Rights {
+        let grants = identity.roles.iter().filter_map(|role| self.roles.get(role).cloned()).collect();
+        Rights { identity, grants, category_system: self.category_system.clone() }
+    }
+}
+
+/// What one caller may do.
+#[derive(Clone, Debug)]
+pub struct Rights {
+    identity: Arc<Identity>,
+    grants: SmallVec<[Arc<[Grant]>; 1]>,
+    category_system: Arc<str>,
+}
+
+/// The patient a token is about, as the registry knows them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// Ids of the patient and of those who are the same person (`200`).
+    pub ids: Vec<String>,
+    /// System and value of each.
+    pub identifiers: Vec<(String, String)>,
+}
+
+impl Rights {
+    pub fn identity(&self) -> &Arc<Identity> {
+        &self.identity
+    }
+
+    pub fn may(&self, what: May) -> bool {
+        self.granting(what).next().is_some()
+    }
+
+    /// Whether the rows of a permission are those of the patient the token is about, who has to be asked for first.
+    pub fn asks_for_own_patient(&self, what: May) -> bool {
+        self.granting(what).any(|grant| grant.rows.own_patient)
+    }
+
+    /// Whether a permission reaches all certificates but those closed to doctors, which is so for whoever may manage them.
+    pub fn is_bound_by_consent_only(&self, what: May) -> bool {
+        self.granting(what).any(|grant| grant.rows == Rows::default() && !grant.bound_as_representative)
+    }
+
+    /// Whether every patient may be read, not only the caller's own.
+    pub fn reaches_all_patients(&self) -> bool {
+        self.granting(May::PatientRead).any(|grant| !grant.rows.own_patient)
+    }
+
+    fn granting(&self, what: May) -> impl Iterator<Item = &Grant> {
+        // Whoever may search may ask for the number alone.
+        let also = if what == May::Count { May::Search } else { what };
+        let grants = self.grants.iter().flat_map(|grants| grants.iter());
+        grants.filter(move |grant| grant.may.contains(&what) || grant.may.contains(&also))
+    }
+}
+
+#[cfg(test)]
+mod tests;

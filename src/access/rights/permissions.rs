@@ -1,0 +1,202 @@
+//! The table of permissions, read from data: which roles there are, what each may do, and with which certificates.
+//!
+//! Source: Contract 7.3, 7.7.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use crate::certificate::{State, Status};
+
+/// What a permission permits. Reading takes old versions in, and searching by POST is searching.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum May {
+    Create,
+    Update,
+    Delete,
+    Suspend,
+    Cancel,
+    Validate,
+    Read,
+    /// Of one certificate and of all.
+    History,
+    Search,
+    /// A search that asks for the number only.
+    Count,
+    GetConsent,
+    SetConsent,
+    /// Of a patient, also old versions and the history.
+    PatientRead,
+    PatientSearch,
+    AuditRead,
+}
+
+/// How much of a certificate is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum View {
+    /// What an employer needs to know. Contract 7.5.
+    Employer,
+    #[default]
+    Full,
+}
+
+/// Which certificates a permission reaches; what is not named is not restricted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    pub states: Option<Vec<State>>,
+    /// Codes of the use case.
+    pub categories: Option<Vec<String>>,
+    /// Those of the patient the token is about.
+    pub own_patient: bool,
+    /// Those whose employer is the institution the caller stands for.
+    pub own_employer: bool,
+}
+
+/// A permission as one role has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    pub may: BTreeSet<May>,
+    pub rows: Rows,
+    pub view: View,
+    /// Certificates closed to doctors are hidden from the role, those of the caller's own hand excepted.
+    pub bound_as_doctor: bool,
+    /// Certificates closed to representatives are hidden from the role.
+    pub bound_as_representative: bool,
+}
+
+/// What the roles may do, by name.
+pub type Roles = BTreeMap<String, Vec<Grant>>;
+
+/// Reads the table.
+///
+/// # Errors
+/// What is wrong with it, in words for whoever wrote it.
+pub fn read(text: &str) -> Result<Roles, String> {
+    let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let known: BTreeSet<&String> = file.groups.values().flatten().collect();
+    let bound = [&file.consent.doctor, &file.consent.representative];
+    if let Some(unknown) = bound.into_iter().flatten().find(|role| !known.contains(role)) {
+        return Err(format!("consent names the role '{unknown}', which is in no group"));
+    }
+    let mut roles: Roles = known.iter().map(|role| ((*role).clone(), Vec::new())).collect();
+    for permission in &file.permissions {
+        let rows = rows(permission)?;
+        if permission.may.contains(&May::History) && (rows != Rows::default() || permission.view != View::Full) {
+            return Err(format!(
+                "{}: 'history' shows every state of a certificate, so it takes no rows",
+                permission.name
+            ));
+        }
+        for group in &permission.given_to {
+            let members = file.groups.get(group);
+            let members = members.ok_or_else(|| format!("{}: there is no group '{group}'", permission.name))?;
+            for role in members {
+                let grant = Grant {
+                    may: permission.may.clone(),
+                    rows: rows.clone(),
+                    view: permission.view,
+                    bound_as_doctor: file.consent.doctor.contains(role),
+                    bound_as_representative: file.consent.representative.contains(role),
+                };
+                roles.entry(role.clone()).or_default().push(grant);
+            }
+        }
+    }
+    Ok(roles)
+}
+
+fn rows(permission: &Permission) -> Result<Rows, String> {
+    let said = &permission.rows;
+    let state = |code: &String| {
+        let status = Status::parse(code).map(Status::state);
+        status.ok_or_else(|| format!("{}: '{code}' is no status of a certificate", permission.name))
+    };
+    let states = said.status.as_ref().map(|codes| codes.iter().map(state).collect()).transpose()?;
+    Ok(Rows {
+        states,
+        categories: said.category.clone(),
+        own_patient: said.patient.is_some(),
+        own_employer: said.employer.is_some(),
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    groups: BTreeMap<String, Vec<String>>,
+    consent: Bound,
+    permissions: Vec<Permission>,
+}
+
+/// The roles that a closed certificate is hidden from.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bound {
+    doctor: BTreeSet<String>,
+    representative: BTreeSet<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Permission {
+    name: String,
+    given_to: Vec<String>,
+    may: BTreeSet<May>,
+    #[serde(default)]
+    rows: Said,
+    #[serde(default)]
+    view: View,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said {
+    status: Option<Vec<String>>,
+    category: Option<Vec<String>>,
+    patient: Option<OfToken>,
+    employer: Option<OfToken>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum OfToken {
+    OfToken,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_that_comes_with_the_service_is_readable() {
+        let roles = read(super::super::BUILT_IN).unwrap();
+        assert_eq!(roles.len(), 16);
+        assert_eq!(roles["gov-official"].len(), 2);
+        let doctor = &roles["doctor"];
+        assert!(doctor.iter().all(|grant| grant.bound_as_doctor && !grant.bound_as_representative));
+        assert!(roles["receptionist"].iter().all(|grant| !grant.may.contains(&May::Read)));
+    }
+
+    #[test]
+    fn a_table_that_makes_no_sense_says_why() {
+        let table = |groups: &str, doctor: &str, permission: &str| {
+            format!(
+                r#"{{"groups":{groups},"consent":{{"doctor":{doctor},"representative":[]}},"permissions":[{permission}]}}"#
+            )
+        };
+        for (text, told) in [
+            ("{".to_owned(), "EOF"),
+            (table("{}", r#"["x"]"#, ""), "role 'x'"),
+            (table("{}", "[]", r#"{"name":"n","given-to":["g"],"may":[]}"#), "no group 'g'"),
+            (table("{}", "[]", r#"{"name":"n","given-to":[],"may":["fly"]}"#), "fly"),
+            (table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"status":["done"]}}"#), "'done'"),
+            (table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"colour":[]}}"#), "colour"),
+            (table("{}", "[]", r#"{"name":"n","given-to":[],"may":[],"rows":{"patient":"any"}}"#), "any"),
+        ] {
+            let problem = read(&text).unwrap_err();
+            assert!(problem.contains(told), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The certificates that permissions reach, as filters on rows.
+
+use super::permissions::{Grant, May, View};
+use super::{Own, Rights};
+use crate::certificate::Id;
+use crate::search::filter::{ClassTest, Filter, TokenTest};
+use crate::search::row::Row;
+use crate::search::section_code_text;
+use crate::search::term::{Field, Form, Term};
+use crate::search::value::Token;
+
+/// Which certificates are reached, and how much of each is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// One for each permission; a certificate that one of them reaches is reached.
+    parts: Vec<(Filter, View)>,
+}
+
+impl Scope {
+    /// Those that are shown in one way, as one condition; nothing when there is no such permission.
+    pub fn shown_as(&self, view: View) -> Option<Filter> {
+        let mut of_view: Vec<Filter> =
+            self.parts.iter().filter(|(_, of)| *of == view).map(|(filter, _)| filter.clone()).collect();
+        match of_view.len() {
+            0 => None,
+            1 => of_view.pop(),
+            _ => Some(Filter::Any(of_view)),
+        }
+    }
+
+    /// All of them as one condition.
+    pub fn filter(&self) -> Filter {
+        let mut filters: Vec<Filter> = self.parts.iter().map(|(filter, _)| filter.clone()).collect();
+        if filters.len() == 1 { filters.remove(0) } else { Filter::Any(filters) }
+    }
+
+    /// How a version is shown; nothing when it is not reached. The most that a permission gives counts.
+    pub fn view(&self, id: Id, row: &Row) -> Option<View> {
+        self.parts.iter().filter(|(filter, _)| filter.matches(id, row)).map(|(_, view)| *view).max()
+    }
+
+    /// How all of them are shown, where that is the same for all.
+    pub fn only_view(&self) -> Option<View> {
+        let (_, first) = self.parts.first()?;
+        self.parts.iter().all(|(_, view)| view == first).then_some(*first)
+    }
+
+    /// What a search finds within these. `without_advice` is the same search for whom the advice to the employee is not shown, where it
+    /// differs. The tree stays as flat as it was.
+    pub fn narrow(&self, asked: Filter, without_advice: Option<Filter>) -> Filter {
+        let views = (self.shown_as(View::Full), self.shown_as(View::Employer));
+        match (views, without_advice) {
+            ((full, Some(employer)), Some(without_advice)) => {
+                let employer = both(without_advice, employer);
+                full.map_or(employer.clone(), |full| Filter::Any(vec![both(asked, full), employer]))
+            }
+            _ => both(asked, self.filter()),
+        }
+    }
+}
+
+impl Rights {
+    /// The certificates that a permission reaches. `own` is the patient the token is about; nobody where none was asked for.
+    pub fn scope(&self, what: May, own: &Own) -> Scope {
+        Scope { parts: self.granting(what).map(|grant| (self.rows(grant, own), grant.view)).collect() }
+    }
+
+    fn rows(&self, grant: &Grant, own: &Own) -> Filter {
+        let rows = &grant.rows;
+        let mut all = Vec::new();
+        if let Some(states) = &rows.states {
+            all.push(any(states.iter().map(|state| Filter::Class(ClassTest::State(*state)))));
+        }
+        if let Some(codes) = &rows.categories {
+            let test = |code: &String| TokenTest::SystemCode(self.category_system.to_string(), code.clone());
+            all.push(any(codes.iter().map(|code| Filter::Class(ClassTest::Category(test(code))))));
+        }
+        if rows.own_patient {
+            let subject = |id: &String| Term::new(Field::Subject, Form::Code, &["Patient/", id].concat());
+            all.push(any(own.ids.iter().map(|id| Filter::Term(subject(id)))));
+        }
+        if rows.own_employer {
+            // Without an institution to stand for, there is nobody whose employer it is.
+            let party = self.identity.represented_party.as_deref();
+            all.push(any(party.and_then(employer).map(Filter::Term).into_iter()));
+        }
+        if grant.bound_as_doctor {
+            let address = ["Practitioner/", &self.identity.person].concat();
+            let author = Filter::Term(Term::new(Field::AuthorPractitioner, Form::Code, &address));
+            let closed = Filter::Class(ClassTest::DoctorClosed);
+            all.push(not(Filter::All(vec![closed, not(author)])));
+        }
+        if grant.bound_as_representative {
+            all.push(not(Filter::Class(ClassTest::RepresentativeClosed)));
+        }
+        if all.len() == 1 { all.remove(0) } else { Filter::All(all) }
+    }
+}
+
+fn both(one: Filter, other: Filter) -> Filter {
+    let parts = |filter| if let Filter::All(parts) = filter { parts } else { vec![filter] };
+    let mut all = parts(one);
+    all.extend(parts(other));
+    Filter::All(all)
+}
+
+/// The term of a certificate whose employer has this registry code. Contract 4.4.
+fn employer(code: &str) -> Option<Term> {
+    section_code_text::asked(&Token::Code("employer".to_owned()), code)
+}
+
+fn any(parts: impl Iterator<Item = Filter>) -> Filter {
+    let mut parts: Vec<Filter> = parts.collect();
+    if parts.len() == 1 { parts.remove(0) } else { Filter::Any(parts) }
+}
+
+fn not(filter: Filter) -> Filter {
+    Filter::Not(Box::new(filter))
+}

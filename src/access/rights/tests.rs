@@ -1,0 +1,274 @@
+//! Every role, every permission, every certificate: judged by the rights and by a table written by hand beside them.
+
+use super::*;
+use crate::certificate::{Access, Consent, Id, Profile, State};
+use crate::search::class::{Class, Coding};
+use crate::search::filter::TokenTest;
+use crate::search::narrow::Asked;
+use crate::search::row::Row;
+use crate::search::section_code_text;
+use crate::search::term::{Field, Form, Term};
+
+const ME: &str = "37605030299";
+const PARTY: &str = "16978044";
+
+/// What a role may do, as Contract 7.3 and 7.7 say it, in other words than the data.
+struct Line {
+    role: &'static str,
+    /// create, update, delete, `$suspend`, `$cancel`, `$validate`, read, history, search
+    manages: bool,
+    /// Reads certificates of their own patient.
+    own: bool,
+    /// Reads certificates of drivers.
+    drivers: bool,
+    /// Sees the employer's view of occupational certificates: of all (true), or of those who work for the represented party.
+    employer: Option<bool>,
+    /// Whether a closed certificate is hidden: closed to doctors (but for the author), closed to representatives.
+    closed: (bool, bool),
+    /// `$get-consent`, `$set-consent`
+    consent: (bool, bool),
+    /// search and read of Patient; the latter of all (true) or the own patient.
+    patient: (bool, Option<bool>),
+}
+
+#[rustfmt::skip]
+const TABLE: &[Line] = &[
+    //   role                              manages own    drivers employer     closed          consent         patient
+    line("doctor",                         true,  false, false,  None,        (true, false),  (false, false), (true,  Some(true))),
+    line("midwife",                        true,  false, false,  None,        (true, false),  (false, false), (true,  Some(true))),
+    line("nurse",                          true,  false, false,  None,        (true, false),  (false, false), (true,  Some(true))),
+    line("clinical-psychologist",          true,  false, false,  None,        (true, false),  (false, false), (true,  Some(true))),
+    line("speech-therapist",               true,  false, false,  None,        (true, false),  (false, false), (true,  Some(true))),
+    line("physiotherapist",                true,  false, false,  None,        (true, false),  (false, false), (true,  Some(true))),
+    line("student",                        true,  false, false,  None,        (true, false),  (false, false), (true,  Some(true))),
+    line("specialist",                     true,  false, false,  None,        (true, false),  (false, false), (true,  Some(true))),
+    line("receptionist",                   false, false, false,  None,        (false, false), (false, false), (true,  Some(true))),
+    line("patient",                        false, true,  false,  None,        (false, false), (true,  true),  (false, Some(false))),
+    line("legal-representative",           false, true,  false,  None,        (false, true),  (true,  true),  (false, Some(false))),
+    line("consent-representative",         false, true,  false,  None,        (false, true),  (true,  true),  (false, Some(false))),
+    line("patient-limited",                false, true,  false,  None,        (false, false), (true,  false), (false, Some(false))),
+    line("consent-representative-limited", false, true,  false,  None,        (false, true),  (true,  false), (false, Some(false))),
+    line("gov-official",                   false, false, true,   Some(true),  (false, false), (false, false), (false, None)),
+    line("org-legal-representative",       false, false, false,  Some(false), (false, false), (false, false), (false, None)),
+    line("astronaut",                      false, false, false,  None,        (false, false), (false, false), (false, None)),
+];
+
+#[expect(clippy::too_many_arguments, reason = "a table is read by its columns")]
+const fn line(
+    role: &'static str,
+    manages: bool,
+    own: bool,
+    drivers: bool,
+    employer: Option<bool>,
+    closed: (bool, bool),
+    consent: (bool, bool),
+    patient: (bool, Option<bool>),
+) -> Line {
+    Line { role, manages, own, drivers, employer, closed, consent, patient }
+}
+
+/// A certificate, by all that rights ask of it.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    state: State,
+    category: &'static str,
+    own_patient: bool,
+    own_employer: bool,
+    own_hand: bool,
+    consent: Consent,
+}
+
+impl Line {
+    fn reads(&self, sample: &Sample) -> Option<View> {
+        let doctor_closed = sample.consent.doctor == Access::Closed && !sample.own_hand;
+        let representative_closed = sample.consent.representative == Access::Closed;
+        if self.closed.0 && doctor_closed || self.closed.1 && representative_closed {
+            return None;
+        }
+        let is_done = matches!(sample.state, State::Completed | State::Suspended);
+        if self.manages || self.own && is_done && sample.own_patient {
+            return Some(View::Full);
+        }
+        if self.drivers && is_done && sample.category.starts_with("driver") {
+            return Some(View::Full);
+        }
+        let employs = match self.employer {
+            Some(all) => all || sample.own_employer,
+            None => false,
+        };
+        (employs && is_done && sample.category == "occupational").then_some(View::Employer)
+    }
+}
+
+fn samples() -> Vec<Sample> {
+    let mut all = Vec::new();
+    for state in [State::Draft, State::Completed, State::Suspended, State::Revoked] {
+        for category in ["driver-group-I", "driver-group-II", "occupational", "military-service"] {
+            for consent in Consent::ALL {
+                for bits in 0..8 {
+                    let (own_patient, own_employer, own_hand) = (bits & 1 > 0, bits & 2 > 0, bits & 4 > 0);
+                    all.push(Sample { state, category, own_patient, own_employer, own_hand, consent });
+                }
+            }
+        }
+    }
+    all
+}
+
+fn row(sample: &Sample) -> Row {
+    let system = "https://fhir.ee/CodeSystem/labivaatuse-tyyp";
+    let category = vec![Coding { system: Some(system.into()), code: Some(sample.category.into()) }];
+    let profile = if sample.category == "occupational" { Profile::Occupational } else { Profile::Driver };
+    let class = Class { state: sample.state, profile, consent: sample.consent, category, kind: vec![] };
+    let patient = if sample.own_patient { "Patient/205" } else { "Patient/999" };
+    let author = if sample.own_hand { ME } else { "48001010001" };
+    let employer = if sample.own_employer { PARTY } else { "10000000" };
+    let mut terms = vec![
+        Term::new(Field::Subject, Form::Code, patient),
+        Term::new(Field::AuthorPractitioner, Form::Code, &format!("Practitioner/{author}")),
+    ];
+    terms.extend(section_code_text::terms(Some("s"), "employer", employer));
+    terms.sort_unstable();
+    Row { class: class.into(), last_updated: 0, date: None, period: None, title: None, terms }
+}
+
+fn rights_of(roles: &[&str]) -> Rights {
+    let permissions = Permissions::read(BUILT_IN, "https://fhir.ee").unwrap();
+    permissions.rights(Arc::new(Identity {
+        person: ME.into(),
+        roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+        patient: Some("39406240015".into()),
+        represented_party: Some(PARTY.into()),
+        ..Identity::default()
+    }))
+}
+
+fn own() -> Own {
+    let identifiers = vec![("https://fhir.ee/sid/pid/lva/ppn".to_owned(), "LV1".to_owned())];
+    Own { ids: vec!["200".into(), "205".into()], identifiers }
+}
+
+const ID: Id = Id::FIRST;
+
+#[test]
+fn every_role_sees_what_the_table_says_and_nothing_else() {
+    for line in TABLE {
+        let rights = rights_of(&[line.role]);
+        let (read, search) = (rights.scope(May::Read, &own()), rights.scope(May::Search, &own()));
+        let found = search.filter();
+        for sample in samples() {
+            let row = row(&sample);
+            let expected = line.reads(&sample);
+            assert_eq!(read.view(ID, &row), expected, "{} {sample:?}", line.role);
+            assert_eq!(found.matches(ID, &row), expected.is_some(), "search of {} {sample:?}", line.role);
+            for may in [May::Create, May::Update, May::Delete, May::Suspend, May::Cancel, May::Validate, May::History] {
+                assert_eq!(rights.may(may), line.manages, "{} {may:?}", line.role);
+                let reached = rights.scope(may, &own()).view(ID, &row).is_some();
+                assert_eq!(reached, line.manages && expected.is_some(), "{} {may:?} {sample:?}", line.role);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_role_may_do_what_the_table_says_and_nothing_else() {
+    for line in TABLE {
+        let rights = rights_of(&[line.role]);
+        let reads = line.manages || line.own || line.drivers || line.employer.is_some();
+        for (may, expected) in [
+            (May::Read, reads),
+            (May::Search, reads),
+            (May::Count, reads),
+            (May::GetConsent, line.consent.0),
+            (May::SetConsent, line.consent.1),
+            (May::PatientSearch, line.patient.0),
+            (May::PatientRead, line.patient.1.is_some()),
+            (May::AuditRead, false),
+        ] {
+            assert_eq!(rights.may(may), expected, "{} {may:?}", line.role);
+        }
+        assert_eq!(rights.reaches_all_patients(), line.patient.1 == Some(true), "{}", line.role);
+        assert_eq!(rights.is_bound_by_consent_only(May::Read), line.manages, "{}", line.role);
+    }
+    assert_eq!(TABLE.len(), Permissions::read(BUILT_IN, "").unwrap().roles.len() + 1, "and one role that nobody knows");
+}
+
+#[test]
+fn several_roles_are_a_union() {
+    let both = rights_of(&["doctor", "patient"]);
+    for sample in samples() {
+        let row = row(&sample);
+        let alone = ["doctor", "patient"].map(|role| rights_of(&[role]).scope(May::Read, &own()).view(ID, &row));
+        assert_eq!(both.scope(May::Read, &own()).view(ID, &row), alone.into_iter().max().flatten(), "{sample:?}");
+    }
+}
+
+#[test]
+fn without_a_patient_or_a_party_nothing_is_ones_own() {
+    let identity =
+        Identity { person: ME.into(), roles: vec!["org-legal-representative".into()], ..Identity::default() };
+    let permissions = Permissions::read(BUILT_IN, "https://fhir.ee").unwrap();
+    let org = permissions.rights(Arc::new(identity)).scope(May::Read, &own());
+    let nobody = rights_of(&["patient"]).scope(May::Read, &Own::default());
+    for sample in samples() {
+        assert_eq!((org.view(ID, &row(&sample)), nobody.view(ID, &row(&sample))), (None, None), "{sample:?}");
+    }
+}
+
+#[test]
+fn values_outside_of_the_rights_are_refused() {
+    let state = |state| Asked { states: vec![state], ..Asked::default() };
+    let category = |test| Asked { categories: vec![test], ..Asked::default() };
+    let code = |code: &str| category(TokenTest::Code(code.into()));
+    let employer = |code: &str| Asked { employers: vec![code.into()], ..Asked::default() };
+    let mixed = Asked { states: vec![State::Completed, State::Draft], ..Asked::default() };
+    for (role, asked, expected) in [
+        ("patient", state(State::Completed), None),
+        ("patient", state(State::Draft), Some("status")),
+        ("patient", mixed, Some("status")),
+        ("doctor", state(State::Draft), None),
+        ("patient", code("occupational"), None),
+        ("gov-official", code("driver-group-I"), None),
+        ("gov-official", code("occupational"), None),
+        ("gov-official", code("military-service"), Some("category")),
+        ("gov-official", category(TokenTest::CodeWithoutSystem("occupational".into())), Some("category")),
+        ("gov-official", category(TokenTest::SystemCode("x".into(), "occupational".into())), Some("category")),
+        ("org-legal-representative", employer(PARTY), None),
+        ("org-legal-representative", employer("10000000"), Some("section-code-text")),
+        ("gov-official", employer("10000000"), None),
+    ] {
+        assert_eq!(rights_of(&[role]).outside(May::Search, &asked), expected, "{role} {asked:?}");
+    }
+}
+
+#[test]
+fn another_persons_certificates_are_not_to_be_asked_for() {
+    use crate::search::condition::PatientIdentifier;
+    let identifier = |system: Option<&str>, value: &str| Asked {
+        identifiers: vec![PatientIdentifier { system: system.map(str::to_owned), value: value.to_owned() }],
+        ..Asked::default()
+    };
+    let subject = |id: &str| Asked {
+        subjects: vec![Term::new(Field::Subject, Form::Code, &format!("Patient/{id}"))],
+        ..Asked::default()
+    };
+    let estonian = Some("https://fhir.ee/sid/pid/est/ni");
+    let latvian = Some("https://fhir.ee/sid/pid/lva/ppn");
+    let identified = Some("subject:Patient.identifier");
+    let rights = rights_of(&["patient"]);
+    for (asked, before, after) in [
+        (subject("205"), None, None),
+        (subject("206"), None, Some("subject")),
+        (identifier(estonian, "39406240015"), None, None),
+        (identifier(None, "39406240015"), None, None),
+        // Known to be somebody else's before the registry is asked.
+        (identifier(estonian, ME), identified, identified),
+        (identifier(None, ME), identified, identified),
+        (identifier(latvian, "LV1"), None, None),
+        (identifier(latvian, "LV2"), None, identified),
+    ] {
+        assert_eq!(rights.outside(May::Search, &asked), before, "{asked:?}");
+        assert_eq!(rights.outside_own(May::Search, &asked, &own()), after, "{asked:?}");
+        assert_eq!(rights_of(&["doctor"]).outside_own(May::Search, &asked, &Own::default()), None);
+    }
+}

@@ -1,0 +1,141 @@
+//! The claims of a verified token: whether it counts now and here, and who it names.
+//!
+//! Source: RFC 7519 (4.1); Contract 7.2.
+
+use super::compact::object;
+use super::refused::Refused;
+use crate::access::Identity;
+use crate::config::AccessToken;
+use crate::fhir::json::Json;
+use crate::limits::TOKEN_VALUES_MAX;
+
+/// What a token must say to count.
+#[derive(Debug)]
+pub struct Expected<'s> {
+    /// `None`: whoever has the key is the issuer.
+    pub issuer: Option<&'s str>,
+    pub audience: &'s str,
+    /// Names of claims, leeway and longest life.
+    pub settings: &'s AccessToken,
+    /// Seconds since 1970 UTC.
+    pub now: i64,
+}
+
+/// Largest time that is one: the end of the year 9999.
+const TIME_MAX: f64 = 253_402_300_799.0;
+
+/// Reads the claims. `session` is the short name of the token.
+///
+/// # Errors
+/// The first rule that is broken.
+pub fn read(claims: &[u8], expected: &Expected, session: String) -> Result<Identity, Refused> {
+    let claims = object(claims)?;
+    let expires = times(&claims, expected)?;
+    match expected.issuer {
+        Some(issuer) if required(&claims, "iss")? != issuer => return Err(Refused::Issuer),
+        _ => {}
+    }
+    if !list(&claims, "aud")?.ok_or_else(|| missing("aud"))?.contains(&expected.audience) {
+        return Err(Refused::Audience);
+    }
+    let names = expected.settings;
+    let person = code(&claims, &names.claim_person)?.ok_or_else(|| missing(&names.claim_person))?;
+    let roles = list(&claims, &names.claim_role)?.unwrap_or_default();
+    Ok(Identity {
+        person,
+        given_name: text(&claims, &names.claim_given_name)?,
+        family_name: text(&claims, &names.claim_family_name)?,
+        roles: roles.into_iter().map(str::to_owned).collect(),
+        organization: text(&claims, &names.claim_organization)?,
+        patient: code(&claims, &names.claim_patient)?,
+        represented_party: text(&claims, &names.claim_represented_party)?,
+        application: text(&claims, &names.claim_application)?,
+        session,
+        expires,
+    })
+}
+
+/// Checks `exp`, `nbf` and `iat`, and tells `exp`.
+fn times(claims: &Json, expected: &Expected) -> Result<i64, Refused> {
+    let (now, leeway) = (expected.now, i64::from(expected.settings.leeway_s));
+    let life_max = i64::from(expected.settings.max_lifetime_s);
+    let expires = time(claims, "exp")?.ok_or_else(|| missing("exp"))?;
+    let issued = time(claims, "iat")?;
+    if has_expired(expires, now, leeway) {
+        return Err(Refused::Expired);
+    }
+    if [time(claims, "nbf")?, issued].into_iter().flatten().any(|from| from > now + leeway) {
+        return Err(Refused::NotYetValid);
+    }
+    if expires - now > life_max + leeway || issued.is_some_and(|issued| expires - issued > life_max) {
+        return Err(Refused::LivesTooLong);
+    }
+    Ok(expires)
+}
+
+/// Whether a token that ends at `expires` is over.
+pub fn has_expired(expires: i64, now: i64, leeway: i64) -> bool {
+    now >= expires + leeway
+}
+
+/// A claim by its name, or by the way to it; a claim whose own name has dots counts first.
+fn claim<'c, 'a>(claims: &'c Json<'a>, name: &str) -> Option<&'c Json<'a>> {
+    let found = claims.get(name).or_else(|| name.split('.').try_fold(claims, |below, name| below.get(name)));
+    found.filter(|value| **value != Json::Null)
+}
+
+/// Whole seconds; parts of one are cut off.
+fn time(claims: &Json, name: &str) -> Result<Option<i64>, Refused> {
+    let Some(value) = claim(claims, name) else { return Ok(None) };
+    let Json::Number(digits) = value else { return Err(wrong(name)) };
+    let seconds: f64 = digits.parse().map_err(|_| wrong(name))?;
+    match (0.0..=TIME_MAX).contains(&seconds) {
+        true => Ok(Some(seconds as i64)),
+        false => Err(wrong(name)),
+    }
+}
+
+/// A text. An institution's code may be a number too; an empty text says nothing.
+fn text(claims: &Json, name: &str) -> Result<Option<String>, Refused> {
+    match claim(claims, name) {
+        None => Ok(None),
+        Some(Json::String(text)) if text.trim().is_empty() => Ok(None),
+        Some(Json::String(text)) => Ok(Some(text.clone().into_owned())),
+        Some(Json::Number(digits)) if digits.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Some(digits.to_string())),
+        Some(_) => Err(wrong(name)),
+    }
+}
+
+fn required<'c>(claims: &'c Json, name: &str) -> Result<&'c str, Refused> {
+    claim(claims, name).ok_or_else(|| missing(name))?.as_str().ok_or_else(|| wrong(name))
+}
+
+/// A text, or a list of them.
+fn list<'c>(claims: &'c Json, name: &str) -> Result<Option<Vec<&'c str>>, Refused> {
+    let Some(value) = claim(claims, name) else { return Ok(None) };
+    let texts = match value {
+        Json::String(text) => Some(vec![text.as_ref()]),
+        Json::Array(items) if items.len() <= TOKEN_VALUES_MAX => items.iter().map(Json::as_str).collect(),
+        _ => None,
+    };
+    let texts = texts.ok_or_else(|| wrong(name))?;
+    Ok(Some(texts.into_iter().filter(|text| !text.is_empty()).collect()))
+}
+
+/// A personal code: eleven digits, with or without the country in front.
+fn code(claims: &Json, name: &str) -> Result<Option<String>, Refused> {
+    let Some(text) = text(claims, name)? else { return Ok(None) };
+    let digits = text.strip_prefix("EE").unwrap_or(&text);
+    match digits.len() == 11 && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => Ok(Some(digits.to_owned())),
+        false => Err(wrong(name)),
+    }
+}
+
+fn missing(name: &str) -> Refused {
+    Refused::ClaimMissing(name.to_owned())
+}
+
+fn wrong(name: &str) -> Refused {
+    Refused::ClaimWrong(name.to_owned())
+}

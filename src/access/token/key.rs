@@ -1,0 +1,89 @@
+//! A public key, and whether it signed something.
+
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED, ParsedPublicKey, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents,
+};
+
+use crate::config::Algorithm;
+use crate::limits::{RSA_BITS_MAX, RSA_BITS_MIN};
+
+/// Whose tokens a key signs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Those of `access.token.issuer`.
+    Issuer,
+    /// Those of the developer's token service.
+    Developer,
+}
+
+/// A public key. It verifies by its own algorithm and no other, whatever a token asks for.
+#[derive(Debug)]
+pub struct Key {
+    pub kid: Option<String>,
+    pub algorithm: Algorithm,
+    pub owner: Owner,
+    parsed: ParsedPublicKey,
+    /// What it was made of, to tell keys apart.
+    material: Vec<u8>,
+}
+
+impl Key {
+    /// Modulus and exponent, big-endian. Nothing when they are no key that is accepted.
+    pub fn rsa(kid: Option<String>, owner: Owner, n: &[u8], e: &[u8]) -> Option<Key> {
+        let (n, e) = (without_zeros(n), without_zeros(e));
+        let bits = 8 * n.len() - n.first()?.leading_zeros() as usize;
+        let is_odd = |number: &[u8]| number.last().is_some_and(|last| last % 2 == 1);
+        if !(RSA_BITS_MIN..=RSA_BITS_MAX).contains(&bits) || e.len() > 4 || e == [1] || !is_odd(n) || !is_odd(e) {
+            return None;
+        }
+        let parsed = RsaPublicKeyComponents { n, e }.to_parsed_public_key(&RSA_PKCS1_2048_8192_SHA256).ok()?;
+        Some(Key { kid, algorithm: Algorithm::RS256, owner, parsed, material: [n, e].concat() })
+    }
+
+    /// Coordinates of a point of the curve P-256, 32 bytes each. Nothing when they are none.
+    pub fn p256(kid: Option<String>, owner: Owner, x: &[u8], y: &[u8]) -> Option<Key> {
+        if x.len() != 32 || y.len() != 32 {
+            return None;
+        }
+        // RFC 5480, 2.2: 4 says that both coordinates follow.
+        let material = [&[4], x, y].concat();
+        let parsed = ParsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, &material).ok()?;
+        Some(Key { kid, algorithm: Algorithm::ES256, owner, parsed, material })
+    }
+
+    pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+        self.parsed.verify_sig(message, signature).is_ok()
+    }
+
+    /// Whether it is the same key under the same name.
+    pub fn is(&self, other: &Key) -> bool {
+        self.kid == other.kid && self.algorithm == other.algorithm && self.material == other.material
+    }
+}
+
+fn without_zeros(number: &[u8]) -> &[u8] {
+    let zeros = number.iter().take_while(|byte| **byte == 0).count();
+    &number[zeros..]
+}
+
+/// The key among `keys` that a token was signed with, by its `kid`; without one the only key of its algorithm.
+///
+/// `Some(Err(()))`: the key is there, and is none for this algorithm.
+pub fn find<'k>(
+    keys: impl Iterator<Item = &'k Key>,
+    kid: Option<&str>,
+    algorithm: Algorithm,
+) -> Option<Result<&'k Key, ()>> {
+    match kid {
+        Some(kid) => {
+            let mut named = keys.filter(|key| key.kid.as_deref() == Some(kid)).peekable();
+            named.peek()?;
+            Some(named.find(|key| key.algorithm == algorithm).ok_or(()))
+        }
+        None => {
+            let mut fitting = keys.filter(|key| key.algorithm == algorithm);
+            let key = fitting.next()?;
+            fitting.next().is_none().then_some(Ok(key))
+        }
+    }
+}

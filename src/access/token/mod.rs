@@ -1,0 +1,244 @@
+//! Tokens: verified, remembered until they end, and given out to developers.
+//!
+//! A token is read strictly ([`compact`]), then its key is looked for ([`ring`], [`developer`]) and its signature verified ([`key`]); only
+//! then are its claims believed ([`claims`]).
+
+mod claims;
+mod compact;
+mod developer;
+mod fetch;
+mod jwks;
+mod key;
+mod order;
+mod refused;
+mod ring;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use quick_cache::sync::Cache;
+
+use super::Identity;
+use crate::config::{AccessMode, AccessToken, Config};
+use crate::limits::{JWKS_PAUSE_S, TOKEN_BYTES_MAX, TOKENS_REMEMBERED_MAX};
+use claims::Expected;
+use compact::Compact;
+use developer::{Developer, DeveloperKey};
+use key::{Key, Owner};
+pub use order::{Order, WrongOrder};
+pub use refused::Refused;
+use ring::Ring;
+
+/// Milliseconds since 1970 UTC.
+pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+
+/// Whom tokens of the developer's key are for.
+const DEVELOPER_AUDIENCE: &str = "hcert";
+
+/// Tells who calls.
+pub struct Tokens {
+    mode: AccessMode,
+    settings: AccessToken,
+    /// The developer's tokens have the claims of [`Order::claims`], whatever the settings say of the issuer's.
+    developer_settings: AccessToken,
+    /// `{base_url}`, the issuer of the developer's tokens.
+    base_url: String,
+    ring: Option<Arc<Ring>>,
+    /// In developer mode alone.
+    developer: Option<Developer>,
+    known: Cache<[u8; 32], Known>,
+    clock: Clock,
+}
+
+/// What a log would show of the settings it stands in.
+impl fmt::Debug for Tokens {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.debug_struct("Tokens").field("mode", &self.mode).finish_non_exhaustive()
+    }
+}
+
+/// A token that was verified.
+#[derive(Clone)]
+struct Known {
+    identity: Arc<Identity>,
+    /// [`Keys::losses`](ring::Keys) of then.
+    losses: u64,
+}
+
+/// A token of the developer's token service.
+pub struct Issued {
+    pub token: String,
+    /// Seconds.
+    pub expires_in: u32,
+}
+
+impl Tokens {
+    /// Reads the keys. Inside a tokio runtime they are also looked at again now and then.
+    ///
+    /// # Errors
+    /// Keys cannot be read, in words for the person at the terminal. An address that does not answer is no error: it is asked again.
+    pub fn open(config: &Config, data: &Path, clock: Clock) -> Result<Tokens, String> {
+        Tokens::asking(config, data, clock, Duration::from_secs(JWKS_PAUSE_S))
+    }
+
+    /// As [`open`](Self::open), with another pause between two askings for keys that tokens cause.
+    fn asking(config: &Config, data: &Path, clock: Clock, pause: Duration) -> Result<Tokens, String> {
+        let settings = config.access.token.clone();
+        let ring = Ring::open(&settings, pause)?.map(Arc::new);
+        if let (Some(ring), Ok(runtime)) = (&ring, tokio::runtime::Handle::try_current()) {
+            runtime.spawn(Ring::watch(Arc::downgrade(ring)));
+        }
+        let developer = match config.access.mode {
+            AccessMode::Developer => Some(Developer::open(data)?),
+            AccessMode::Jwt => None,
+        };
+        let AccessToken { leeway_s, max_lifetime_s, .. } = settings;
+        Ok(Tokens {
+            mode: config.access.mode,
+            developer_settings: AccessToken { leeway_s, max_lifetime_s, ..AccessToken::default() },
+            settings,
+            base_url: config.base_url(),
+            ring,
+            developer,
+            known: Cache::new(TOKENS_REMEMBERED_MAX),
+            clock,
+        })
+    }
+
+    /// Whether tokens are given out too: in developer mode alone.
+    pub fn are_given_out(&self) -> bool {
+        self.developer.is_some()
+    }
+
+    /// Who calls, when the token was verified before and counts still. `authorization` is the whole value of the header.
+    ///
+    /// Asks for no memory: this is the way of nearly every request.
+    pub fn known(&self, authorization: &str) -> Option<Arc<Identity>> {
+        let token = bearer(authorization).ok()?;
+        let known = self.known.get(&hash(token))?;
+        let is_over = claims::has_expired(known.identity.expires, self.now(), i64::from(self.settings.leeway_s));
+        (!is_over && known.losses == self.losses()).then_some(known.identity)
+    }
+
+    /// Who calls. `authorization` is the whole value of the header.
+    ///
+    /// A token whose key is not known makes the service ask for the issuer's keys again, so it may take as long as that.
+    ///
+    /// # Errors
+    /// The first rule the token breaks.
+    pub async fn identify(&self, authorization: &str) -> Result<Arc<Identity>, Refused> {
+        let token = bearer(authorization)?;
+        let compact = Compact::read(token, &self.settings.algorithms)?;
+        // Before the keys are looked at: what is lost from then on is noticed.
+        let losses = self.losses();
+        let owner = self.verify(&compact).await?;
+        let (issuer, audience, settings) = match owner {
+            // Only this service has the key, so that the issuer is proven; its address depends on how the service was started.
+            Owner::Developer => (None, DEVELOPER_AUDIENCE, &self.developer_settings),
+            Owner::Issuer => {
+                let [issuer, audience] = [&self.settings.issuer, &self.settings.audience].map(Option::as_deref);
+                (Some(issuer.ok_or(Refused::Issuer)?), audience.ok_or(Refused::Audience)?, &self.settings)
+            }
+        };
+        let hash = hash(token);
+        let session = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        let expected = Expected { issuer, audience, settings, now: self.now() };
+        let identity = Arc::new(claims::read(&compact.claims, &expected, session)?);
+        self.known.insert(hash, Known { identity: identity.clone(), losses });
+        Ok(identity)
+    }
+
+    /// Verifies the signature, and tells whose key made it.
+    async fn verify(&self, compact: &Compact<'_>) -> Result<Owner, Refused> {
+        let developer = match &self.developer {
+            Some(developer) => Some(developer.key().await.map_err(Refused::KeysUnavailable)?),
+            None => None,
+        };
+        let own = developer.as_deref().map(DeveloperKey::public);
+        let mut found = self.verify_with(own, compact);
+        if let (Err(Refused::KeyUnknown), Some(ring)) = (&found, &self.ring) {
+            ring.ask_again().await;
+            found = self.verify_with(own, compact);
+            let keys = ring.keys();
+            if let (Err(Refused::KeyUnknown), Some(problem)) = (&found, keys.problem.filter(|_| keys.all.is_empty())) {
+                return Err(Refused::KeysUnavailable(problem));
+            }
+        }
+        found
+    }
+
+    fn verify_with(&self, own: Option<&Key>, compact: &Compact) -> Result<Owner, Refused> {
+        let issuers = self.ring.as_ref().map(|ring| ring.keys().all).unwrap_or_default();
+        let keys = own.into_iter().chain(issuers.iter());
+        let key = key::find(keys, compact.kid.as_deref(), compact.algorithm).ok_or(Refused::KeyUnknown)?;
+        let key = key.map_err(|()| Refused::Algorithm)?;
+        match key.verifies(compact.signed.as_bytes(), &compact.signature) {
+            true => Ok(key.owner),
+            false => Err(Refused::Signature),
+        }
+    }
+
+    /// Gives out a token of the developer's key; nothing in mode `jwt`.
+    ///
+    /// # Errors
+    /// The key could not be made.
+    pub async fn issue(&self, order: &Order) -> Result<Option<Issued>, String> {
+        let Some(developer) = &self.developer else { return Ok(None) };
+        let key = developer.key().await?;
+        Ok(Some(issue(&key, order, &self.settings, &self.base_url, self.now())))
+    }
+
+    /// The public part of the developer's key as a JWK set; nothing in mode `jwt`.
+    ///
+    /// # Errors
+    /// The key could not be made.
+    pub async fn jwks(&self) -> Result<Option<String>, String> {
+        let Some(developer) = &self.developer else { return Ok(None) };
+        Ok(Some(developer.key().await?.jwks.clone()))
+    }
+
+    /// Seconds since 1970 UTC.
+    fn now(&self) -> i64 {
+        (self.clock)().div_euclid(1000)
+    }
+
+    fn losses(&self) -> u64 {
+        self.ring.as_ref().map_or(0, |ring| ring.losses())
+    }
+}
+
+/// Gives out a token by the key of a data folder, which is made where there is none. No server is needed. `now` in seconds.
+///
+/// # Errors
+/// The key cannot be read or made.
+pub fn issue_in(data: &Path, config: &Config, order: &Order, now: i64) -> Result<Issued, String> {
+    let key = DeveloperKey::make(data)?;
+    Ok(issue(&key, order, &config.access.token, &config.base_url(), now))
+}
+
+fn issue(key: &DeveloperKey, order: &Order, settings: &AccessToken, base_url: &str, now: i64) -> Issued {
+    let expires_in = settings.developer_seconds.min(settings.max_lifetime_s);
+    let claims = order.claims(base_url, DEVELOPER_AUDIENCE, now, now + i64::from(expires_in));
+    Issued { token: key.sign(&claims), expires_in }
+}
+
+/// The token of a header `Authorization`. RFC 6750, 2.1; the scheme's case does not matter (RFC 9110, 11.1).
+fn bearer(authorization: &str) -> Result<&str, Refused> {
+    let (scheme, token) = authorization.trim().split_once(' ').ok_or(Refused::NotBearer)?;
+    let token = token.trim_start();
+    let is_token = !token.is_empty() && !token.contains([' ', ',']);
+    match scheme.eq_ignore_ascii_case("bearer") && is_token {
+        true if token.len() > TOKEN_BYTES_MAX => Err(Refused::TooLong),
+        true => Ok(token),
+        false => Err(Refused::NotBearer),
+    }
+}
+
+fn hash(token: &str) -> [u8; 32] {
+    digest(&SHA256, token.as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes")
+}

@@ -1,0 +1,51 @@
+//! Why a token is not taken, in words that help an honest client.
+
+use std::fmt;
+
+/// Why a token is not taken. It says which rule was broken, and never what the token holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Another scheme than Bearer, or no token behind it.
+    NotBearer,
+    /// More than one header `Authorization`.
+    Repeated,
+    TooLong,
+    /// No three parts, no base64url, no JSON object, a member twice, a header that asks for what is not done here.
+    Malformed,
+    Algorithm,
+    KeyUnknown,
+    Signature,
+    Expired,
+    NotYetValid,
+    LivesTooLong,
+    Issuer,
+    Audience,
+    /// By the name that the settings give it.
+    ClaimMissing(String),
+    ClaimWrong(String),
+    /// Not the token's fault: the keys are not known yet. The cause is for the log.
+    KeysUnavailable(String),
+}
+
+/// The English words; `outcome::words` has the Estonian ones.
+impl fmt::Display for Refused {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(match self {
+            Refused::NotBearer => "Authorization must be Bearer <token>",
+            Refused::Repeated => "exactly one header Authorization may be there",
+            Refused::TooLong => "it is too long",
+            Refused::Malformed => "it is not well-formed",
+            Refused::Algorithm => "its algorithm is not accepted",
+            Refused::KeyUnknown => "its key is not known",
+            Refused::Signature => "its signature does not fit",
+            Refused::Expired => "it has expired",
+            Refused::NotYetValid => "it is not valid yet",
+            Refused::LivesTooLong => "it lives longer than is accepted",
+            Refused::Issuer => "its issuer is not accepted",
+            Refused::Audience => "it is for another audience",
+            Refused::ClaimMissing(name) => return write!(formatter, "it lacks the claim {name}"),
+            Refused::ClaimWrong(name) => return write!(formatter, "it has a wrong claim {name}"),
+            Refused::KeysUnavailable(_) => "the keys are not known yet",
+        })
+    }
+}

@@ -1,0 +1,649 @@
+//! Tokens as attackers and clocks bend them; keys as issuers change them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{LazyLock, Mutex};
+use std::time::Duration;
+
+use aws_lc_rs::hmac;
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::{KeySize, PublicKeyComponents};
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair, RSA_PKCS1_SHA256, RSA_PSS_SHA256, RsaKeyPair,
+};
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::config::Algorithm;
+
+const ISSUER: &str = "https://issuer.example.ee";
+const NOW: i64 = 1_736_755_200;
+
+static RSA: LazyLock<RsaKeyPair> = LazyLock::new(|| RsaKeyPair::generate(KeySize::Rsa2048).unwrap());
+static OTHER_RSA: LazyLock<RsaKeyPair> = LazyLock::new(|| RsaKeyPair::generate(KeySize::Rsa2048).unwrap());
+static EC: LazyLock<EcdsaKeyPair> = LazyLock::new(|| EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap());
+
+fn encode(bytes: impl AsRef<[u8]>) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+}
+
+fn rsa_jwk(kid: &str, pair: &RsaKeyPair) -> Value {
+    let PublicKeyComponents { n, e } = PublicKeyComponents::<Vec<u8>>::from(pair.public_key());
+    json!({"kty": "RSA", "use": "sig", "alg": "RS256", "kid": kid, "n": encode(n), "e": encode(e)})
+}
+
+fn ec_jwk(kid: &str) -> Value {
+    let point = EC.public_key().as_ref();
+    json!({"kty": "EC", "crv": "P-256", "kid": kid, "x": encode(&point[1..33]), "y": encode(&point[33..])})
+}
+
+fn set(keys: &[Value]) -> String {
+    json!({ "keys": keys }).to_string()
+}
+
+fn sign_rsa(pair: &RsaKeyPair, signed: &str) -> Vec<u8> {
+    let mut signature = vec![0; pair.public_modulus_len()];
+    pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), signed.as_bytes(), &mut signature).unwrap();
+    signature
+}
+
+/// A token of parts as they are, signed with the RSA key.
+fn raw(header: &str, claims: &str) -> String {
+    let signed = format!("{}.{}", encode(header), encode(claims));
+    format!("{signed}.{}", encode(sign_rsa(&RSA, &signed)))
+}
+
+fn claims() -> Value {
+    json!({
+        "iss": ISSUER, "aud": "hcert", "exp": NOW + 300, "iat": NOW, "nbf": NOW,
+        "sub": "EE37605030299", "role": "doctor", "organization": "90006399",
+    })
+}
+
+/// The usual token with other claims; null takes one out.
+fn with(changes: Value) -> String {
+    let mut claims = claims();
+    for (name, value) in changes.as_object().unwrap() {
+        match value {
+            Value::Null => drop(claims.as_object_mut().unwrap().remove(name)),
+            value => claims[name] = value.clone(),
+        }
+    }
+    raw(r#"{"alg":"RS256","kid":"a"}"#, &claims.to_string())
+}
+
+/// The usual claims under another header.
+fn under(header: &str) -> String {
+    raw(header, &claims().to_string())
+}
+
+struct Door {
+    tokens: Tokens,
+    clock: Arc<AtomicI64>,
+    folder: TempDir,
+}
+
+impl Door {
+    fn with(keys: &str, change: impl FnOnce(&mut Config)) -> Door {
+        Door::asking(keys, Duration::ZERO, change)
+    }
+
+    /// A door that asks for keys again after `pause` at the soonest.
+    fn asking(keys: &str, pause: Duration, change: impl FnOnce(&mut Config)) -> Door {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keys.json");
+        fs::write(&path, keys).unwrap();
+        let mut config = Config::default();
+        config.access.mode = AccessMode::Jwt;
+        config.access.token.jwks = Some(path.display().to_string());
+        config.access.token.issuer = Some(ISSUER.to_owned());
+        config.access.token.audience = Some("hcert".to_owned());
+        change(&mut config);
+        let clock = Arc::new(AtomicI64::new(NOW * 1000));
+        let reading = clock.clone();
+        let reading: Clock = Arc::new(move || reading.load(Ordering::SeqCst));
+        Door { tokens: Tokens::asking(&config, folder.path(), reading, pause).unwrap(), clock, folder }
+    }
+
+    /// Takes tokens of the RSA key "a" and the EC key "e".
+    fn new() -> Door {
+        Door::with(&set(&[rsa_jwk("a", &RSA), ec_jwk("e")]), |_| ())
+    }
+
+    fn keys(&self) -> PathBuf {
+        self.folder.path().join("keys.json")
+    }
+
+    fn set_clock(&self, now: i64) {
+        self.clock.store(now * 1000, Ordering::SeqCst);
+    }
+
+    async fn ask(&self, token: &str) -> Result<Arc<Identity>, Refused> {
+        self.tokens.identify(&format!("Bearer {token}")).await
+    }
+
+    async fn refusal(&self, token: &str) -> Refused {
+        let refused = self.ask(token).await.expect_err("a token that is refused");
+        assert!(!refused.to_string().contains(&token[..token.len().min(40)]) || token.is_empty());
+        assert_eq!(self.tokens.known(&format!("Bearer {token}")), None);
+        refused
+    }
+}
+
+#[tokio::test]
+async fn a_right_token_says_who_calls() {
+    let door = Door::new();
+    let more = json!({"given_name": "Mari", "family_name": "Maasikas", "role": ["doctor", "nurse"], "patient": "39406240015",
+        "organization": 90006399, "representedParty": "16978044", "application": "clinic", "azp": {"x": [null]}});
+    let identity = door.ask(&with(more)).await.unwrap();
+    assert_eq!((identity.person.as_str(), identity.patient.as_deref()), ("37605030299", Some("39406240015")));
+    assert_eq!(identity.roles, ["doctor", "nurse"]);
+    assert_eq!(identity.organization.as_deref(), Some("90006399"));
+    assert_eq!((identity.given_name.as_deref(), identity.family_name.as_deref()), (Some("Mari"), Some("Maasikas")));
+    assert_eq!(identity.represented_party.as_deref(), Some("16978044"));
+    assert_eq!((identity.application.as_deref(), identity.expires), (Some("clinic"), NOW + 300));
+    assert_eq!(identity.session.len(), 16);
+}
+
+#[tokio::test]
+async fn both_algorithms_are_taken_and_a_token_without_kid_fits_the_only_key() {
+    let door = Door::new();
+    let signed = format!("{}.{}", encode(r#"{"alg":"ES256","typ":"at+jwt"}"#), encode(claims().to_string()));
+    let signature = EC.sign(&SystemRandom::new(), signed.as_bytes()).unwrap();
+    assert!(door.ask(&format!("{signed}.{}", encode(signature))).await.is_ok());
+    assert!(door.ask(&under(r#"{"alg":"RS256"}"#)).await.is_ok());
+    let two = Door::with(&set(&[rsa_jwk("a", &RSA), rsa_jwk("b", &OTHER_RSA)]), |_| ());
+    assert_eq!(two.refusal(&under(r#"{"alg":"RS256"}"#)).await, Refused::KeyUnknown);
+    assert_eq!(two.refusal(&under(r#"{"alg":"RS256","kid":"b"}"#)).await, Refused::Signature);
+}
+
+#[tokio::test]
+async fn a_token_that_is_no_token_is_refused() {
+    let door = Door::new();
+    let right = with(json!({}));
+    let [header, body, signature] = right.split('.').collect::<Vec<_>>().try_into().unwrap();
+    for token in [
+        "x".to_owned(),
+        ".".to_owned(),
+        "..".to_owned(),
+        format!("{header}.{body}"),
+        format!("{header}.{body}."),
+        format!(".{body}.{signature}"),
+        format!("{header}..{signature}"),
+        format!("{right}.{signature}"),
+        format!("{header}.{body}.{signature}.a.b"),
+        format!("{right}="),
+        format!("{header}=.{body}.{signature}"),
+        format!("{header}.{body}.{}", "+/".repeat(10)),
+        format!("{header}.{}.{signature}", encode("{}x")),
+        format!("{}.{body}.{signature}", encode("[1]")),
+        format!("{}.{body}.{signature}", encode(b"\xff")),
+        format!("{}.{body}.{signature}", encode("[".repeat(10_000))),
+    ] {
+        let refused = door.ask(&token).await.unwrap_err();
+        assert!(matches!(refused, Refused::Malformed | Refused::Signature), "{token}: {refused}");
+    }
+    assert!(matches!(door.refusal(&format!("{header}.{body}.")).await, Refused::Signature));
+}
+
+#[tokio::test]
+async fn a_header_other_than_bearer_with_one_token_is_refused() {
+    let door = Door::new();
+    let right = with(json!({}));
+    for header in ["", "Bearer", "Bearer ", "Basic YTpi", "Token x", "Bearer a b", "Bearer a,Bearer b", &right] {
+        assert_eq!(door.tokens.identify(header).await, Err(Refused::NotBearer), "{header}");
+    }
+    for header in [format!("bearer {right}"), format!("BEARER  {right} ")] {
+        assert!(door.tokens.identify(&header).await.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn a_token_may_have_16_kib_and_no_more() {
+    let door = Door::new();
+    let of_length = |length: usize| {
+        let token = |fill: usize| with(json!({"x": "x".repeat(fill)}));
+        let mut fill = length * 3 / 4 - 600;
+        while token(fill).len() < length {
+            fill += 1;
+        }
+        token(fill)
+    };
+    let longest = of_length(TOKEN_BYTES_MAX);
+    if longest.len() == TOKEN_BYTES_MAX {
+        assert!(door.ask(&longest).await.is_ok());
+    }
+    assert_eq!(door.refusal(&of_length(TOKEN_BYTES_MAX + 1)).await, Refused::TooLong);
+    assert_eq!(door.refusal(&"a".repeat(1 << 20)).await, Refused::TooLong);
+}
+
+#[tokio::test]
+async fn no_token_chooses_how_it_is_verified() {
+    let door = Door::new();
+    let body = claims().to_string();
+    // No signature at all.
+    for alg in ["none", "None", "NONE", "nOnE", ""] {
+        let signed = format!("{}.{}", encode(format!(r#"{{"alg":"{alg}"}}"#)), encode(&body));
+        assert_eq!(door.refusal(&format!("{signed}.")).await, Refused::Algorithm, "{alg}");
+    }
+    // The public key as the secret of an HMAC, in each form an attacker has it.
+    let jwk = rsa_jwk("a", &RSA).to_string();
+    for secret in [jwk.as_bytes(), RSA.public_key().as_ref()] {
+        let signed = format!("{}.{}", encode(r#"{"alg":"HS256","kid":"a"}"#), encode(&body));
+        let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), signed.as_bytes());
+        assert_eq!(door.refusal(&format!("{signed}.{}", encode(tag))).await, Refused::Algorithm);
+    }
+    // A key of the other kind.
+    assert_eq!(door.refusal(&under(r#"{"alg":"ES256","kid":"a"}"#)).await, Refused::Algorithm);
+    assert_eq!(door.refusal(&under(r#"{"alg":"RS256","kid":"e"}"#)).await, Refused::Algorithm);
+    // Other algorithms of the same key.
+    for alg in ["RS384", "RS512", "PS256", "EdDSA", "rs256"] {
+        assert_eq!(door.refusal(&under(&format!(r#"{{"alg":"{alg}","kid":"a"}}"#))).await, Refused::Algorithm);
+    }
+    let signed = format!("{}.{}", encode(r#"{"alg":"RS256","kid":"a"}"#), encode(&body));
+    let mut signature = vec![0; 256];
+    RSA.sign(&RSA_PSS_SHA256, &SystemRandom::new(), signed.as_bytes(), &mut signature).unwrap();
+    assert_eq!(door.refusal(&format!("{signed}.{}", encode(signature))).await, Refused::Signature);
+    let narrow = Door::with(&set(&[rsa_jwk("a", &RSA)]), |config| {
+        config.access.token.algorithms = vec![Algorithm::ES256];
+    });
+    assert_eq!(narrow.refusal(&with(json!({}))).await, Refused::Algorithm);
+}
+
+#[tokio::test]
+async fn keys_that_a_token_brings_along_do_not_count() {
+    let door = Door::new();
+    let jwk = rsa_jwk("b", &OTHER_RSA);
+    for header in [
+        json!({"alg": "RS256", "kid": "a", "jwk": jwk}),
+        json!({"alg": "RS256", "kid": "a", "jku": "http://127.0.0.1:1/jwks"}),
+        json!({"alg": "RS256", "kid": "a", "x5u": "http://127.0.0.1:1/x", "x5c": ["AAAA"]}),
+    ] {
+        let signed = format!("{}.{}", encode(header.to_string()), encode(claims().to_string()));
+        let token = format!("{signed}.{}", encode(sign_rsa(&OTHER_RSA, &signed)));
+        assert_eq!(door.refusal(&token).await, Refused::Signature);
+    }
+    assert_eq!(door.refusal(&under(r#"{"alg":"RS256","kid":"../../etc/passwd"}"#)).await, Refused::KeyUnknown);
+}
+
+#[tokio::test]
+async fn headers_that_ask_for_more_are_refused() {
+    let door = Door::new();
+    for header in [
+        r#"{"alg":"RS256","kid":"a","crit":["exp"],"exp":1}"#,
+        r#"{"alg":"RS256","kid":"a","crit":[]}"#,
+        r#"{"alg":"RS256","kid":"a","b64":false}"#,
+        r#"{"alg":"RS256","kid":"a","b64":true}"#,
+        r#"{"alg":"RS256","kid":"a","typ":"JWE"}"#,
+        r#"{"alg":"RS256","kid":"a","typ":1}"#,
+        r#"{"alg":"RS256","kid":1}"#,
+        r#"{"alg":"RS256","kid":"a","kid":"a"}"#,
+        r#"{"alg":"none","alg":"RS256","kid":"a"}"#,
+        r#"{"alg":["RS256"],"kid":"a"}"#,
+        r#"{"kid":"a"}"#,
+        r#"{}"#,
+    ] {
+        assert_eq!(door.refusal(&under(header)).await, Refused::Malformed, "{header}");
+    }
+    assert!(door.ask(&under(r#"{"alg":"RS256","kid":"a","typ":"JWT","cty":"x"}"#)).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_token_that_was_changed_is_refused() {
+    let door = Door::new();
+    let right = with(json!({}));
+    let [header, _, signature] = right.split('.').collect::<Vec<_>>().try_into().unwrap();
+    let other = claims().to_string().replace("doctor", "gov-official");
+    assert_eq!(door.refusal(&format!("{header}.{}.{signature}", encode(other))).await, Refused::Signature);
+    for at in [right.len() - 100, header.len() + 20] {
+        let mut bytes = right.clone().into_bytes();
+        bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
+        let token = String::from_utf8(bytes).unwrap();
+        let refused = door.refusal(&token).await;
+        assert!(matches!(refused, Refused::Signature | Refused::Malformed), "{refused}");
+    }
+    let signed = right.rsplit_once('.').unwrap().0;
+    let foreign = format!("{signed}.{}", encode(sign_rsa(&OTHER_RSA, signed)));
+    assert_eq!(door.refusal(&foreign).await, Refused::Signature);
+    assert_eq!(door.refusal(&format!("{signed}.{}", encode(&sign_rsa(&RSA, signed)[1..]))).await, Refused::Signature);
+}
+
+#[tokio::test]
+async fn claims_that_are_there_twice_are_refused() {
+    let door = Door::new();
+    let body = claims().to_string();
+    for twice in [r#""role":"gov-official","#, r#""sub":"39406240015","#, r#""\u0073ub":"39406240015","#] {
+        let body = body.replacen('{', &format!("{{{twice}"), 1);
+        assert_eq!(door.refusal(&raw(r#"{"alg":"RS256","kid":"a"}"#, &body)).await, Refused::Malformed, "{twice}");
+    }
+    let nested = body.replacen('{', r#"{"x":{"y":1,"y":2},"#, 1);
+    assert_eq!(door.refusal(&raw(r#"{"alg":"RS256","kid":"a"}"#, &nested)).await, Refused::Malformed);
+}
+
+#[tokio::test]
+async fn times_are_held_to_the_second_with_the_leeway() {
+    let door = Door::new();
+    let (leeway, life) = (30, 86_400);
+    for (changes, refused) in [
+        (json!({"exp": NOW - leeway, "iat": NOW - 60}), Some(Refused::Expired)),
+        (json!({"exp": NOW - leeway + 1}), None),
+        (json!({"exp": 0}), Some(Refused::Expired)),
+        (json!({"nbf": NOW + leeway}), None),
+        (json!({"nbf": NOW + leeway + 1}), Some(Refused::NotYetValid)),
+        (json!({"iat": NOW + leeway + 1}), Some(Refused::NotYetValid)),
+        (json!({"exp": NOW + life}), None),
+        (json!({"exp": NOW + life + 1}), Some(Refused::LivesTooLong)),
+        (json!({"exp": NOW + life, "iat": NOW - 1}), Some(Refused::LivesTooLong)),
+        (json!({"exp": NOW + life + leeway + 1, "iat": null}), Some(Refused::LivesTooLong)),
+        (json!({"exp": 253_402_300_799_i64}), Some(Refused::LivesTooLong)),
+        (json!({"iat": null, "nbf": null}), None),
+        (json!({"exp": NOW as f64 + 0.5}), None),
+    ] {
+        assert_eq!(door.ask(&with(changes.clone())).await.err(), refused, "{changes}");
+    }
+    for exp in [json!("1736755500"), json!(-1), json!(1e300), json!([]), json!(true), json!(253_402_300_800_i64)] {
+        assert_eq!(door.refusal(&with(json!({ "exp": exp }))).await, Refused::ClaimWrong("exp".to_owned()));
+    }
+    for name in ["nbf", "iat"] {
+        assert_eq!(door.refusal(&with(json!({ name: "soon" }))).await, Refused::ClaimWrong(name.to_owned()));
+    }
+    assert_eq!(door.refusal(&with(json!({"exp": null}))).await, Refused::ClaimMissing("exp".to_owned()));
+}
+
+#[tokio::test]
+async fn issuer_and_audience_have_to_be_ours() {
+    let door = Door::new();
+    for (changes, refused) in [
+        (json!({"iss": "https://issuer.example.ee/"}), Refused::Issuer),
+        (json!({"iss": ""}), Refused::Issuer),
+        (json!({"iss": null}), Refused::ClaimMissing("iss".to_owned())),
+        (json!({"iss": [ISSUER]}), Refused::ClaimWrong("iss".to_owned())),
+        (json!({"aud": "other"}), Refused::Audience),
+        (json!({"aud": "hcert2"}), Refused::Audience),
+        (json!({"aud": []}), Refused::Audience),
+        (json!({"aud": ["other"]}), Refused::Audience),
+        (json!({"aud": null}), Refused::ClaimMissing("aud".to_owned())),
+        (json!({"aud": {"hcert": 1}}), Refused::ClaimWrong("aud".to_owned())),
+        (json!({"aud": [["hcert"]]}), Refused::ClaimWrong("aud".to_owned())),
+    ] {
+        assert_eq!(door.refusal(&with(changes.clone())).await, refused, "{changes}");
+    }
+    assert!(door.ask(&with(json!({"aud": ["other", "hcert"]}))).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_token_has_to_name_a_person() {
+    let door = Door::new();
+    assert_eq!(door.refusal(&with(json!({"sub": null}))).await, Refused::ClaimMissing("sub".to_owned()));
+    for sub in
+        [json!("Mari"), json!("EE"), json!("LV37605030299"), json!("3760503029"), json!({}), json!(["37605030299"])]
+    {
+        assert_eq!(door.refusal(&with(json!({ "sub": sub }))).await, Refused::ClaimWrong("sub".to_owned()));
+    }
+    assert_eq!(door.refusal(&with(json!({"role": 1}))).await, Refused::ClaimWrong("role".to_owned()));
+    let roles = vec!["doctor"; crate::limits::TOKEN_VALUES_MAX + 1];
+    assert_eq!(door.refusal(&with(json!({ "role": roles }))).await, Refused::ClaimWrong("role".to_owned()));
+    assert!(door.ask(&with(json!({"role": null}))).await.unwrap().roles.is_empty());
+}
+
+#[tokio::test]
+async fn claims_are_found_by_the_names_of_the_settings() {
+    let door = Door::with(&set(&[rsa_jwk("a", &RSA)]), |config| {
+        config.access.token.claim_person = "user.personalCode".to_owned();
+        config.access.token.claim_role = "realm_access.roles".to_owned();
+        config.access.token.claim_organization = "https://example.ee/org".to_owned();
+    });
+    let identity = door
+        .ask(&with(json!({"sub": "x", "user": {"personalCode": "37605030299"}, "realm_access": {"roles": ["nurse"]},
+            "https://example.ee/org": "70009770"})))
+        .await
+        .unwrap();
+    assert_eq!((identity.person.as_str(), identity.roles.as_slice()), ("37605030299", &["nurse".to_owned()][..]));
+    assert_eq!(identity.organization.as_deref(), Some("70009770"));
+    assert_eq!(door.refusal(&with(json!({}))).await, Refused::ClaimMissing("user.personalCode".to_owned()));
+}
+
+#[tokio::test]
+async fn a_verified_token_is_remembered_until_it_ends() {
+    let door = Door::new();
+    let token = with(json!({}));
+    let header = format!("Bearer {token}");
+    assert_eq!(door.tokens.known(&header), None);
+    let identity = door.ask(&token).await.unwrap();
+    assert!(Arc::ptr_eq(&door.tokens.known(&header).unwrap(), &identity));
+    door.set_clock(NOW + 329);
+    assert!(door.tokens.known(&header).is_some(), "within the leeway");
+    door.set_clock(NOW + 330);
+    assert_eq!(door.refusal(&token).await, Refused::Expired);
+}
+
+#[tokio::test]
+async fn new_keys_of_a_file_are_picked_up_and_tokens_of_old_ones_forgotten() {
+    let door = Door::new();
+    let old = with(json!({}));
+    door.ask(&old).await.unwrap();
+    let signed = format!("{}.{}", encode(r#"{"alg":"RS256","kid":"b"}"#), encode(claims().to_string()));
+    let new = format!("{signed}.{}", encode(sign_rsa(&OTHER_RSA, &signed)));
+    assert_eq!(door.refusal(&new).await, Refused::KeyUnknown);
+    // Half written: what is known stays.
+    fs::write(door.keys(), "{\"keys\": [").unwrap();
+    assert_eq!(door.refusal(&new).await, Refused::KeyUnknown);
+    assert!(door.tokens.known(&format!("Bearer {old}")).is_some());
+    // Both at once, as an issuer changes them.
+    fs::write(door.keys(), set(&[rsa_jwk("a", &RSA), rsa_jwk("b", &OTHER_RSA), ec_jwk("e")])).unwrap();
+    door.ask(&new).await.unwrap();
+    assert!(door.tokens.known(&format!("Bearer {old}")).is_some());
+    // Then the old one alone goes away.
+    fs::write(door.keys(), set(&[rsa_jwk("b", &OTHER_RSA), ec_jwk("e")])).unwrap();
+    door.tokens.ring.as_ref().unwrap().ask_again().await;
+    assert_eq!(door.tokens.known(&format!("Bearer {old}")), None);
+    assert_eq!(door.refusal(&old).await, Refused::KeyUnknown);
+    assert!(door.ask(&new).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_file_that_changes_is_read_again_without_a_token_that_asks() {
+    let door = Door::new();
+    let keys = || door.tokens.ring.as_ref().unwrap().keys().all.len();
+    assert_eq!(keys(), 2);
+    fs::write(door.keys(), set(&[rsa_jwk("a", &RSA)])).unwrap();
+    for _ in 0..100 {
+        if keys() == 1 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("the file was not read again");
+}
+
+/// An issuer that answers what a test tells it to, and counts how often.
+struct Issuer {
+    address: String,
+    answer: Arc<Mutex<(u16, String)>>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Issuer {
+    async fn start(keys: &[Value]) -> Issuer {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}/jwks", listener.local_addr().unwrap());
+        let answer = Arc::new(Mutex::new((200, set(keys))));
+        let asked = Arc::new(AtomicUsize::new(0));
+        let (told, count) = (answer.clone(), asked.clone());
+        tokio::spawn(async move {
+            loop {
+                let (mut connection, _) = listener.accept().await.unwrap();
+                let _ = connection.read(&mut [0; 4096]).await;
+                let (status, body) = told.lock().unwrap().clone();
+                count.fetch_add(1, Ordering::SeqCst);
+                let head =
+                    format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+                let _ = connection.write_all(format!("{head}{body}").as_bytes()).await;
+            }
+        });
+        Issuer { address, answer, asked }
+    }
+
+    fn tell(&self, status: u16, body: String) {
+        *self.answer.lock().unwrap() = (status, body);
+    }
+
+    fn door(&self, pause: Duration) -> Door {
+        Door::asking("", pause, |config| config.access.token.jwks = Some(self.address.clone()))
+    }
+}
+
+#[tokio::test]
+async fn keys_of_an_address_are_kept_when_it_fails_and_new_ones_picked_up() {
+    let issuer = Issuer::start(&[rsa_jwk("a", &RSA)]).await;
+    let door = issuer.door(Duration::ZERO);
+    door.ask(&with(json!({}))).await.unwrap();
+    let signed = format!("{}.{}", encode(r#"{"alg":"RS256","kid":"b"}"#), encode(claims().to_string()));
+    let new = format!("{signed}.{}", encode(sign_rsa(&OTHER_RSA, &signed)));
+    let both = set(&[rsa_jwk("a", &RSA), rsa_jwk("b", &OTHER_RSA)]);
+    for (status, body) in [
+        (500, String::new()),
+        (200, "<html>".to_owned()),
+        (200, "x".repeat(crate::limits::JWKS_BYTES_MAX + 1)),
+        (404, both.clone()),
+        (302, both.clone()),
+    ] {
+        issuer.tell(status, body);
+        assert_eq!(door.refusal(&new).await, Refused::KeyUnknown);
+        assert!(door.ask(&with(json!({"x": status}))).await.is_ok(), "the old key stays in use");
+    }
+    issuer.tell(200, both);
+    assert!(door.ask(&new).await.is_ok());
+}
+
+#[tokio::test]
+async fn tokens_with_unknown_keys_make_the_service_ask_once() {
+    let issuer = Issuer::start(&[rsa_jwk("a", &RSA)]).await;
+    let door = Arc::new(issuer.door(Duration::from_secs(60)));
+    let asking = (0..20).map(|_| {
+        let door = door.clone();
+        tokio::spawn(async move { door.refusal(&under(r#"{"alg":"RS256","kid":"b"}"#)).await })
+    });
+    for asked in asking.collect::<Vec<_>>() {
+        assert_eq!(asked.await.unwrap(), Refused::KeyUnknown);
+    }
+    // One of the tokens, and the look at the start.
+    assert!((1..=2).contains(&issuer.asked.load(Ordering::SeqCst)));
+}
+
+#[tokio::test]
+async fn an_issuer_that_never_answered_is_no_fault_of_the_token() {
+    let door = Door::with("", |config| config.access.token.jwks = Some("http://127.0.0.1:1/jwks".to_owned()));
+    let refused = door.refusal(&with(json!({}))).await;
+    assert!(matches!(refused, Refused::KeysUnavailable(_)), "{refused}");
+}
+
+#[test]
+fn a_set_of_keys_is_read_with_care() {
+    let read = |keys: &[Value]| jwks::read(set(keys).as_bytes()).map(|keys| keys.len());
+    let right = rsa_jwk("a", &RSA);
+    let changed = |name: &str, value: Value| {
+        let mut jwk = rsa_jwk("b", &OTHER_RSA);
+        jwk[name] = value;
+        jwk
+    };
+    assert_eq!(read(&[right.clone(), ec_jwk("e")]), Ok(2));
+    let small = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
+    let PublicKeyComponents { n, .. } = PublicKeyComponents::<Vec<u8>>::from(small.public_key());
+    for skipped in [
+        changed("use", json!("enc")),
+        changed("alg", json!("RS512")),
+        changed("alg", json!("ES256")),
+        changed("kty", json!("oct")),
+        changed("key_ops", json!(["sign"])),
+        changed("kid", json!(1)),
+        changed("n", json!(encode(&n[..255]))),
+        changed("n", json!(encode(&n[..128]))),
+        changed("n", json!(encode(vec![255; 2000]))),
+        changed("n", json!("!")),
+        changed("n", json!("")),
+        changed("e", json!(encode([1]))),
+        changed("e", json!(encode([2]))),
+        changed("e", json!("")),
+        json!({"kty": "EC", "crv": "P-384", "x": "AA", "y": "AA"}),
+        json!({"kty": "EC", "crv": "P-256", "x": encode([1; 32]), "y": encode([1; 32])}),
+        json!({"kty": "OKP", "crv": "Ed25519", "x": "AA"}),
+        json!("key"),
+    ] {
+        assert_eq!(read(&[skipped.clone(), right.clone()]), Ok(1), "{skipped}");
+        assert!(read(std::slice::from_ref(&skipped)).is_err(), "{skipped}");
+    }
+    assert_eq!(read(&[right.clone(), changed("key_ops", json!(["verify"]))]), Ok(2));
+    assert!(read(&[right.clone(), right.clone()]).unwrap_err().contains("same kid"));
+    assert!(read(&vec![right; crate::limits::JWKS_KEYS_MAX + 1]).unwrap_err().contains("64 are allowed"));
+    for text in ["", "[]", "{}", "{\"keys\":{}}", "{\"keys\":[],\"keys\":[]}"] {
+        assert!(jwks::read(text.as_bytes()).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn keys_that_cannot_be_used_stop_the_start() {
+    let open = |jwks: &str, ca: Option<PathBuf>| {
+        let mut config = Config::default();
+        config.access.token.jwks = Some(jwks.to_owned());
+        config.access.token.jwks_ca = ca;
+        config.access.mode = AccessMode::Jwt;
+        Tokens::open(&config, std::path::Path::new("."), Arc::new(|| 0)).err().unwrap_or_default()
+    };
+    assert!(open("no-such-file.json", None).contains("no-such-file.json"));
+    assert!(open("https://issuer.example.ee/", Some("no-such-ca.pem".into())).contains("no-such-ca.pem"));
+}
+
+fn order(role: &str) -> Order {
+    Order { person: "37605030299".to_owned(), role: role.to_owned(), ..Order::default() }
+}
+
+#[tokio::test]
+async fn the_developers_tokens_count_in_developer_mode_beside_the_issuers() {
+    let door = Door::with(&set(&[rsa_jwk("a", &RSA)]), |config| {
+        config.access.mode = AccessMode::Developer;
+        config.access.token.claim_person = "user.personalCode".to_owned();
+    });
+    let issued = door.tokens.issue(&order("doctor")).await.unwrap().unwrap();
+    assert_eq!(issued.expires_in, 300);
+    let identity = door.ask(&issued.token).await.unwrap();
+    assert_eq!((identity.person.as_str(), identity.expires), ("37605030299", NOW + 300));
+    assert!(door.ask(&with(json!({"user": {"personalCode": "37605030299"}}))).await.is_ok());
+    // The issuer's key does not make tokens of the developer's.
+    let disguised = with(json!({"aud": "hcert", "iss": "http://127.0.0.1:8080/fhir"}));
+    assert_eq!(door.refusal(&disguised).await, Refused::Issuer);
+    let config = Config::default();
+    let by_folder = issue_in(door.folder.path(), &config, &order("nurse"), NOW).unwrap();
+    assert_eq!(door.ask(&by_folder.token).await.unwrap().roles, ["nurse"]);
+}
+
+#[tokio::test]
+async fn the_developers_key_counts_for_nothing_where_an_issuer_is_asked_for() {
+    let door = Door::new();
+    let issued = issue_in(door.folder.path(), &Config::default(), &order("doctor"), NOW).unwrap();
+    assert_eq!(door.refusal(&issued.token).await, Refused::KeyUnknown);
+    assert!(door.tokens.issue(&order("doctor")).await.unwrap().is_none());
+    assert_eq!(door.tokens.jwks().await, Ok(None));
+    let fresh = Door::new();
+    assert!(!fresh.folder.path().join(developer::FILE).exists(), "none is made");
+}
+
+#[tokio::test]
+async fn the_published_set_verifies_what_was_given_out() {
+    let door = Door::with(&set(&[rsa_jwk("a", &RSA)]), |config| config.access.mode = AccessMode::Developer);
+    let published = door.tokens.jwks().await.unwrap().unwrap();
+    for secret in ["\"d\"", "\"p\"", "\"q\""] {
+        assert!(!published.contains(secret));
+    }
+    let issued = door.tokens.issue(&order("doctor")).await.unwrap().unwrap();
+    let compact = Compact::read(&issued.token, &[Algorithm::RS256]).unwrap();
+    let keys = jwks::read(published.as_bytes()).unwrap();
+    assert_eq!(keys[0].kid, compact.kid);
+    assert!(keys[0].verifies(compact.signed.as_bytes(), &compact.signature));
+}

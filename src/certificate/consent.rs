@@ -1,0 +1,84 @@
+//! Consent: whom a patient lets see a certificate. It stands beside the certificate, with a history of its own. Contract 7.6, 7.7.
+
+/// What holds for a certificate; open for everyone unless it was said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Consent {
+    /// For those who treat: practitioners, therapists, students and specialists, the author excepted.
+    pub doctor: Access,
+    /// For the patient's legal and consent representatives.
+    pub representative: Access,
+}
+
+/// Whether a certificate may be seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Access {
+    #[default]
+    Open,
+    Closed,
+}
+
+impl Consent {
+    /// Every consent there is.
+    pub const ALL: [Consent; 4] = {
+        use Access::{Closed, Open};
+        [
+            Consent { doctor: Open, representative: Open },
+            Consent { doctor: Closed, representative: Open },
+            Consent { doctor: Open, representative: Closed },
+            Consent { doctor: Closed, representative: Closed },
+        ]
+    };
+
+    /// The consent as two bits: its place in [`ALL`](Self::ALL).
+    pub fn bits(self) -> u8 {
+        self.doctor as u8 | (self.representative as u8) << 1
+    }
+
+    /// Reads [`bits`](Self::bits) back.
+    pub fn from_bits(bits: u8) -> Option<Consent> {
+        Consent::ALL.get(usize::from(bits)).copied()
+    }
+
+    /// This consent with what is said anew; nothing said leaves it as it is.
+    pub fn with(self, doctor: Option<Access>, representative: Option<Access>) -> Consent {
+        Consent { doctor: doctor.unwrap_or(self.doctor), representative: representative.unwrap_or(self.representative) }
+    }
+}
+
+impl Access {
+    /// Reads the code as the operations spell it: `open` or `closed`.
+    pub fn parse(code: &str) -> Option<Access> {
+        [Access::Open, Access::Closed].into_iter().find(|access| access.code() == code)
+    }
+
+    pub fn code(self) -> &'static str {
+        match self {
+            Access::Open => "open",
+            Access::Closed => "closed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_consent_has_bits_of_its_own_and_unknown_bits_are_none() {
+        for (at, consent) in Consent::ALL.into_iter().enumerate() {
+            assert_eq!((usize::from(consent.bits()), Consent::from_bits(at as u8)), (at, Some(consent)));
+        }
+        assert_eq!((Consent::from_bits(4), Consent::default().bits()), (None, 0));
+    }
+
+    #[test]
+    fn what_is_not_said_stays_and_codes_are_spelled_one_way() {
+        let closed = Consent::default().with(Some(Access::Closed), None);
+        assert_eq!(closed.with(None, Some(Access::Closed)), Consent::ALL[3]);
+        assert_eq!(closed.with(None, None), closed);
+        assert_eq!(Access::parse("closed"), Some(Access::Closed));
+        for odd in ["OPEN", "Closed", "", " open", "true"] {
+            assert_eq!(Access::parse(odd), None, "{odd}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What an employer is shown of a certificate: everything but the advice to the employee.
+//!
+//! Source: Contract 7.5.
+
+use std::collections::BTreeSet;
+
+use super::section::EMPLOYEE_SUGGESTIONS;
+use super::{Names, narrative};
+use crate::fhir::json::{Json, Object};
+
+/// Makes a certificate what its employer is shown: the advice and the contained resources that only it used go, `meta.profile` names
+/// the employer's profile, `text` is written anew, and `subject.identifier` is the patient's Estonian personal code, where it is known.
+///
+/// `identifier` is system and value.
+pub fn show<'a>(composition: &mut Object<'a>, identifier: Option<(&'a str, &'a str)>, names: &Names) {
+    let before = used(composition);
+    without_advice(composition);
+    let after = used(composition);
+    if let Some(Json::Array(contained)) = composition.get_mut("contained") {
+        contained.retain(|resource| {
+            let id = resource.text("id").unwrap_or_default();
+            after.contains(id) || !before.contains(id)
+        });
+        if contained.is_empty() {
+            composition.remove("contained");
+        }
+    }
+    let profile = Json::Array(vec![Json::string(names.employer_profile())]);
+    match composition.get_mut("meta") {
+        Some(Json::Object(meta)) => meta.set("profile", profile),
+        _ => composition.set("meta", Json::object([("profile", profile)])),
+    }
+    if let Some(Json::Array(subjects)) = composition.get_mut("subject") {
+        for subject in subjects {
+            let Json::Object(subject) = subject else { continue };
+            match identifier {
+                Some((system, value)) => {
+                    let pair = [("system", Json::string(system)), ("value", Json::string(value))];
+                    subject.set("identifier", Json::object(pair));
+                }
+                None => drop(subject.remove("identifier")),
+            }
+        }
+    }
+    narrative::set(composition, names);
+}
+
+/// Takes the sections of advice out, at any depth. Their code alone says what they are, whatever its system.
+fn without_advice(parent: &mut Object) {
+    let Some(Json::Array(sections)) = parent.get_mut("section") else { return };
+    sections.retain(|section| {
+        let codings = section.get("code").map_or(&[][..], |concept| concept.items("coding"));
+        codings.iter().all(|coding| coding.text("code") != Some(EMPLOYEE_SUGGESTIONS))
+    });
+    for section in sections.iter_mut() {
+        if let Json::Object(section) = section {
+            without_advice(section);
+        }
+    }
+    if sections.is_empty() {
+        parent.remove("section");
+    }
+}
+
+/// Ids of the contained resources that the certificate leads to, also by way of each other.
+fn used(composition: &Object) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut open = Vec::new();
+    for (name, value) in composition.iter() {
+        if name != "contained" {
+            references(value, &mut open);
+        }
+    }
+    let contained = composition.get("contained").and_then(Json::as_array).unwrap_or(&[]);
+    while let Some(id) = open.pop() {
+        if found.insert(id.clone()) {
+            let same = contained.iter().filter(|resource| resource.text("id") == Some(&id));
+            same.for_each(|resource| references(resource, &mut open));
+        }
+    }
+    found
+}
+
+fn references(value: &Json, found: &mut Vec<String>) {
+    match value {
+        Json::Object(object) => {
+            if let Some(id) = value.text("reference").and_then(|reference| reference.strip_prefix('#')) {
+                found.push(id.to_owned());
+            }
+            object.iter().for_each(|(_, value)| references(value, found));
+        }
+        Json::Array(items) => items.iter().for_each(|item| references(item, found)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fhir::json;
+
+    const SHARED: &str = r##"{"resourceType":"Composition","id":"1","meta":{"versionId":"2","profile":["https://fhir.ee/hcert/StructureDefinition/ee-health-certificate-occupational"]},
+        "text":{"status":"generated","div":"<div xmlns=\"http://www.w3.org/1999/xhtml\">rest a lot</div>"},
+        "contained":[{"resourceType":"PractitionerRole","id":"role"},{"resourceType":"Observation","id":"both"},
+            {"resourceType":"Observation","id":"advice","hasMember":[{"reference":"#deep"}]},{"resourceType":"Observation","id":"deep"}],
+        "subject":[{"reference":"Patient/200","identifier":{"value":"x"}}],"author":[{"reference":"#role"}],"title":"T",
+        "section":[{"code":{"coding":[{"code":"decision"}]},"entry":[{"reference":"#both"}],"section":[{"code":{"coding":[{"code":"employee-suggestions"}]},"text":{"div":"<div>deep rest</div>"}}]},
+            {"code":{"coding":[{"code":"employee-suggestions"}]},"text":{"div":"<div>rest</div>"},"entry":[{"reference":"#advice"},{"reference":"#both"}]}]}"##;
+
+    fn shown(identifier: Option<(&'static str, &'static str)>) -> String {
+        let Json::Object(mut composition) = json::parse(SHARED.as_bytes()).unwrap().into_owned() else {
+            unreachable!()
+        };
+        show(&mut composition, identifier, &Names::default());
+        String::from_utf8(Json::Object(composition).to_vec()).unwrap()
+    }
+
+    #[test]
+    fn the_advice_and_what_only_it_used_are_gone() {
+        let shown = shown(Some(("https://fhir.ee/sid/pid/est/ni", "37605030299")));
+        for gone in ["rest", "employee-suggestions", r#""id":"advice""#, r#""id":"deep""#, r#""value":"x""#] {
+            assert!(!shown.contains(gone), "{gone} in {shown}");
+        }
+        for stays in [r#""id":"role""#, r#""id":"both""#, "decision", r#""versionId":"2""#, "37605030299"] {
+            assert!(shown.contains(stays), "{stays} not in {shown}");
+        }
+        assert!(shown.contains("StructureDefinition/ee-health-certificate-occupational-employer\""));
+    }
+
+    #[test]
+    fn an_unknown_personal_code_is_left_out() {
+        assert!(!shown(None).contains("identifier"));
+    }
+}

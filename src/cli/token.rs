@@ -1,0 +1,60 @@
+//! `hcert token`: an access token by the developer's key, for trying the service out.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::{Common, Failure, open};
+use crate::access::token::{Order, issue_in};
+use crate::config::AccessMode;
+use crate::engine::system_clock;
+
+/// Print an access token for trying the service out
+///
+/// It is signed with the key in the data folder, which is made if it is not there. A server in developer mode over the same folder takes
+/// it; none has to run for it to be made. Nothing but the token goes to standard output: TOKEN=$(hcert token …)
+#[derive(Args, Debug)]
+pub struct Token {
+    /// What the caller is, such as doctor, patient or gov-official
+    #[arg(long)]
+    role: String,
+    /// The caller's personal code
+    #[arg(long, value_name = "CODE")]
+    person: String,
+    /// Registry code of the caller's institution
+    #[arg(long, value_name = "CODE")]
+    organization: Option<String>,
+    /// Personal code of the patient the caller acts for [default for a patient: the caller]
+    #[arg(long, value_name = "CODE")]
+    patient: Option<String>,
+    /// Registry code of the employer the caller acts for
+    #[arg(long, value_name = "CODE")]
+    represented_party: Option<String>,
+    /// Name of the caller's software
+    #[arg(long, value_name = "NAME")]
+    application: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Token {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), Failure> {
+        let Token { role, person, organization, patient, represented_party, application, common } = self;
+        let config = common.load(|_| ())?;
+        if config.access.mode != AccessMode::Developer {
+            let problem = "access.mode is 'jwt': tokens come from the issuer of access.token.issuer, and none of the";
+            return Err(Failure::Usage(format!("{problem} developer's key would be taken")));
+        }
+        let order =
+            Order { person, role, organization, patient, represented_party, application, ..Order::default() }.checked();
+        let order = order.map_err(|wrong| Failure::Usage(wrong.0))?;
+        open::for_owner_only();
+        let folder = &config.storage.data;
+        let problem = |error: &dyn std::fmt::Display| Failure::Failed(format!("{}: {error}", folder.display()));
+        std::fs::create_dir_all(folder).map_err(|error| problem(&error))?;
+        let now = system_clock()().div_euclid(1000);
+        let issued = issue_in(folder, &config, &order, now).map_err(|error| problem(&error))?;
+        writeln!(std::io::stdout(), "{}", issued.token).map_err(|error| problem(&error))
+    }
+}

@@ -1,0 +1,137 @@
+//! Consent: every change of it under id and number, and a table that says again what holds for certificates that are closed to someone.
+//!
+//! The tables are made by the first change of consent; in a folder that never had one, everything is open.
+
+pub mod record;
+
+use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
+
+use super::{Error, MayBeOpen, io, open, opened};
+use crate::certificate::{Consent, Id, Seq};
+use record::Record;
+
+/// Id and number of the change to record.
+const CONSENT: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("consent");
+/// Id to the bits of the consent that holds, where it is not open for everyone. Deleted certificates keep theirs.
+const CLOSED: TableDefinition<u64, u8> = TableDefinition::new("consent_closed");
+
+/// Whether consent was ever changed in this store.
+pub fn is_used(transaction: &ReadTransaction) -> Result<bool, Error> {
+    match open(transaction, CONSENT)? {
+        Some(table) => Ok(table.first().map_err(io)?.is_some()),
+        None => Ok(false),
+    }
+}
+
+/// The tables of the open write transaction.
+pub struct Tables<'t> {
+    changes: Table<'t, (u64, u32), &'static [u8]>,
+    closed: Table<'t, u64, u8>,
+}
+
+impl<'t> Tables<'t> {
+    /// Opens the tables, or makes them.
+    pub fn open(transaction: &'t WriteTransaction) -> Result<Tables<'t>, Error> {
+        Ok(Tables {
+            changes: transaction.open_table(CONSENT).map_err(io)?,
+            closed: transaction.open_table(CLOSED).map_err(io)?,
+        })
+    }
+
+    /// What holds for a certificate.
+    pub fn now(&self, id: Id) -> Result<Consent, Error> {
+        consent_of(id, self.closed.get(id.get()).map_err(io)?.map(|bits| bits.value()))
+    }
+
+    /// Number of the last change; 0 when there was none.
+    pub fn last_number(&self, id: Id) -> Result<u32, Error> {
+        let mut of_id = self.changes.range((id.get(), 0)..=(id.get(), u32::MAX)).map_err(io)?;
+        Ok(of_id.next_back().transpose().map_err(io)?.map_or(0, |(key, _)| key.value().1))
+    }
+
+    /// Stores a change.
+    pub fn insert(&mut self, id: Id, number: u32, consent: Consent, record: &[u8]) -> Result<(), Error> {
+        let replaced = self.changes.insert((id.get(), number), record).map_err(io)?.is_some();
+        assert!(!replaced, "a change of consent is written once");
+        match consent == Consent::default() {
+            true => drop(self.closed.remove(id.get()).map_err(io)?),
+            false => drop(self.closed.insert(id.get(), consent.bits()).map_err(io)?),
+        }
+        Ok(())
+    }
+}
+
+/// The tables at one moment, each opened when it is asked for first.
+#[derive(Default)]
+pub struct Readable {
+    changes: MayBeOpen<(u64, u32), &'static [u8]>,
+    closed: MayBeOpen<u64, u8>,
+}
+
+impl Readable {
+    /// What holds for a certificate.
+    pub fn now(&self, transaction: &ReadTransaction, id: Id) -> Result<Consent, Error> {
+        let Some(closed) = opened(&self.closed, transaction, CLOSED)? else { return Ok(Consent::default()) };
+        consent_of(id, closed.get(id.get()).map_err(io)?.map(|bits| bits.value()))
+    }
+
+    /// What held for a certificate after a change of the store.
+    pub fn at(&self, transaction: &ReadTransaction, id: Id, seq: Seq) -> Result<Consent, Error> {
+        let mut found = Consent::default();
+        self.each(transaction, id, |_, record| {
+            if record.seq <= seq {
+                found = record.consent;
+            }
+            Ok(record.seq > seq)
+        })?;
+        Ok(found)
+    }
+
+    /// One change, handed to `read` where it lies.
+    pub fn change<T>(
+        &self,
+        transaction: &ReadTransaction,
+        id: Id,
+        number: u32,
+        read: impl FnOnce(Record) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let Some(changes) = opened(&self.changes, transaction, CONSENT)? else { return Ok(None) };
+        let found = changes.get((id.get(), number)).map_err(io)?;
+        found.map(|bytes| read(Record::read(id, number, bytes.value())?)).transpose()
+    }
+
+    /// Changes of a certificate from the newest back, while `each` says so.
+    pub fn each(
+        &self,
+        transaction: &ReadTransaction,
+        id: Id,
+        mut each: impl FnMut(u32, Record) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        let Some(changes) = opened(&self.changes, transaction, CONSENT)? else { return Ok(()) };
+        for row in changes.range((id.get(), 0)..=(id.get(), u32::MAX)).map_err(io)?.rev() {
+            let (key, bytes) = row.map_err(io)?;
+            let number = key.value().1;
+            if !each(number, Record::read(id, number, bytes.value())?)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Certificates that are closed to someone, deleted ones too, by id.
+    pub fn closed(&self, transaction: &ReadTransaction) -> Result<Vec<(Id, Consent)>, Error> {
+        let Some(closed) = opened(&self.closed, transaction, CLOSED)? else { return Ok(Vec::new()) };
+        let rows = closed.iter().map_err(io)?;
+        rows.map(|row| {
+            let (id, bits) = row.map_err(io)?;
+            let id = Id::new(id.value()).ok_or_else(|| Error::Damaged("the consent of a certificate 0".into()))?;
+            Ok((id, consent_of(id, Some(bits.value()))?))
+        })
+        .collect()
+    }
+}
+
+fn consent_of(id: Id, bits: Option<u8>) -> Result<Consent, Error> {
+    let damaged = || Error::Damaged(format!("the consent of Composition/{id} is not readable"));
+    bits.map_or(Ok(Consent::default()), |bits| Consent::from_bits(bits).ok_or_else(damaged))
+}

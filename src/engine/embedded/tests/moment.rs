@@ -1,0 +1,259 @@
+//! Consent in histories and among readers: what is hidden is left out of every total and page, and every answer is of one moment.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+use crate::certificate::{Access, Stamp};
+use crate::fhir::date_time::Span;
+
+const CLOSED: Consent = Consent { doctor: Access::Closed, representative: Access::Closed };
+
+fn doctor_closed() -> Filter {
+    Filter::Class(ClassTest::DoctorClosed)
+}
+
+/// One move of a history. Certificates are named by their place among those made so far.
+#[derive(Clone, Debug)]
+enum Move {
+    Create(u8),
+    Update(usize, u8),
+    Delete(usize),
+    Consent(usize, Consent),
+    /// Of another time than now.
+    Import(i64, u8),
+}
+
+/// A version as the model knows it.
+#[derive(Clone, Debug)]
+struct Made {
+    id: u64,
+    version: u32,
+    milliseconds: i64,
+}
+
+#[derive(Default)]
+struct Model {
+    versions: Vec<Made>,
+    consents: HashMap<u64, Consent>,
+    /// Of the newest row.
+    authors: HashMap<u64, u8>,
+    deleted: Vec<u64>,
+    unordered: bool,
+}
+
+const START: i64 = 1_736_676_000_000;
+
+fn author(author: u8) -> String {
+    format!("Practitioner/{author}")
+}
+
+impl Model {
+    fn made(&mut self, written: &Written) {
+        let (id, version) = (written.id.get(), written.version.get());
+        let latest = self.versions.iter().map(|made| made.milliseconds).max().unwrap_or(i64::MIN);
+        self.unordered |= written.stamp.milliseconds < latest;
+        self.versions.push(Made { id, version, milliseconds: written.stamp.milliseconds });
+    }
+
+    fn play(&mut self, fixture: &Fixture, step: Move) {
+        let living: Vec<u64> = self.authors.keys().copied().filter(|id| !self.deleted.contains(id)).collect();
+        let pick = |at: usize| -> Option<Id> {
+            let mut living = living.clone();
+            living.sort_unstable();
+            Id::new(*living.get(at % living.len().max(1))?)
+        };
+        match step {
+            Move::Create(by) => {
+                let written = fixture.create(State::Draft, &author(by));
+                self.made(&written);
+                self.authors.insert(written.id.get(), by);
+            }
+            Move::Update(at, by) => {
+                let Some(id) = pick(at) else { return };
+                let Ok(written) = fixture.update(id, Trigger::Update, State::Draft, &author(by)) else { return };
+                self.made(&written);
+                self.authors.insert(id.get(), by);
+            }
+            Move::Delete(at) => {
+                let Some(id) = pick(at) else { return };
+                let Ok(written) = fixture.delete(id) else { return };
+                self.made(&written);
+                self.deleted.push(id.get());
+            }
+            Move::Consent(at, consent) => {
+                let Some(id) = pick(at) else { return };
+                fixture.set_consent(id, consent).unwrap();
+                self.consents.insert(id.get(), consent);
+            }
+            Move::Import(milliseconds, by) => {
+                let id = Id::new(self.versions.iter().map(|made| made.id).max().unwrap_or(0) + 1).unwrap();
+                let content = content(Trigger::Create, State::Draft, &author(by));
+                let stamp = Stamp::at(START + milliseconds);
+                let content = Some((content.tail, content.row));
+                let import = Import { id, version: Version::FIRST, stamp, state: State::Draft, content };
+                let batch = fixture.engine.prepare_import(vec![import]);
+                fixture.engine.import(batch).blocking_recv().unwrap().unwrap();
+                let (version, state, consent) = (Version::FIRST, State::Draft, Consent::default());
+                self.made(&Written { id, version, stamp, state, changed: true, consent });
+                self.authors.insert(id.get(), by);
+            }
+        }
+    }
+
+    /// All versions that a doctor sees, newest first.
+    fn history(&self, since: Option<i64>, at: Option<Span>, doctor: Option<u8>) -> Vec<(u64, u32)> {
+        let hidden = |id: u64| {
+            let closed = self.consents.get(&id).is_some_and(|consent| consent.doctor == Access::Closed);
+            doctor.is_some_and(|doctor| closed && self.authors[&id] != doctor)
+        };
+        let replaced = |of: &Made| {
+            self.versions
+                .iter()
+                .find(|made| (made.id, made.version) == (of.id, of.version + 1))
+                .map(|made| made.milliseconds)
+        };
+        let mut shown: Vec<(usize, &Made)> = self.versions.iter().enumerate().collect();
+        if self.unordered {
+            shown.sort_by_key(|(at, made)| (made.milliseconds, *at));
+        }
+        let shown = shown.into_iter().rev().map(|(_, made)| made).filter(|made| {
+            since.is_none_or(|since| made.milliseconds >= since)
+                && at.is_none_or(|at| {
+                    made.milliseconds <= at.high && replaced(made).is_none_or(|replaced| replaced > at.low)
+                })
+                && !hidden(made.id)
+        });
+        shown.map(|made| (made.id, made.version)).collect()
+    }
+}
+
+fn step(imports: u32) -> impl Strategy<Value = Move> {
+    prop_oneof![
+        6 => (1..3u8).prop_map(Move::Create),
+        5 => (0..9usize, 1..3u8).prop_map(|(at, by)| Move::Update(at, by)),
+        1 => (0..9usize).prop_map(Move::Delete),
+        9 => (0..9usize, select(&Consent::ALL[..])).prop_map(|(at, consent)| Move::Consent(at, consent)),
+        imports => (-9_000..9_000i64, 1..3u8).prop_map(|(milliseconds, by)| Move::Import(milliseconds, by)),
+    ]
+}
+
+fn moment() -> impl Strategy<Value = i64> {
+    (-10_000..60_000i64).prop_map(|milliseconds| START + milliseconds)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_history_is_that_of_all_versions_less_the_hidden_ones(
+        steps in prop_oneof![vec(step(0), 1..50), vec(step(2), 1..50)],
+        questions in vec(
+            (option::of(moment()), option::of((moment(), 0..20_000i64)), option::of(1..4u8), 1..5u64, 0..7u32),
+            40,
+        ),
+    ) {
+        let mut fixture = Fixture::new();
+        let mut model = Model::default();
+        for step in steps {
+            model.play(&fixture, step);
+        }
+        fixture.reopen();
+        for (since, at, doctor, page, count) in questions {
+            let at = at.map(|(low, length)| Span { low, high: low + length });
+            let hidden = doctor.map(|doctor| {
+                let own = Filter::Term(about(&author(doctor)));
+                Arc::new(Filter::All(vec![doctor_closed(), Filter::Not(Box::new(own))]))
+            });
+            let expected = model.history(since, at, doctor);
+            let query = HistoryQuery { id: None, since, at, page, count, hidden };
+            let found = fixture.engine.history(&query).unwrap().unwrap();
+            let skip = (page - 1) as usize * count as usize;
+            let shown: Vec<(u64, u32)> = expected.iter().copied().skip(skip).take(count as usize).collect();
+            let hits: Vec<(u64, u32)> = found.hits.iter().map(|hit| (hit.id.get(), hit.version.get())).collect();
+            prop_assert_eq!((found.total, hits), (expected.len() as u64, shown), "{:?}", query);
+        }
+    }
+}
+
+const CERTIFICATES: u64 = 24;
+const READERS: usize = 16;
+const TOGGLES: u64 = 600;
+
+/// How many certificates are closed when so many were toggled, one after another, round and round.
+fn closed_after(toggles: u64) -> u64 {
+    let turn = toggles % (2 * CERTIFICATES);
+    if turn <= CERTIFICATES { turn } else { 2 * CERTIFICATES - turn }
+}
+
+#[test]
+fn every_reader_sees_one_moment_while_consent_changes() {
+    let fixture = Fixture::new();
+    let engine = &fixture.engine;
+    let ids: Vec<Id> = (0..CERTIFICATES)
+        .map(|number| {
+            let id = fixture.create(State::Draft, &format!("Patient/{}", number % 3)).id;
+            fixture.update(id, Trigger::Update, State::Completed, &format!("Patient/{}", number % 3)).unwrap();
+            id
+        })
+        .collect();
+    let before = engine.seq().0;
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for reader in 0..READERS {
+            let (ids, stop) = (&ids, &stop);
+            scope.spawn(move || {
+                let search = |filter| {
+                    let sort = vec![Sort { key: SortKey::LastUpdated, descending: true }];
+                    engine.search(&Query { filter, sort, page: 1, count: 100 }).unwrap()
+                };
+                let mut seen = Seq(0);
+                while !stop.load(Ordering::Acquire) {
+                    let page = search(doctor_closed());
+                    assert_eq!(page.total, closed_after(page.at.0 - before), "at {}", page.at);
+                    assert_eq!(page.hits.len() as u64, page.total);
+                    assert!(page.at >= seen, "no reader goes back");
+                    seen = page.at;
+                    // Both are closed and opened at once, so nobody ever is between.
+                    let half = Filter::Not(Box::new(Filter::Class(ClassTest::RepresentativeClosed)));
+                    assert_eq!(search(Filter::All(vec![doctor_closed(), half])).total, 0);
+                    let of_patient = |open: bool| {
+                        let own = Filter::Term(about("Patient/1"));
+                        let closed = if open { Filter::Not(Box::new(doctor_closed())) } else { doctor_closed() };
+                        let page = search(Filter::All(vec![own, closed]));
+                        assert_eq!(page.hits.len() as u64, page.total);
+                        page.total
+                    };
+                    assert!(of_patient(true) <= CERTIFICATES / 3 && of_patient(false) <= CERTIFICATES / 3);
+                    let id = ids[(reader + seen.0 as usize) % ids.len()];
+                    let (stored, consent) = engine.current_with_consent(id).unwrap().unwrap();
+                    assert!(stored.version.get() == 2 && [CLOSED, Consent::default()].contains(&consent));
+                    let hidden = Some(Arc::new(doctor_closed()));
+                    let query = HistoryQuery { id: None, since: None, at: None, page: 1, count: 100, hidden };
+                    let history = engine.history(&query).unwrap().unwrap();
+                    let open = CERTIFICATES - closed_after(history.at.0 - before);
+                    assert_eq!((history.total, history.hits.len() as u64), (2 * open, 2 * open));
+                }
+            });
+        }
+        let _stop = Stop(&stop);
+        for toggle in 0..TOGGLES {
+            let id = ids[(toggle % CERTIFICATES) as usize];
+            let closes = (toggle / CERTIFICATES).is_multiple_of(2);
+            let consent = if closes { CLOSED } else { Consent::default() };
+            let told = fixture.set_consent(id, consent).unwrap();
+            assert!(told.changed);
+            // Acknowledged, so every reader that comes now sees it.
+            assert_eq!(engine.current_with_consent(id).unwrap().unwrap().1, consent);
+            assert_eq!(fixture.find(doctor_closed()).0, closed_after(toggle + 1));
+            if toggle % 100 == 50 {
+                engine.index_now();
+            }
+        }
+    });
+}

@@ -1,0 +1,58 @@
+//! A change of consent: the same version, found under another class from now on. Contract 7.6.
+
+use std::sync::Arc;
+
+use super::super::overlay::NewEntry;
+use super::super::store::consent::record::Record;
+use super::super::store::record::Fields;
+use super::super::store::{Batch, Change, Error, What};
+use super::{By, Met, Newest, Pending, Writer};
+use crate::certificate::{Consent, Id};
+use crate::engine::{Action, Committed, Written};
+
+impl Writer {
+    /// Stores what holds from now on; `fields` say who said so. The certificate is there and not deleted.
+    pub(super) fn store_consent(
+        &self,
+        batch: &mut Batch,
+        pending: &mut Pending,
+        id: Id,
+        met: Met,
+        consent: Consent,
+        fields: &[u8],
+        by: By,
+    ) -> Result<Written, Error> {
+        let (current, old) = met;
+        let (version, state) = (current.version, current.state);
+        let mut row = current.row.expect("what is not deleted has a row");
+        Arc::make_mut(&mut row.class).consent = consent;
+        let new = self.number(batch, pending, row)?;
+        let stamp = self.stamp(pending);
+        let seq = pending.position.seq.next();
+        let what = What::Consent(batch.next_consent(id)?);
+        let running = pending.position.running;
+        let record = Record { consent, version, seq, stamp, fields: Fields(fields) };
+        batch.insert_consent(Change { seq, id, what, milliseconds: stamp.milliseconds, running }, &record)?;
+        pending.position.seq = seq;
+        pending.position.milliseconds = stamp.milliseconds;
+        pending.latest_is_elsewhere = false;
+        pending.newest.insert(id, Newest { version, state, row: Some(new.clone()) });
+        pending.entries.push(NewEntry { seq, id, version, new: Some(new), old });
+        if self.shared.witness.is_some() {
+            let By { who, patient, .. } = by;
+            let action = Action::Consent;
+            pending.told.push(Committed {
+                seq,
+                id,
+                version,
+                state,
+                stamp,
+                action,
+                consent: Some(consent),
+                who,
+                patient,
+            });
+        }
+        Ok(Written { id, version, stamp, state, changed: true, consent })
+    }
+}

@@ -1,0 +1,56 @@
+//! Who must know of every change: the audit trail. It is told behind the commit and before anyone is answered, and can ask again for
+//! what it missed.
+
+use super::Who;
+use crate::certificate::consent::Consent;
+use crate::certificate::{Id, Seq, Stamp, State, Version};
+
+/// Is told of changes, on the writer's thread: the next commit waits until it returns.
+pub trait Witness: Send + Sync {
+    /// Changes of one commit, in the order of their numbers. They are durable, and nobody was answered yet.
+    fn committed(&self, changes: &[Committed]);
+}
+
+/// A change that was committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Committed {
+    pub seq: Seq,
+    pub id: Id,
+    /// The version that was made; for a consent the newest one then.
+    pub version: Version,
+    /// State of that version.
+    pub state: State,
+    /// When the change was made.
+    pub stamp: Stamp,
+    pub action: Action,
+    /// What holds from now on, where consent was changed.
+    pub consent: Option<Consent>,
+    pub who: Who,
+    /// The registry's id of the patient, such as `200`, where the registry was asked.
+    pub patient: Option<String>,
+}
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    Create,
+    Update,
+    Suspend,
+    Cancel,
+    Delete,
+    Consent,
+    Import,
+}
+
+impl Action {
+    /// What led to a version, where it was no import: only `$suspend` leads to *Suspended*, only `$cancel` to *Revoked*.
+    pub fn of(version: Version, state: State) -> Action {
+        match state {
+            State::Deleted => Action::Delete,
+            State::Suspended => Action::Suspend,
+            State::Revoked => Action::Cancel,
+            State::Draft | State::Completed if version == Version::FIRST => Action::Create,
+            State::Draft | State::Completed => Action::Update,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The developer's token service and its public key: plain JSON beside the FHIR API. Contract 7.1.
+
+use http_body_util::Full;
+use hyper::body::{Body, Bytes};
+use hyper::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Response};
+use serde_json::json;
+
+use super::body::{Memory, linger, receive};
+use super::quality::members;
+use super::settings::Settings;
+use super::wanted::Wanted;
+use super::{request, respond};
+use crate::access::Tokens;
+use crate::access::token::Order;
+use crate::limits::TOKEN_ORDER_BYTES_MAX;
+use crate::outcome::{Hcert, Language, Outcome};
+
+/// Where the service is asked for a token, and for the key it signs them with; from the root of the server.
+pub const TOKEN_PATH: &str = "/auth/v2/token";
+pub const KEYS_PATH: &str = "/.well-known/jwks.json";
+
+/// What refuses a request: status, and RFC 6749's code and words.
+struct Refusal {
+    status: u16,
+    error: &'static str,
+    description: String,
+}
+
+impl Refusal {
+    fn new(status: u16, error: &'static str, description: impl Into<String>) -> Refusal {
+        Refusal { status, error, description: description.into() }
+    }
+}
+
+/// Gives out a token.
+pub async fn issue<B>(
+    tokens: &Tokens,
+    settings: &Settings,
+    memory: &Memory,
+    parts: &Parts,
+    body: B,
+    wanted: &Wanted,
+) -> Response<Full<Bytes>>
+where
+    B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
+{
+    if parts.method != Method::POST {
+        return other_method(parts, "POST, OPTIONS", wanted);
+    }
+    match issued(tokens, settings, memory, &parts.headers, body).await {
+        Ok(answer) => respond::json(200, answer, wanted),
+        Err(Refusal { status, error, description }) => {
+            let told = json!({"error": error, "error_description": description}).to_string();
+            respond::json(status, told, wanted)
+        }
+    }
+}
+
+/// The public key as a JWK set.
+pub async fn keys(tokens: &Tokens, parts: &Parts, wanted: &Wanted) -> Response<Full<Bytes>> {
+    if !matches!(parts.method, Method::GET | Method::HEAD) {
+        return other_method(parts, "GET, HEAD, OPTIONS", wanted);
+    }
+    match tokens.jwks().await {
+        Ok(Some(jwks)) => respond::json(200, jwks, wanted),
+        // Nobody comes here where no tokens are given out.
+        Ok(None) => respond::json(404, json!({"error": "invalid_request"}).to_string(), wanted),
+        Err(cause) => {
+            let cause = cause.as_str();
+            tracing::error!(cause, "the developer's key cannot be told");
+            respond::json(500, json!({"error": "server_error"}).to_string(), wanted)
+        }
+    }
+}
+
+async fn issued<B>(
+    tokens: &Tokens,
+    settings: &Settings,
+    memory: &Memory,
+    headers: &HeaderMap,
+    mut body: B,
+) -> Result<String, Refusal>
+where
+    B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
+{
+    if !is_json(headers) {
+        tokio::spawn(linger(body));
+        return Err(Refusal::new(
+            415,
+            "invalid_request",
+            "the body must be application/json, without Content-Encoding",
+        ));
+    }
+    let length = request::length(headers).map_err(|issue| refused(&issue.into()))?;
+    let received = match receive(&mut body, length, TOKEN_ORDER_BYTES_MAX, settings.body_timeout, memory).await {
+        Ok(received) => received,
+        Err(outcome) => {
+            if outcome.leading() != Hcert::BodyTimeout {
+                tokio::spawn(linger(body));
+            }
+            return Err(refused(&outcome));
+        }
+    };
+    let order = Order::read(&received.bytes).map_err(|wrong| Refusal::new(400, "invalid_request", wrong.0))?;
+    match tokens.issue(&order).await {
+        Ok(Some(issued)) => Ok(json!({
+            "accessToken": issued.token, "expiresIn": issued.expires_in, "tokenType": "Bearer",
+        })
+        .to_string()),
+        Ok(None) => Err(Refusal::new(404, "invalid_request", "tokens are given out in developer mode alone")),
+        Err(cause) => {
+            let cause = cause.as_str();
+            tracing::error!(cause, "no token can be given out");
+            Err(Refusal::new(500, "server_error", "the developer's key could not be made"))
+        }
+    }
+}
+
+/// What every request's body may be refused for.
+fn refused(outcome: &Outcome) -> Refusal {
+    let words: Vec<String> = outcome.issues().iter().map(|issue| issue.text(Language::English)).collect();
+    let error = if outcome.status() < 500 { "invalid_request" } else { "temporarily_unavailable" };
+    Refusal::new(outcome.status(), error, words.join("; "))
+}
+
+/// 204 for OPTIONS, 405 for the rest.
+fn other_method(parts: &Parts, allowed: &'static str, wanted: &Wanted) -> Response<Full<Bytes>> {
+    let mut response = match parts.method == Method::OPTIONS {
+        true => respond::json(204, String::new(), wanted),
+        false => {
+            let description = format!("allowed are {allowed}");
+            let told = json!({"error": "invalid_request", "error_description": description}).to_string();
+            respond::json(405, told, wanted)
+        }
+    };
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    response
+}
+
+/// Whether the body is said to be JSON in UTF-8, or nothing is said of it.
+fn is_json(headers: &HeaderMap) -> bool {
+    if !members(headers, &CONTENT_ENCODING).all(|coding| coding.name.eq_ignore_ascii_case("identity")) {
+        return false;
+    }
+    let mut values = headers.get_all(CONTENT_TYPE).into_iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return !headers.contains_key(CONTENT_TYPE) };
+    let Ok(text) = value.to_str() else { return false };
+    let (name, parameters) = text.split_once(';').unwrap_or((text, ""));
+    let is_utf8 = |parameter: &str| match parameter.trim().split_once('=') {
+        Some((name, value)) if name.trim().eq_ignore_ascii_case("charset") => {
+            value.trim().trim_matches('"').eq_ignore_ascii_case("utf-8")
+        }
+        _ => true,
+    };
+    name.trim().eq_ignore_ascii_case("application/json") && parameters.split(';').all(is_utf8)
+}

@@ -1,0 +1,197 @@
+//! What the caller of one request may do: asked before anything else, and again of each certificate that is touched or shown.
+//!
+//! Source: Contract 2.9, 7.3 to 7.7.
+
+use std::sync::Arc;
+
+use super::context::Context;
+use super::service::{Service, unreadable};
+use super::subject::unanswered;
+use super::{Ask, Interaction};
+use crate::access::rights::{May, Own, Rights, Scope, View};
+use crate::certificate::{Access, Id};
+use crate::engine::Standing;
+use crate::outcome::{Hcert, Issue, Outcome};
+use crate::registry::Purpose;
+use crate::search::filter::Filter;
+use crate::search::row::Row;
+use crate::search::term::{Field, Form, Term};
+
+/// Rights of the caller, with the patient the token is about where these matter.
+#[derive(Clone, Debug)]
+pub struct Held {
+    pub rights: Rights,
+    pub own: Own,
+}
+
+impl Held {
+    pub fn scope(&self, may: May) -> Scope {
+        self.rights.scope(may, &self.own)
+    }
+}
+
+impl Context {
+    /// The rows a write may touch; nothing where all.
+    pub(super) fn rows(&self, may: May) -> Option<Arc<Filter>> {
+        let held = self.held.as_ref()?;
+        Some(Arc::new(match also(may) {
+            Some(also) => held.scope(may).narrow(held.scope(also).filter(), None),
+            None => held.scope(may).filter(),
+        }))
+    }
+
+    /// # Errors
+    /// 403 for a certificate outside of the caller's rights.
+    pub(super) fn check_standing(&self, may: May, id: Id, standing: &Standing) -> Result<(), Outcome> {
+        let Some(held) = &self.held else { return Ok(()) };
+        let visible = standing.row.as_ref().and_then(|row| held.visible(may, id, row));
+        visible.map(drop).ok_or_else(|| outside(format!("Composition/{id}")))
+    }
+}
+
+/// What an interaction needs to be permitted; nothing where everybody may who is let in.
+fn needed(interaction: &Interaction) -> Option<May> {
+    use Interaction::*;
+    Some(match interaction {
+        Create => May::Create,
+        Update(_) => May::Update,
+        Delete(_) => May::Delete,
+        Suspend(_) => May::Suspend,
+        Cancel(_) => May::Cancel,
+        Validate(_) => May::Validate,
+        Read(_) | Vread(..) => May::Read,
+        HistoryInstance(_) | HistoryType => May::History,
+        // Whether the number alone is asked for is known only when the parameters are read.
+        Search => May::Count,
+        GetConsent(_) => May::GetConsent,
+        SetConsent(_) => May::SetConsent,
+        Patient(Ask::Search(_)) => May::PatientSearch,
+        Patient(_) => May::PatientRead,
+        Capabilities | ReadDefinition(..) | SearchDefinitions(_) | Lookup(_) | ValidateCode(..) | Expand(_) => {
+            return None;
+        }
+    })
+}
+
+/// What must be permitted too: consent may be asked and said of what may be read.
+fn also(may: May) -> Option<May> {
+    matches!(may, May::GetConsent | May::SetConsent).then_some(May::Read)
+}
+
+/// How a refusal names what was asked for.
+fn name(may: May) -> &'static str {
+    match may {
+        May::Create => "create",
+        May::Update => "update",
+        May::Delete => "delete",
+        May::Suspend => "$suspend",
+        May::Cancel => "$cancel",
+        May::Validate => "$validate",
+        May::Read => "read",
+        May::History => "history",
+        May::Search | May::Count => "search-type",
+        May::GetConsent => "$get-consent",
+        May::SetConsent => "$set-consent",
+        May::PatientRead => "read of Patient",
+        May::PatientSearch => "search-type of Patient",
+        May::AuditRead => "AuditEvent",
+    }
+}
+
+pub(super) fn not_permitted(may: May) -> Outcome {
+    Issue::new(Hcert::NotPermitted).with("request", name(may)).into()
+}
+
+pub(super) fn outside(what: impl Into<String>) -> Outcome {
+    Issue::new(Hcert::OutsideRights).with("what", what.into()).into()
+}
+
+impl Service {
+    /// Finds what the caller may do, and whether this is part of it. Without an identity everything is permitted: that is developer mode.
+    ///
+    /// # Errors
+    /// 403; and what the registry says where the token is about a patient who has to be found.
+    pub(super) async fn admit(&self, interaction: &Interaction, context: &mut Context) -> Result<(), Outcome> {
+        let Some(identity) = &context.identity else { return Ok(()) };
+        let rights = self.policy.permissions.rights(identity.clone());
+        let mut held = Held { rights, own: Own::default() };
+        if let Some(may) = needed(interaction) {
+            if !held.rights.may(may) {
+                return Err(not_permitted(may));
+            }
+            // A search is judged by what it names first.
+            if may != May::Count {
+                self.know_own_patient(context, &mut held, may).await?;
+            }
+            if may == May::PatientRead
+                && !held.rights.reaches_all_patients()
+                && let Interaction::Patient(ask) = interaction
+                && let Some(id) = ask.id()
+                && !held.own.ids.iter().any(|own| own == id)
+            {
+                return Err(outside(format!("Patient/{id}")));
+            }
+        }
+        context.held = Some(Arc::new(held));
+        Ok(())
+    }
+
+    /// Asks the registry for the patient the token is about, where the permission reaches only their certificates.
+    pub(super) async fn know_own_patient(&self, context: &Context, held: &mut Held, may: May) -> Result<(), Outcome> {
+        if ![Some(may), also(may)].into_iter().flatten().any(|may| held.rights.asks_for_own_patient(may)) {
+            return Ok(());
+        }
+        let Some(code) = held.rights.identity().patient.clone() else { return Ok(()) };
+        let caller = context.caller(Purpose::Look);
+        let found = Box::pin(self.registry.by_identifier(None, &code, &caller)).await.map_err(unanswered)?;
+        for patient in found {
+            let linked = match self.registry.may_be_linked(&patient.id) {
+                true => Box::pin(self.registry.linked(&patient.id, &caller)).await.map_err(unanswered)?,
+                false => Vec::new(),
+            };
+            let identifiers = patient.identifiers.into_iter().map(|known| (known.system, known.value));
+            held.own.identifiers.extend(identifiers);
+            held.own.ids.push(patient.id);
+            held.own.ids.extend(linked);
+        }
+        Ok(())
+    }
+
+    /// Whether the certificate lies within the caller's rights now. A write is judged again in its transaction.
+    ///
+    /// # Errors
+    /// 403. An id never assigned is nobody's business here.
+    pub(super) fn check_rows(&self, context: &Context, may: May, id: Id) -> Result<(), Outcome> {
+        let Some(held) = &context.held else { return Ok(()) };
+        if held.rights.is_bound_by_consent_only(may) {
+            let consent = self.engine.consent(id).map_err(unreadable)?;
+            if consent.is_none_or(|record| record.consent.doctor == Access::Open) {
+                return Ok(());
+            }
+        }
+        match self.engine.current_row(id).map_err(unreadable)? {
+            Some(standing) => context.check_standing(may, id, &standing),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the author of a certificate is who sends it, where that is asked for. Contract 7.7.
+    pub(super) fn check_author(&self, context: &Context, row: &Row) -> Result<(), Outcome> {
+        let Some(held) = context.held.as_ref().filter(|_| self.policy.author_must_be_caller) else { return Ok(()) };
+        let address = ["Practitioner/", &held.rights.identity().person].concat();
+        match row.has(&Term::new(Field::AuthorPractitioner, Form::Code, &address)) {
+            true => Ok(()),
+            false => Err(Issue::new(Hcert::AuthorNotCaller).at("Composition.author[0]").into()),
+        }
+    }
+}
+
+impl Held {
+    /// How a certificate with this row is shown; nothing when it lies outside of the rights.
+    pub fn visible(&self, may: May, id: Id, row: &Row) -> Option<View> {
+        match also(may) {
+            Some(also) => self.scope(also).view(id, row).and_then(|_| self.scope(may).view(id, row)),
+            None => self.scope(may).view(id, row),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! A search seen by who may not see all: which values it names, and what becomes of conditions on content that a view leaves out.
+//!
+//! Source: Contract 7.4, 7.5.
+
+use super::condition::{Condition, PatientIdentifier};
+use super::filter::{ClassTest, Filter, TokenTest};
+use super::term::{Field, Form, Term};
+use super::value::{Token, split, unescape};
+use crate::certificate::State;
+use crate::certificate::section::EMPLOYEE_SUGGESTIONS;
+use crate::fhir::narrative::collapsed;
+
+/// The values that a search names by itself, not behind `:not` or `:missing`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    pub states: Vec<State>,
+    pub categories: Vec<TokenTest>,
+    /// Terms of patients.
+    pub subjects: Vec<Term>,
+    pub identifiers: Vec<PatientIdentifier>,
+    /// Texts of the section `employer`.
+    pub employers: Vec<String>,
+}
+
+impl Asked {
+    pub fn take(&mut self, condition: &Condition) {
+        match condition {
+            Condition::Patients(identifiers) => self.identifiers.extend(identifiers.iter().cloned()),
+            Condition::Filter(filter) => self.take_filter(filter),
+        }
+    }
+
+    fn take_filter(&mut self, filter: &Filter) {
+        match filter {
+            Filter::Any(parts) => parts.iter().for_each(|part| self.take_filter(part)),
+            Filter::Class(ClassTest::State(state)) => self.states.push(*state),
+            Filter::Class(ClassTest::Category(TokenTest::Present)) => {}
+            Filter::Class(ClassTest::Category(test)) => self.categories.push(test.clone()),
+            Filter::Term(term) if term.is_about(Field::Subject) && term.is_form(Form::Code) => {
+                self.subjects.push(term.clone());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The employers that values of `section-code-text` name.
+pub fn employers(value: &str) -> impl Iterator<Item = String> {
+    split(value, b',').filter_map(|part| {
+        let (token, text) = code_and_text(part)?;
+        (code(&token) == Some("employer")).then(|| collapsed(&text).into_owned())
+    })
+}
+
+/// The same condition for a caller to whom the advice to the employee is not shown: what stands only there is not found.
+pub fn without_advice(value: &str, filter: Filter) -> Filter {
+    match filter {
+        Filter::Not(part) => Filter::Not(Box::new(without_advice(value, *part))),
+        Filter::Any(parts) => Filter::Any(parts.into_iter().map(|part| without_advice(value, part)).collect()),
+        Filter::Term(term) => match term.hidden() {
+            _ if names_advice(value, &term) => Filter::Any(Vec::new()),
+            Some(hidden) => Filter::All(vec![Filter::Term(term), Filter::Not(Box::new(Filter::Term(hidden)))]),
+            None => Filter::Term(term),
+        },
+        other => other,
+    }
+}
+
+/// Whether a term is that of one of the values which name the section of advice to the employee.
+fn names_advice(value: &str, term: &Term) -> bool {
+    term.is_about(Field::SectionCodeText)
+        && split(value, b',').filter_map(code_and_text).any(|(token, text)| {
+            code(&token) == Some(EMPLOYEE_SUGGESTIONS)
+                && super::section_code_text::asked(&token, &text).as_ref() == Some(term)
+        })
+}
+
+fn code_and_text(part: &str) -> Option<(Token, String)> {
+    let mut parts = split(part, b'$');
+    let (code, text) = (parts.next()?, parts.next()?);
+    Some((Token::parse(code)?, unescape(text).into_owned()))
+}
+
+fn code(token: &Token) -> Option<&str> {
+    match token {
+        Token::Code(code) | Token::SystemCode(_, code) | Token::CodeWithoutSystem(code) => Some(code),
+        Token::System(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::section_code_text;
+
+    #[test]
+    fn employers_are_told_whatever_the_system() {
+        let told = |value: &str| employers(value).collect::<Vec<_>>();
+        assert_eq!(told("employer$123,s|employer$ 4  5 ,decision$6"), ["123", "4 5"]);
+        assert!(told("employer").is_empty());
+    }
+
+    #[test]
+    fn what_only_the_advice_holds_is_not_found() {
+        let value = "employee-suggestions$rest,employer$1";
+        let term = |code: &str, text| section_code_text::asked(&Token::Code(code.into()), text).unwrap();
+        let (advice, employer) =
+            (Filter::Term(term("employee-suggestions", "rest")), Filter::Term(term("employer", "1")));
+        let found = without_advice(value, Filter::Any(vec![advice, employer]));
+        let Filter::Any(parts) = found else { unreachable!("it stays an alternative") };
+        assert_eq!(parts[0], Filter::Any(vec![]));
+        assert!(matches!(&parts[1], Filter::All(_)));
+        let entry = Term::new(Field::Entry, Form::Code, "QuestionnaireResponse/1");
+        let hidden = Term::new(Field::AdviceEntry, Form::Code, "QuestionnaireResponse/1");
+        let expected = Filter::All(vec![Filter::Term(entry.clone()), Filter::Not(Box::new(Filter::Term(hidden)))]);
+        assert_eq!(without_advice("x", Filter::Term(entry)), expected);
+    }
+}
