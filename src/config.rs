@@ -28,6 +28,7 @@ pub struct Config {
     pub search: Search,
     pub certificate: Certificate,
     pub validation: Validation,
+    pub audit: Audit,
     pub registry: Registry,
     pub access: Access,
     pub x_road: XRoad,
@@ -108,6 +109,16 @@ pub struct Certificate {
 pub struct Validation {
     /// Contract 8.3.
     pub strict: bool,
+}
+
+/// `[audit]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Audit {
+    /// Of each file, one of which lies ready. Contract 7.8.
+    pub file_mb: u64,
+    /// 0: for ever.
+    pub retention_days: u32,
 }
 
 /// `[registry]`
@@ -295,6 +306,12 @@ impl Default for Search {
             count_max: limits::COUNT_MAX,
             link_minutes: limits::LINK_MINUTES,
         }
+    }
+}
+
+impl Default for Audit {
+    fn default() -> Self {
+        Audit { file_mb: limits::AUDIT_FILE_MB, retention_days: 0 }
     }
 }
 

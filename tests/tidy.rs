@@ -39,7 +39,7 @@ const MAP: &[(&str, &[&str])] = &[
     ),
     ("http", &["access", "certificate", "config", "fhir", "interaction", "limits", "outcome"]),
     ("http", &["audit", "certificate", "config", "fhir", "interaction", "limits", "outcome"]),
-    ("bulk", &["certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
+    ("bulk", &["audit", "certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
     ("socket", &["audit", "bulk", "certificate", "engine", "interaction", "limits"]),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
     ("bench", &["certificate", "config", "corpus", "engine", "http", "interaction", "limits", "outcome", "registry"]),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::access::rights::{BUILT_IN, Permissions};
+use crate::audit;
 use crate::certificate::Names;
 use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
 use crate::engine::{self, Clock, Engine};
@@ -75,6 +76,16 @@ fn policy(config: &Config) -> Result<Policy, String> {
     };
     let by_mode = config.access.mode == AccessMode::Jwt;
     Ok(Policy { permissions, author_must_be_caller: config.access.author_must_be_caller.unwrap_or(by_mode) })
+}
+
+/// How the audit trail beside an open engine is opened.
+pub fn audit_options(config: &Config, clock: Clock) -> audit::Options {
+    audit::Options {
+        folder: config.storage.data.clone(),
+        file_bytes: config.audit.file_mb * 1024 * 1024,
+        retention_days: config.audit.retention_days,
+        clock,
+    }
 }
 
 /// What an import into an open engine judges new certificates by.

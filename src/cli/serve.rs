@@ -11,6 +11,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Common, Failure, log, open, open_files};
 use crate::access::Tokens;
+use crate::audit;
 use crate::config::Config;
 use crate::engine::system_clock;
 use crate::http::{self, Server, Settings};
@@ -59,13 +60,22 @@ async fn serve(config: Config) -> Result<(), Failure> {
     }
     let stop = stop()?;
     let engine = Arc::new(open::engine(&config, system_clock()).map_err(Failure::Failed)?);
+    let trail = audit::Log::open(open::audit_options(&config, system_clock())).map_err(Failure::Failed)?;
+    let trail = Arc::new(trail);
     let service =
         open::service(&config, engine.clone(), &settings.base_url, system_clock()).map_err(Failure::Failed)?;
+    let service = service.with_audit(trail.clone());
     let tokens = Tokens::open(&config, &config.storage.data, system_clock()).map_err(Failure::Failed)?;
     settings.tokens = Some(Arc::new(tokens));
     service.registry().welcome().await.map_err(Failure::Failed)?;
     let folder = &config.storage.data;
-    let socket = socket::Server::start(folder, engine.clone(), service.rulebook().clone());
+    let socket = socket::Server::start(
+        folder,
+        engine.clone(),
+        service.rulebook().clone(),
+        trail,
+        service.settings().names.clone(),
+    );
     let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", socket::path(folder).display())))?;
     let told = introduction(&settings.base_url, folder);
     if std::io::stdout().write_all(told.as_bytes()).is_err() {

@@ -30,6 +30,8 @@ const RANGES: &[Range] = &[
     range("search.count_default",      1,     10_000, "entries"),
     range("search.count_max",          1,     10_000, "entries"),
     range("search.link_minutes",       1,     10_080, "minutes"),
+    range("audit.file_mb",             1,      1_024, "megabytes"),
+    range("audit.retention_days",      0,     36_500, "days"),
     range("registry.remote.timeout_ms",       10,  60_000, "milliseconds"),
     range("registry.remote.deadline_ms",      10, 120_000, "milliseconds"),
     range("registry.remote.tries",             1,       5, "tries"),

@@ -10,6 +10,7 @@ use super::context::Context;
 use super::turns::Turns;
 use super::{Answer, Instance, Interaction, Lists, Rulebook};
 use crate::access::rights::{BUILT_IN, Permissions};
+use crate::audit::Log;
 use crate::certificate::transition::Trigger;
 use crate::certificate::{Id, Names};
 use crate::engine::{Clock, Engine, Error, Refused, SearchError, Stored, Write, Written};
@@ -71,6 +72,8 @@ pub struct Service {
     fixed: OnceLock<Vec<Fixed>>,
     /// The CapabilityStatement for callers who come without a proxy.
     capabilities: Vec<u8>,
+    /// Who saw and did what; a service of tests may go without.
+    pub(super) audit: Option<Arc<Log>>,
 }
 
 impl Service {
@@ -99,7 +102,13 @@ impl Service {
             large_answers: Turns::new(LARGE_ANSWERS, Duration::from_secs(LARGE_WAIT_S)),
             fixed: OnceLock::new(),
             capabilities,
+            audit: None,
         }
+    }
+
+    /// The service with its audit trail.
+    pub fn with_audit(self, audit: Arc<Log>) -> Service {
+        Service { audit: Some(audit), ..self }
     }
 
     /// The engine, for commands that work on all certificates.
@@ -166,6 +175,8 @@ impl Service {
             Interaction::GetConsent(instance) => self.get_consent(&context, &instance, &body),
             Interaction::SetConsent(instance) => Box::pin(self.set_consent(&context, &instance, &body)).await,
             Interaction::ReadDefinition(kind, id) => Box::pin(self.read_definition(&context, kind, &id)).await,
+            Interaction::AuditRead(number) => Box::pin(self.audit_read(&context, number)).await,
+            Interaction::AuditSearch => Box::pin(self.audit_search(&context)).await,
             Interaction::SearchDefinitions(kind) => Box::pin(self.search_definitions(&context, kind)).await,
             Interaction::Validate(instance) => Box::pin(self.validate(&context, instance.as_ref(), &body)).await,
             Interaction::Lookup(id) => self.lookup(&context, id.as_deref(), &body),

@@ -175,7 +175,7 @@ fn many_append_while_others_read_and_verify() {
             .map(|thread| {
                 scope.spawn({
                     let log = &log;
-                    move || (0..200).for_each(|at| drop(append(log, &event(thread * 1_000 + at))))
+                    move || (0..200).for_each(|at| assert!(append(log, &event(thread * 1_000 + at)).0 > 0))
                 })
             })
             .collect();
