@@ -134,7 +134,7 @@ fn everything_behind_the_door_is_synchronous() {
     for file in sources().iter().filter(|file| {
         matches!(
             room(file).as_str(),
-            "engine" | "terminology" | "definitions" | "search" | "certificate" | "fhir" | "outcome"
+            "audit" | "engine" | "terminology" | "definitions" | "search" | "certificate" | "fhir" | "outcome"
         )
     }) {
         let text = code(file);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::audit::{self, Action, Event, Log, Order, Wanted};
 use crate::certificate::{Id, Names, Version};
 use crate::engine::Engine;
+use crate::fhir::date_time;
 use crate::limits::AUDIT_PATIENTS_CACHED_MAX;
 
 /// What is to be written out.
@@ -39,7 +40,8 @@ pub fn export_audit(
     let wanted = wanted(engine, asked)?;
     told.patients = wanted.patients.concat();
     told.entities = wanted.entities.concat();
-    told.note = Some(format!("from {:?} to {:?}", asked.since, asked.until));
+    let end = |time: Option<i64>, open: &str| time.map_or_else(|| open.to_owned(), date_time::instant);
+    told.note = Some(format!("from {} to {}", end(asked.since, "the beginning"), end(asked.until, "the end")));
     log.append(&told).and_then(|_| log.sync_now()).map_err(|failing| failing.to_string())?;
     let trail = log.trail().map_err(|error| error.to_string())?;
     let code = asked.patient.clone().filter(|asked| is_code(asked));
