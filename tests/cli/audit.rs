@@ -25,7 +25,10 @@ fn a_trail_is_verified_and_written_out_by_server_and_folder_alike() {
     let events = place.run(&EXPORT);
     for line in lines(&events.expect(0).out) {
         let event: serde_json::Value = serde_json::from_slice(line).unwrap();
-        assert_eq!((&event["resourceType"], &event["agent"][0]["authorization"][0]["text"]), (&"AuditEvent".into(), &"socket".into()));
+        assert_eq!(
+            (&event["resourceType"], &event["agent"][0]["authorization"][0]["text"]),
+            (&"AuditEvent".into(), &"socket".into())
+        );
     }
     let none = place.run(&[&EXPORT[..], &["--certificate", "17", "--until", "2020"]].concat());
     assert_eq!(none.expect(0).text(), "");

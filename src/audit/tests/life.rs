@@ -151,7 +151,7 @@ fn retention_removes_what_is_older_and_leaves_a_chain_that_is_whole() {
     let log = Log::open(options).unwrap();
     let first = eventually("old files are removed", || {
         let first = log.trail().unwrap().parts.first()?.header?.before.0.0 + 1;
-        (first > 30).then_some(first)
+        (first > 80).then_some(first)
     });
     drop(log);
     let verified = verified(data.path());
