@@ -414,3 +414,6 @@ pub const AUDIT_RETENTION_MINUTES: u64 = 60;
 
 /// Problems of an audit trail that are told one by one. What is more is counted.
 pub const AUDIT_PROBLEMS_MAX: usize = 100;
+
+/// Versions whose patient an export of the audit trail remembers, so that each is looked up once. Each takes some 100 bytes.
+pub const AUDIT_PATIENTS_CACHED_MAX: usize = 100_000;

@@ -1,5 +1,7 @@
 //! The commands as people use them: the real binary, its flags, files, pipes and exit codes.
 
+#[path = "cli/audit.rs"]
+mod audit;
 #[path = "cli/catalogue.rs"]
 mod catalogue;
 #[path = "cli/patients.rs"]

@@ -38,8 +38,7 @@ const MAP: &[(&str, &[&str])] = &[
         ],
     ),
     ("http", &["access", "certificate", "config", "fhir", "interaction", "limits", "outcome"]),
-    ("http", &["audit", "certificate", "config", "fhir", "interaction", "limits", "outcome"]),
-    ("bulk", &["certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
+    ("bulk", &["audit", "certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
     ("socket", &["audit", "bulk", "certificate", "engine", "interaction", "limits"]),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
     ("bench", &["certificate", "config", "corpus", "engine", "http", "interaction", "limits", "outcome", "registry"]),
@@ -134,7 +133,7 @@ fn everything_behind_the_door_is_synchronous() {
     for file in sources().iter().filter(|file| {
         matches!(
             room(file).as_str(),
-            "engine" | "terminology" | "definitions" | "search" | "certificate" | "fhir" | "outcome"
+            "audit" | "engine" | "terminology" | "definitions" | "search" | "certificate" | "fhir" | "outcome"
         )
     }) {
         let text = code(file);

@@ -31,12 +31,13 @@ pub struct Machine;
 
 impl Disk for Machine {
     fn make(&self, path: &Path, bytes: u64) -> io::Result<Arc<dyn Target>> {
-        let made = filled(path, bytes);
-        if made.is_err() {
+        let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+        if let Err(error) = fill(&mut file, bytes).and_then(|()| sync_folder(path)) {
             // What could not be filled would take the room that others wait for.
             drop(fs::remove_file(path));
+            return Err(error);
         }
-        Ok(Arc::new(made?))
+        Ok(Arc::new(file))
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn Target>> {
@@ -54,8 +55,7 @@ impl Target for File {
     }
 }
 
-fn filled(path: &Path, bytes: u64) -> io::Result<File> {
-    let mut file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)?;
+fn fill(file: &mut File, bytes: u64) -> io::Result<()> {
     let zeros = vec![0; 256 * 1024];
     let mut left = bytes;
     while left > 0 {
@@ -63,9 +63,7 @@ fn filled(path: &Path, bytes: u64) -> io::Result<File> {
         file.write_all(&zeros[..some as usize])?;
         left -= some;
     }
-    file.sync_all()?;
-    sync_folder(path)?;
-    Ok(file)
+    file.sync_all()
 }
 
 /// Makes the names in the folder of a file durable.

@@ -98,9 +98,6 @@ pub fn keep_files(shared: &Shared) {
             let is_quiet = writer.room_problem.is_none() && worked == Ok(true);
             drop(shared.taken.wait_timeout(writer, if is_quiet { RETENTION } else { RETRY }));
         }
-        if shared.writer().closing {
-            return;
-        }
     }
 }
 

@@ -12,14 +12,18 @@ mod log;
 mod opening;
 mod read;
 mod record;
+mod resource;
 mod seal;
 #[cfg(test)]
 mod tests;
 mod trail;
 mod verify;
+mod wanted;
 
 pub use event::{Action, Change, Entity, Event, From, Method, Who};
 pub use log::{Clock, Failing, Head, Log, Number, Options, State, folder};
 pub use read::{Events, Order};
-pub use trail::Trail;
+pub use resource::resource;
+pub use trail::{Part, Trail};
 pub use verify::{Verified, verify};
+pub use wanted::{PatientOf, Result, Wanted};

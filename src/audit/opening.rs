@@ -66,19 +66,16 @@ pub fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Opened, S
     };
     let newest = end.place.0.max(trail.spare.iter().copied().max().unwrap_or(0));
     let mut ready = spare(&trail, end.place.0, file_bytes, disk).map_err(text)?;
-    let next = |ready: &mut Option<Ready>| -> io::Result<Ready> {
-        ready.take().map_or_else(|| make(folder, newest + 1, file_bytes, disk), Ok)
-    };
     let current = match current {
         Some(current) => current,
         None => {
-            let begun = next(&mut ready).map_err(text)?;
-            begin(begun, &end).map_err(text)?
+            let begun = ready.take().map_or_else(|| make(folder, newest + 1, file_bytes, disk), Ok);
+            begin(begun.map_err(text)?, &end).map_err(text)?
         }
     };
     if current.bytes - current.position < ROOM_BYTES && ready.is_none() {
         // A full disk is no reason not to open; the trail tells it when its room is used up.
-        ready = next(&mut ready).ok();
+        ready = make(folder, newest.max(current.file) + 1, file_bytes, disk).ok();
     }
     let (number, hash) = end.before;
     Ok(Opened { current, ready, head: Head { number, hash }, last_change: end.last_change, repaired })

@@ -1,5 +1,6 @@
 //! The command line: one file per command. A command is a struct of its flags with a method `run`.
 
+mod audit;
 mod bench;
 mod catalogue;
 mod export;
@@ -40,6 +41,7 @@ enum Command {
     Export(export::Export),
     Patients(patients::Patients),
     Terminology(terminology::Terminology),
+    Audit(audit::Audit),
     Token(token::Token),
     Catalogue(catalogue::Catalogue),
     Bench(bench::Bench),
@@ -60,6 +62,7 @@ impl Cli {
             Command::Export(export) => export.run(),
             Command::Patients(patients) => patients.run(),
             Command::Terminology(terminology) => terminology.run(),
+            Command::Audit(audit) => audit.run(),
             Command::Token(token) => token.run(),
             Command::Catalogue(catalogue) => catalogue.run(),
             Command::Bench(bench) => bench.run(),

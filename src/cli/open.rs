@@ -53,13 +53,7 @@ fn opened(config: &Config, clock: Clock, witness: Option<Arc<dyn Witness>>) -> R
 pub fn engine_and_trail(config: &Config, clock: Clock) -> Result<(Arc<Engine>, Arc<Log>), String> {
     let witness = Arc::new(Witnessing::default());
     let engine = Arc::new(opened(config, clock.clone(), Some(witness.clone()))?);
-    let folder = &config.storage.data;
-    let log = Log::open(audit::Options {
-        folder: folder.clone(),
-        file_bytes: config.audit.file_mb * 1024 * 1024,
-        retention_days: config.audit.retention_days,
-        clock: clock.clone(),
-    })?;
+    let log = Log::open(audit_options(config, clock.clone()))?;
     let log = Arc::new(log);
     let completed = account::complete(&engine, &log, clock())?;
     if completed > 0 {
@@ -114,6 +108,16 @@ pub fn policy(config: &Config) -> Result<Policy, String> {
         author_must_be_caller: config.access.author_must_be_caller.unwrap_or(by_mode),
         audit: None,
     })
+}
+
+/// How the audit trail beside an open engine is opened.
+pub fn audit_options(config: &Config, clock: Clock) -> audit::Options {
+    audit::Options {
+        folder: config.storage.data.clone(),
+        file_bytes: config.audit.file_mb * 1024 * 1024,
+        retention_days: config.audit.retention_days,
+        clock,
+    }
 }
 
 /// What an import into an open engine judges new certificates by.

@@ -58,16 +58,22 @@ async fn serve(config: Config) -> Result<(), Failure> {
         settings.connections_max = fitting;
     }
     let stop = stop()?;
-    let (engine, log) = open::engine_and_trail(&config, system_clock()).map_err(Failure::Failed)?;
+    let (engine, trail) = open::engine_and_trail(&config, system_clock()).map_err(Failure::Failed)?;
     let mut policy = open::policy(&config).map_err(Failure::Failed)?;
-    policy.audit = Some(log.clone());
+    policy.audit = Some(trail.clone());
     let service = open::service(&config, engine.clone(), policy, &settings.base_url, system_clock());
     let service = service.map_err(Failure::Failed)?;
     let tokens = Tokens::open(&config, &config.storage.data, system_clock()).map_err(Failure::Failed)?;
     settings.tokens = Some(Arc::new(tokens));
     service.registry().welcome().await.map_err(Failure::Failed)?;
     let folder = &config.storage.data;
-    let socket = socket::Server::start(folder, engine.clone(), service.rulebook().clone());
+    let socket = socket::Server::start(
+        folder,
+        engine.clone(),
+        service.rulebook().clone(),
+        trail,
+        service.settings().names.clone(),
+    );
     let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", socket::path(folder).display())))?;
     let told = introduction(&settings.base_url, folder);
     if std::io::stdout().write_all(told.as_bytes()).is_err() {

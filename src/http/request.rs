@@ -30,7 +30,7 @@ pub fn content(interaction: &Interaction, parts: &Parts) -> Option<Content> {
         Search if parts.method == Method::POST => Some(Content::Form),
         Search | Capabilities | Read(_) | Vread(..) | Delete(_) | HistoryInstance(_) | HistoryType => None,
         ReadDefinition(..) | SearchDefinitions(_) | Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) => None,
-        Patient(_) | GetConsent(_) => None,
+        Patient(_) | GetConsent(_) | AuditRead(_) | AuditSearch => None,
     }
 }
 

@@ -78,6 +78,8 @@ fn interaction(method: &str, segments: &[&str]) -> Option<Interaction> {
     use Interaction::*;
     Some(match (method, segments) {
         ("GET",    ["metadata"])                             => Capabilities,
+        ("GET",    ["AuditEvent"])                           => AuditSearch,
+        ("GET",    ["AuditEvent", number])                   => AuditRead(event(number)?),
         ("POST",   ["Composition"])                          => Create,
         ("GET",    ["Composition"])                          => Search,
         ("POST",   ["Composition", "_search"])               => Search,
@@ -144,6 +146,8 @@ pub fn template(route: &Route) -> &'static str {
         Route::To(GetConsent(_))       => "/Composition/{id}/$get-consent",
         Route::To(SetConsent(_))       => "/Composition/{id}/$set-consent",
         Route::To(ReadDefinition(..))  => "/{definition}/{id}",
+        Route::To(AuditRead(_))        => "/AuditEvent/{id}",
+        Route::To(AuditSearch)         => "/AuditEvent?",
         Route::To(SearchDefinitions(_)) => "/{definition}?",
         Route::To(Validate(None))      => "/Composition/$validate",
         Route::To(Validate(_))         => "/Composition/{id}/$validate",
@@ -160,6 +164,11 @@ pub fn template(route: &Route) -> &'static str {
         Route::TokenKeys               => "/.well-known/jwks.json",
         Route::Options | Route::WrongMethod | Route::Unknown => "-",
     }
+}
+
+/// The number of an audit event; none for another well-formed id.
+fn event(text: &str) -> Option<Option<u64>> {
+    instance(text).map(|instance| instance.id().map(Id::get))
 }
 
 /// Any well-formed FHIR id is an instance; only the canonical decimal form can exist. Contract 1.3.

@@ -115,6 +115,8 @@ fn asked(interaction: &Interaction) -> Option<(Action, Option<Entity>)> {
         Patient(Ask::Read(_)) => (Action::PatientRead, None),
         Patient(Ask::Vread(..)) => (Action::PatientVread, None),
         Patient(Ask::History(..)) => (Action::PatientHistory, None),
+        AuditRead(_) => (Action::AuditRead, None),
+        AuditSearch => (Action::AuditSearch, None),
         ReadDefinition(..) | SearchDefinitions(_) | Lookup(_) | ValidateCode(..) | Expand(_) => {
             (Action::DefinitionRead, None)
         }

@@ -7,6 +7,7 @@ pub mod context;
 
 pub mod account;
 mod asked;
+mod audit_event;
 mod conformance;
 mod consent;
 mod create;
@@ -65,6 +66,9 @@ pub enum Interaction {
     /// Of a resource that defines the service, by its id.
     ReadDefinition(DefinitionKind, String),
     SearchDefinitions(DefinitionKind),
+    /// Of one event of the audit trail; none where the id of the path is none of an event.
+    AuditRead(Option<u64>),
+    AuditSearch,
     /// Of the code system with this id; without one the parameters name it, as in the next two.
     /// On the type, or on one certificate.
     Validate(Option<Instance>),
@@ -89,6 +93,7 @@ impl Interaction {
         match self {
             Create | Update(_) | Delete(_) | Suspend(_) | Cancel(_) | SetConsent(_) => true,
             Capabilities | Read(_) | Vread(..) | HistoryInstance(_) | HistoryType | Search | GetConsent(_) => false,
+            AuditRead(_) | AuditSearch => false,
             ReadDefinition(..) | SearchDefinitions(_) | Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) => false,
             // One who is taken over stays, whether or not the caller waits.
             Patient(_) => false,

@@ -67,6 +67,7 @@ fn needed(interaction: &Interaction) -> Option<May> {
         SetConsent(_) => May::SetConsent,
         Patient(Ask::Search(_)) => May::PatientSearch,
         Patient(_) => May::PatientRead,
+        AuditRead(_) | AuditSearch => May::AuditRead,
         Capabilities | ReadDefinition(..) | SearchDefinitions(_) | Lookup(_) | ValidateCode(..) | Expand(_) => {
             return None;
         }

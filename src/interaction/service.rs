@@ -43,7 +43,7 @@ pub struct Policy {
     pub permissions: Permissions,
     /// Only the author creates and changes a certificate. Contract 7.7.
     pub author_must_be_caller: bool,
-    /// Where every access is written down; nowhere in mode developer without `audit.enabled`, and in commands.
+    /// Where every access is written down; nowhere in benches that measure without.
     pub audit: Option<Arc<Log>>,
 }
 
@@ -172,6 +172,8 @@ impl Service {
             Interaction::GetConsent(instance) => self.get_consent(&context, &instance, &body),
             Interaction::SetConsent(instance) => Box::pin(self.set_consent(&context, &instance, &body)).await,
             Interaction::ReadDefinition(kind, id) => Box::pin(self.read_definition(&context, kind, &id)).await,
+            Interaction::AuditRead(number) => Box::pin(self.audit_read(&context, number)).await,
+            Interaction::AuditSearch => Box::pin(self.audit_search(&context)).await,
             Interaction::SearchDefinitions(kind) => Box::pin(self.search_definitions(&context, kind)).await,
             Interaction::Validate(instance) => Box::pin(self.validate(&context, instance.as_ref(), &body)).await,
             Interaction::Lookup(id) => self.lookup(&context, id.as_deref(), &body),

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::bulk::AuditAsked;
 pub use client::{Connection, connect};
 pub use server::Server;
 
@@ -31,8 +32,20 @@ pub enum Request {
     TerminologyList,
     /// `Result<(), Vec<String>>` comes back.
     TerminologyRemove { url: String },
+    /// `AuditTold` comes back. The head is one of earlier.
+    AuditVerify { head: Option<String> },
+    /// AuditEvents come back, one a line, then `AuditTold`.
+    AuditExport(AuditAsked),
     /// The number of a version's change comes back, or `null`.
     SeqOf { id: u64, version: u32 },
+}
+
+/// How a command on the audit trail ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum AuditTold {
+    Done { report: String, is_whole: bool },
+    Failed { problem: String },
 }
 
 /// Where the socket of a data folder is.

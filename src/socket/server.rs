@@ -11,9 +11,10 @@ use std::thread::{self, JoinHandle};
 
 use serde::Serialize;
 
-use super::Request;
+use super::{AuditTold, Request};
+use crate::audit::{self, Action, Head, Log};
 use crate::bulk::{self, Event, ImportOptions, Progress};
-use crate::certificate::{Id, Seq, Version};
+use crate::certificate::{Id, Names, Seq, Version};
 use crate::engine::{Engine, system_clock};
 use crate::interaction::Rulebook;
 use crate::limits::TERMINOLOGY_FILE_BYTES_MAX;
@@ -27,7 +28,14 @@ pub struct Server {
 
 impl Server {
     /// Listens in the data folder. The folder is ours already, so a socket that lies there is a left-over.
-    pub fn start(folder: &Path, engine: Arc<Engine>, rulebook: Arc<Rulebook>) -> io::Result<Server> {
+    pub fn start(
+        folder: &Path,
+        engine: Arc<Engine>,
+        rulebook: Arc<Rulebook>,
+        trail: Arc<Log>,
+        names: Names,
+    ) -> io::Result<Server> {
+        let names = Arc::new(names);
         let path = super::path(folder);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -44,8 +52,9 @@ impl Server {
                 }
                 let Ok(stream) = stream else { continue };
                 let (engine, rulebook) = (engine.clone(), rulebook.clone());
+                let (trail, names) = (trail.clone(), names.clone());
                 let spawned = thread::Builder::new().name("hcert-command".into()).spawn(move || {
-                    if let Err(error) = talk(&stream, &engine, &rulebook) {
+                    if let Err(error) = talk(&stream, &engine, &rulebook, &trail, &names) {
                         tracing::warn!(error = %error, "a command's connection broke");
                     }
                 });
@@ -73,7 +82,7 @@ impl Drop for Server {
 }
 
 /// One conversation.
-fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook) -> io::Result<()> {
+fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, names: &Names) -> io::Result<()> {
     let mut lines = BufReader::with_capacity(64 * 1024, stream.try_clone()?);
     let mut first = String::new();
     lines.read_line(&mut first)?;
@@ -104,6 +113,17 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook) -> io::Result
             };
             send(&mut out, &seq.map(|seq| seq.0))?;
         }
+        Ok(Request::AuditVerify { head }) => {
+            let told = verify(trail, head.as_deref());
+            send(&mut out, &told.unwrap_or_else(|problem| AuditTold::Failed { problem }))?;
+        }
+        Ok(Request::AuditExport(asked)) => {
+            let told = match bulk::export_audit(engine, trail, &asked, names, &mut out) {
+                Ok(count) => AuditTold::Done { report: format!("{count} events written"), is_whole: true },
+                Err(problem) => AuditTold::Failed { problem },
+            };
+            send(&mut out, &told)?;
+        }
         Ok(Request::TerminologyLoad) => {
             let mut file = Vec::new();
             // One byte more than is allowed tells that there is more.
@@ -115,6 +135,18 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook) -> io::Result
         Err(error) => send(&mut out, &Event::Failed { problem: format!("the request is not understood: {error}") })?,
     }
     out.flush()
+}
+
+/// Verifies the trail up to the event that says so.
+fn verify(trail: &Log, head: Option<&str>) -> Result<AuditTold, String> {
+    let head = match head {
+        Some(text) => Some(Head::parse(text).ok_or("the head is not understood")?),
+        None => None,
+    };
+    let event = audit::Event::of_command(Action::AuditVerify, system_clock()(), "hcert audit verify");
+    trail.append(&event).and_then(|_| trail.sync_now()).map_err(|failing| failing.to_string())?;
+    let verified = audit::verify(&trail.trail().map_err(|error| error.to_string())?, head)?;
+    Ok(AuditTold::Done { report: verified.report(), is_whole: verified.is_whole() })
 }
 
 /// Sends what an import tells, and how it ended.

@@ -53,7 +53,7 @@ async fn every_way_and_every_outcome_leaves_one_event() {
         ("GET",    "Patient/200/_history/1",     None,                           "patient.vread",            200, "",          "",    "200"),
         ("GET",    "Patient/200/_history",       None,                           "patient.history",          200, "",          "",    "200"),
         ("GET",    "Patient?_id=200,201",        None,                           "patient.search",           200, "",          "",    "200 201"),
-        ("GET",    "Patient/999",                None,                           "patient.read",             404, "HCERT-127", "",    "999"),
+        ("GET",    "Patient/999",                None,                           "patient.read",             404, "MPI-072",   "",    "999"),
         ("GET",    "CodeSystem",                 None,                           "definition.read",          200, "",          "",    ""),
         ("GET",    "nothing",                    None,                           "unknown",                  404, "HCERT-126", "",    ""),
         ("PATCH",  "Composition/1",              None,                           "unknown",                  405, "HCERT-129", "",    ""),

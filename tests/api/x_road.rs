@@ -149,7 +149,7 @@ async fn what_x_road_does_not_know_is_told_in_its_words() {
     server.get(&format!("{SERVICE}/fhir/metadata")).await.expect(200);
     assert_eq!(
         server.ask("OPTIONS", &format!("{SERVICE}/fhir/Composition")).await.header("allow"),
-        Some("GET, HEAD, POST")
+        Some("GET, HEAD, POST, OPTIONS")
     );
 }
 

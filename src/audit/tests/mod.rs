@@ -76,6 +76,7 @@ fn open(data: &Path) -> Log {
 fn event(at: i64) -> Event {
     let mut event = Event::new(Action::CompositionRead, NOON + at);
     event.who.person = Some("47101010033".into());
+    event.trace = "-".repeat(60);
     event.entities = vec![(Id::FIRST, Version::new(2))];
     event
 }
@@ -86,7 +87,7 @@ fn append(log: &Log, event: &Event) -> Number {
 }
 
 fn fill(log: &Log, events: std::ops::Range<i64>) {
-    events.for_each(|at| drop(append(log, &event(at))));
+    events.for_each(|at| assert!(append(log, &event(at)).0 > 0));
 }
 
 fn eventually<T>(claim: &str, mut look: impl FnMut() -> Option<T>) -> T {

@@ -1,0 +1,331 @@
+//! An event as FHIR R5 `AuditEvent`.
+//!
+//! Source: FHIR R5 `auditevent.html`.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::{Action, Entity, Event, Method, Number};
+use crate::certificate::Names;
+use crate::fhir::date_time;
+use crate::fhir::json::{Json, Object};
+
+const RESTFUL: &str = "http://hl7.org/fhir/restful-interaction";
+const EVENT_TYPE: &str = "http://terminology.hl7.org/CodeSystem/audit-event-type";
+const ENTITY_ROLE: &str = "http://terminology.hl7.org/CodeSystem/object-role";
+const SEVERITY: &str = "http://hl7.org/fhir/issue-severity";
+
+/// The event as a resource; its id is its number.
+pub fn resource(number: Number, event: &Event, names: &Names) -> Vec<u8> {
+    let mut resource = Object::default();
+    let mut set = |name, value| resource.set(name, value);
+    set("resourceType", Json::string("AuditEvent"));
+    set("id", Json::string(number.0.to_string()));
+    set("category", list([concept([coding(EVENT_TYPE, category(event.action))])]));
+    set("code", code(event.action, names));
+    set("action", Json::string(letter(event.action)));
+    set("severity", Json::string(severity(event)));
+    let at = date_time::instant(event.at);
+    set("occurredDateTime", Json::string(at.clone()));
+    set("recorded", Json::string(at));
+    set("outcome", outcome(event, names));
+    if let Some(patient) = event.patients.first().filter(|_| event.patients.len() == 1) {
+        set("patient", reference(format!("Patient/{patient}")));
+    }
+    set("agent", Json::Array(agents(event, names)));
+    set("source", Json::object([("observer", Json::object([("display", Json::string("hcert"))]))]));
+    let entities = entities(event, names);
+    if !entities.is_empty() {
+        set("entity", Json::Array(entities));
+    }
+    Json::Object(resource).to_vec()
+}
+
+fn code(action: Action, names: &Names) -> Json<'static> {
+    let own = coding(&format!("{}/CodeSystem/audit-action", names.hcert_ns), action.name());
+    match interaction(action) {
+        Some(interaction) => concept([own, coding(RESTFUL, interaction)]),
+        None => concept([own]),
+    }
+}
+
+/// FHIR's name of the interaction, where it has one.
+fn interaction(action: Action) -> Option<&'static str> {
+    use Action::*;
+    Some(match action {
+        CompositionRead | PatientRead | AuditRead => "read",
+        CompositionVread | PatientVread => "vread",
+        CompositionHistory | PatientHistory => "history-instance",
+        CompositionHistoryType => "history-type",
+        CompositionSearch | PatientSearch | AuditSearch => "search-type",
+        CompositionCreate => "create",
+        CompositionUpdate => "update",
+        CompositionDelete => "delete",
+        CompositionSuspend | CompositionCancel | CompositionValidate | ConsentGet | ConsentSet => "operation",
+        _ => return None,
+    })
+}
+
+fn category(action: Action) -> &'static str {
+    use Action::*;
+    match action {
+        AuditRetention | AuditRepaired => "object",
+        _ if interaction(action).is_some() || action == DefinitionRead => "rest",
+        _ => "object",
+    }
+}
+
+/// Create, read, update, delete or execute. FHIR R5 `valueset-audit-event-action.html`.
+fn letter(action: Action) -> &'static str {
+    use Action::*;
+    match action {
+        CompositionCreate | TokenIssue | BulkImport | PatientsImport => "C",
+        CompositionUpdate | CompositionSuspend | CompositionCancel | ConsentSet | TerminologyChange => "U",
+        CompositionDelete | AuditRetention => "D",
+        CompositionValidate | AuditVerify | AuditRepaired | TokenRefused | Backup | Unknown => "E",
+        CompositionRead
+        | CompositionVread
+        | CompositionHistory
+        | CompositionHistoryType
+        | CompositionSearch
+        | ConsentGet
+        | PatientRead
+        | PatientVread
+        | PatientHistory
+        | PatientSearch
+        | AuditRead
+        | AuditSearch
+        | AuditExport
+        | DefinitionRead
+        | BulkExport
+        | PatientsList => "R",
+    }
+}
+
+fn severity(event: &Event) -> &'static str {
+    match event.status {
+        500.. => "error",
+        400.. => "warning",
+        _ => "informational",
+    }
+}
+
+fn outcome(event: &Event, names: &Names) -> Json<'static> {
+    let mut outcome = Object::default();
+    let is_refused = event.status >= 400 || event.code.is_some();
+    outcome.set("code", coding(SEVERITY, if is_refused { "error" } else { "success" }));
+    let mut details = Vec::new();
+    if let Some(code) = &event.code {
+        details.push(concept([coding(&names.hcert_issue_system, code)]));
+    }
+    if event.status > 0 {
+        details.push(Json::object([("text", Json::string(format!("HTTP {}", event.status)))]));
+    }
+    details.extend(event.note.clone().map(|note| Json::object([("text", Json::string(note))])));
+    if !details.is_empty() {
+        outcome.set("detail", Json::Array(details));
+    }
+    Json::Object(outcome)
+}
+
+/// The person first, then their institution.
+fn agents(event: &Event, names: &Names) -> Vec<Json<'static>> {
+    let Event { who, from, method, .. } = event;
+    let base = &names.code_system_base;
+    let mut person = Object::default();
+    let name = [&who.given_name, &who.family_name].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+    let mut named = Object::default();
+    if let Some(code) = &who.person {
+        named.set("identifier", identifier(format!("{base}/sid/pid/est/ni"), code));
+    }
+    let shown = if name.is_empty() { who.application.clone().unwrap_or_default() } else { name };
+    match (shown.is_empty(), who.person.is_some()) {
+        (false, _) => named.set("display", Json::string(shown)),
+        (true, false) => named.set("display", Json::string("nobody known")),
+        (true, true) => {}
+    }
+    if !who.roles.is_empty() {
+        let role = |role: &String| concept([coding(&format!("{}/CodeSystem/role", names.hcert_ns), role)]);
+        person.set("role", Json::Array(who.roles.iter().map(role).collect()));
+    }
+    person.set("who", Json::Object(named));
+    person.set("requestor", Json::Bool(true));
+    if let Some(ip) = &from.ip {
+        person.set("networkString", Json::string(ip.clone()));
+    }
+    let method = match method {
+        Method::None => None,
+        Method::Token => Some("token"),
+        Method::Socket => Some("socket"),
+    };
+    if let Some(method) = method {
+        person.set("authorization", list([Json::object([("text", Json::string(method))])]));
+    }
+    let mut agents = vec![Json::Object(person)];
+    for (code, role) in [(&who.organization, "organization"), (&who.represented_party, "represented-party")] {
+        let Some(code) = code else { continue };
+        let identifier = identifier(format!("{base}/sid/org/est/br"), code);
+        agents.push(Json::object([
+            ("role", list([concept([coding(&format!("{}/CodeSystem/audit-role", names.hcert_ns), role)])])),
+            ("who", Json::object([("type", Json::string("Organization")), ("identifier", identifier)])),
+            ("requestor", Json::Bool(false)),
+        ]));
+    }
+    agents
+}
+
+/// Certificates, patients, what was searched for, and what ties the request to others.
+fn entities(event: &Event, names: &Names) -> Vec<Json<'static>> {
+    let mut entities: Vec<Json> = event.entities.iter().map(certificate).collect();
+    entities.extend(event.patients.iter().map(|patient| {
+        let role = concept([coding(ENTITY_ROLE, "1")]);
+        Json::object([("what", reference(format!("Patient/{patient}"))), ("role", role)])
+    }));
+    if let Some(query) = &event.query {
+        let role = concept([coding(ENTITY_ROLE, "24")]);
+        entities.push(Json::object([("role", role), ("query", Json::string(STANDARD.encode(query)))]));
+    }
+    let change = event.change.map(|seq| seq.to_string());
+    let rebuilt = event.rebuilt.then(|| "true".to_owned());
+    let trace = Some(event.trace.clone()).filter(|trace| !trace.is_empty());
+    let from = &event.from;
+    let details = [
+        ("request", &trace),
+        ("session", &event.who.session),
+        ("application", &event.who.application),
+        ("x-road-client", &from.x_road_client),
+        ("x-road-id", &from.x_road_id),
+        ("x-road-issue", &from.x_road_issue),
+        ("x-road-userid", &from.x_road_user),
+        ("change", &change),
+        ("rebuilt", &rebuilt),
+    ];
+    let details: Vec<Json> = details
+        .into_iter()
+        .filter_map(|(name, value)| {
+            let kind = concept([coding(&format!("{}/CodeSystem/audit-detail", names.hcert_ns), name)]);
+            Some(Json::object([("type", kind), ("valueString", Json::string(value.clone()?))]))
+        })
+        .collect();
+    if !details.is_empty() {
+        entities.push(Json::object([("detail", Json::Array(details))]));
+    }
+    entities
+}
+
+fn certificate((id, version): &Entity) -> Json<'static> {
+    let address = match version {
+        Some(version) => format!("Composition/{id}/_history/{version}"),
+        None => format!("Composition/{id}"),
+    };
+    Json::object([("what", reference(address)), ("role", concept([coding(ENTITY_ROLE, "3")]))])
+}
+
+fn reference(address: String) -> Json<'static> {
+    Json::object([("reference", Json::string(address))])
+}
+
+fn identifier(system: String, value: &str) -> Json<'static> {
+    Json::object([("system", Json::string(system)), ("value", Json::string(value.to_owned()))])
+}
+
+fn coding(system: &str, code: &str) -> Json<'static> {
+    Json::object([("system", Json::string(system.to_owned())), ("code", Json::string(code.to_owned()))])
+}
+
+fn concept<const N: usize>(codings: [Json<'static>; N]) -> Json<'static> {
+    Json::object([("coding", list(codings))])
+}
+
+fn list<const N: usize>(items: [Json<'static>; N]) -> Json<'static> {
+    Json::Array(items.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::{From, Who};
+    use crate::certificate::{Id, Seq, Version};
+    use crate::fhir::{json, shape};
+
+    fn names() -> Names {
+        Names::default()
+    }
+
+    fn full() -> Event {
+        let text = |text: &str| Some(text.to_owned());
+        Event {
+            at: 1_793_000_000_123,
+            action: Action::CompositionSearch,
+            who: Who {
+                person: text("47101010033"),
+                given_name: text("Mari"),
+                family_name: text("Maasikas"),
+                roles: vec!["doctor".into()],
+                organization: text("90006399"),
+                represented_party: text("10000001"),
+                application: text("clinic"),
+                session: text("0123456789abcdef"),
+            },
+            from: From {
+                ip: text("192.0.2.7"),
+                x_road_client: text("ee-dev/COM/90006399/clinic"),
+                x_road_id: text("5a1f"),
+                x_road_issue: text("17"),
+                x_road_user: text("EE47101010033"),
+            },
+            trace: "abc".into(),
+            status: 403,
+            code: text("HCERT-179"),
+            method: Method::Token,
+            entities: vec![(Id::FIRST, Version::new(2)), (Id::FIRST.next(), None)],
+            patients: vec!["200".into()],
+            query: text("status=final"),
+            change: Some(Seq(9)),
+            rebuilt: true,
+            note: None,
+        }
+    }
+
+    fn checked(event: &Event) -> String {
+        let bytes = resource(Number(41), event, &names());
+        let mut read = json::parse(&bytes).expect("it is FHIR's JSON");
+        shape::expect(&mut read, "AuditEvent").expect("it has R5's shape");
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn an_event_with_everything_has_the_shape_of_r5_and_hides_nothing() {
+        let told = checked(&full());
+        for part in [
+            r#""id":"41""#,
+            r#""code":"composition.search""#,
+            r#""code":"search-type""#,
+            r#""severity":"warning""#,
+            r#""code":"HCERT-179""#,
+            r#""text":"HTTP 403""#,
+            r#"/sid/pid/est/ni","value":"47101010033""#,
+            r#""display":"Mari Maasikas""#,
+            r#"/sid/org/est/br","value":"90006399""#,
+            r#""value":"10000001""#,
+            r#""networkString":"192.0.2.7""#,
+            r#""reference":"Composition/1/_history/2""#,
+            r#""reference":"Composition/2""#,
+            r#""patient":{"reference":"Patient/200"}"#,
+            r#""query":"c3RhdHVzPWZpbmFs""#,
+            r#""valueString":"5a1f""#,
+            r#""valueString":"0123456789abcdef""#,
+        ] {
+            assert!(told.contains(part), "{part} is not in {told}");
+        }
+    }
+
+    #[test]
+    fn every_action_with_nothing_else_has_the_shape_of_r5() {
+        for action in Action::ALL {
+            let told = checked(&Event::new(*action, 0));
+            assert!(told.contains(&format!(r#""code":"{}""#, action.name())), "{told}");
+            assert!(told.contains(r#""display":"nobody known""#));
+        }
+    }
+}

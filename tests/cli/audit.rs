@@ -1,0 +1,50 @@
+//! `hcert audit`: the trail verified and written out, of a folder at rest and of a running server.
+
+use std::fs;
+
+use super::process::Process;
+use super::{Place, lines};
+
+const VERIFY: [&str; 4] = ["audit", "verify", "--data", "data"];
+const EXPORT: [&str; 4] = ["audit", "export", "--data", "data"];
+
+#[test]
+fn a_trail_is_verified_and_written_out_by_server_and_folder_alike() {
+    let place = Place::new();
+    place.run(&VERIFY).expect(1).says("there is no audit trail");
+    let server = Process::start(&place.path("data"));
+    place.run(&VERIFY).expect(0);
+    let exported = place.run(&EXPORT);
+    assert!(exported.expect(0).text().contains(r#""code":"audit.verify""#), "{}", exported.text());
+    drop(server);
+    let first = place.run(&VERIFY);
+    let head = first.expect(0).text().lines().find_map(|line| line.strip_prefix("head ").map(str::to_owned)).unwrap();
+    // The head is still part of the trail, though there are more events now.
+    place.run(&[&VERIFY[..], &["--head", &head]].concat()).expect(0);
+    place.run(&[&VERIFY[..], &["--head", "7"]].concat()).expect(2);
+    let events = place.run(&EXPORT);
+    for line in lines(&events.expect(0).out) {
+        let event: serde_json::Value = serde_json::from_slice(line).unwrap();
+        assert_eq!(
+            (&event["resourceType"], &event["agent"][0]["authorization"][0]["text"]),
+            (&"AuditEvent".into(), &"socket".into())
+        );
+    }
+    let none = place.run(&[&EXPORT[..], &["--certificate", "17", "--until", "2020"]].concat());
+    assert_eq!(none.expect(0).text(), "");
+    place.run(&[&EXPORT[..], &["--since", "yesterday"]].concat()).expect(2);
+}
+
+#[test]
+fn a_changed_trail_is_told_with_its_place() {
+    let place = Place::new();
+    drop(Process::start(&place.path("data")));
+    for _ in 0..3 {
+        place.run(&VERIFY).expect(0);
+    }
+    let file = place.path("data/audit/00000001.log");
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[150] ^= 1;
+    fs::write(&file, bytes).unwrap();
+    place.run(&VERIFY).expect(1).says("the audit trail is not as it was written");
+}
