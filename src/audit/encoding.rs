@@ -71,7 +71,7 @@ pub fn write(out: &mut Vec<u8>, event: &Event) {
     number(out, field::STATUS, u64::from(*status));
     number(out, field::METHOD, *method as u64);
     if !event.entities.is_empty() {
-        text(out, field::ENTITIES, &entities(&event.entities));
+        text(out, field::ENTITIES, entities(&event.entities));
     }
     event.patients.iter().for_each(|patient| text(out, field::PATIENT, text_within(patient)));
     if let Some(query) = &event.query {
