@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use hcert::access::Tokens;
 use hcert::bulk::{self, ImportOptions};
 use hcert::certificate::{Names, State};
 use hcert::config::Config;
@@ -37,9 +38,37 @@ pub struct Store {
     pub bodies: Vec<String>,
 }
 
+/// A service over an open store.
+pub fn serve(engine: &Arc<Engine>, policy: Policy, tokens: Option<Arc<Tokens>>, clock: Clock) -> Arc<Server<Service>> {
+    let config = Config::default();
+    let mut door = Settings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
+    door.tokens = tokens;
+    let settings = settings(&config);
+    let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), false);
+    let rulebook = Arc::new(rulebook.expect("the profiles and lists that ship can be used"));
+    let registry = Registry::open(&config, engine.clone(), clock.clone()).expect("settings of a registry");
+    Server::new(Service::new(engine.clone(), registry, policy, rulebook, settings, clock), door)
+}
+
+fn settings(config: &Config) -> interaction::Settings {
+    let door = Settings::new(config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
+    interaction::Settings {
+        names: Names { base_url: door.base_url.to_string(), ..Names::default() },
+        issue_system: config.namespaces.hcert_issue_system.clone(),
+        count: Counts { default: config.search.count_default, max: config.search.count_max },
+        link_seconds: i64::from(config.search.link_minutes) * 60,
+        full_url_absolute: false,
+        external_reference_system: config.registry.external_reference_system.clone(),
+    }
+}
+
 impl Store {
     /// `to_create`: bodies of creates.
     pub fn fill(folder: &Path, to_create: usize) -> Store {
+        Store::fill_with(folder, to_create, CERTIFICATES)
+    }
+
+    pub fn fill_with(folder: &Path, to_create: usize, count: u64) -> Store {
         let config = Config::default();
         // Each change a millisecond after the one before, so that no two runs differ in a digit.
         let now = AtomicI64::new(NOW);
@@ -54,23 +83,15 @@ impl Store {
             clock: clock.clone(),
         };
         let engine = Arc::new(Engine::open(options.clone()).expect("an empty folder can be opened"));
-        let door = Settings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
-        let settings = interaction::Settings {
-            names: Names { base_url: door.base_url.to_string(), ..Names::default() },
-            issue_system: config.namespaces.hcert_issue_system.clone(),
-            count: Counts { default: config.search.count_default, max: config.search.count_max },
-            link_seconds: i64::from(config.search.link_minutes) * 60,
-            full_url_absolute: false,
-            external_reference_system: config.registry.external_reference_system.clone(),
-        };
+        let names = settings(&config).names;
         let (mut lines, mut newest) = (String::new(), HashMap::new());
-        for change in Corpus::new(SEED, CERTIFICATES) {
+        for change in Corpus::new(SEED, count) {
             change.write_entry(&mut lines);
             lines.push('\n');
             newest.insert(change.id().get(), (change.version().get(), change.facts()));
         }
         let import = ImportOptions { stop_at_bad: true };
-        let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), false);
+        let rulebook = Rulebook::open(engine.clone(), names, false);
         let rulebook = rulebook.expect("the profiles and lists that ship can be used");
         bulk::import(&engine, &rulebook, &mut lines.as_bytes(), import, &mut |event| drop(event))
             .expect("a corpus can be imported");
@@ -88,11 +109,8 @@ impl Store {
         let engine = Arc::new(Engine::open(options).expect("a store can be opened without its index"));
         let mut certificates: Vec<_> = newest.into_iter().map(|(id, (version, facts))| (id, version, facts)).collect();
         certificates.sort_unstable_by_key(|(id, ..)| *id);
-        let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), false);
-        let rulebook = Arc::new(rulebook.expect("the profiles and lists that ship can be used"));
-        let registry = Registry::open(&config, engine.clone(), clock.clone()).expect("settings of a registry");
-        let service = Service::new(engine.clone(), registry, Policy::default(), rulebook, settings, clock);
-        let store = Store { engine, server: Server::new(service, door), certificates, bodies };
+        let server = serve(&engine, Policy::default(), None, clock);
+        let store = Store { engine, server, certificates, bodies };
         store.settle();
         store
     }

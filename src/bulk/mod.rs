@@ -3,6 +3,7 @@
 //! A line is an entry of a FHIR history Bundle: `{"fullUrl":"Composition/17","resource":{…},"request":{…},"response":{…}}`. A deletion
 //! has no resource. Import also takes bare Compositions: with `id` and `meta.versionId` they keep them, without they are created.
 
+mod account;
 mod audit;
 mod chunk;
 pub mod entry;
@@ -12,6 +13,7 @@ mod patients;
 
 use serde::{Deserialize, Serialize};
 
+pub use account::{note, write_down};
 pub use audit::{AuditAsked, export_audit};
 pub use export::export;
 pub use import::{ImportOptions, import};

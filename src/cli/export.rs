@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::progress::Bar;
 use super::{Common, Failure};
+use crate::audit::Action;
 use crate::bulk::entry::{self, Line};
 use crate::bulk::{self, Event, Progress};
 use crate::certificate::{Id, Seq, Version};
@@ -58,7 +59,11 @@ fn export(to: Option<&Path>, resume: bool, config: &Config) -> Result<(), String
     let probe = Request::SeqOf { id: 0, version: 0 };
     let source = match reached(&probe)? {
         Some(_) => Source::Server,
-        None => Source::Folder(super::open::engine(config, system_clock())?),
+        None => {
+            let engine = super::open::engine(config, system_clock())?;
+            super::open::tell(config, &engine, Action::BulkExport, "hcert export", None)?;
+            Source::Folder(engine)
+        }
     };
     let (mut out, after) = match to {
         None => (Box::new(BufWriter::new(io::stdout())) as Box<dyn Write>, Seq(0)),

@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::progress::Bar;
 use super::{Common, Failure};
+use crate::audit::Action;
 use crate::bulk::{self, Event, ImportOptions, Progress};
 use crate::config::Config;
 use crate::engine::system_clock;
@@ -57,8 +58,10 @@ fn import(file: &Path, stop_at_bad: bool, config: &Config) -> Result<Progress, S
             let rulebook = super::open::rulebook(config, engine.clone())?;
             let options = ImportOptions { stop_at_bad };
             let done = bulk::import(&engine, &rulebook, &mut lines, options, &mut |event| bar.show(&event));
+            let note = Some(bulk::note(&done));
+            let told = super::open::tell(config, &engine, Action::BulkImport, "hcert import", note);
             engine.close();
-            done
+            told.and(done)
         }
     };
     bar.finish();

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::access::rights::{BUILT_IN, Permissions};
-use crate::audit::{self, Log};
+use crate::audit::{self, Action, Log};
+use crate::bulk;
 use crate::certificate::Names;
 use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
 use crate::engine::{self, Clock, Engine, Witness};
@@ -105,9 +106,27 @@ pub fn policy(config: &Config) -> Result<Policy, String> {
     let by_mode = config.access.mode == AccessMode::Jwt;
     Ok(Policy {
         permissions,
+        needs_token: by_mode,
         author_must_be_caller: config.access.author_must_be_caller.unwrap_or(by_mode),
         audit: None,
     })
+}
+
+/// Opens the audit trail beside an open engine, for one event of a command: what was run, and the last change of an import.
+///
+/// # Errors
+/// The trail cannot be opened or written; what the event is about must not happen.
+pub fn tell(
+    config: &Config,
+    engine: &Engine,
+    action: Action,
+    command: &str,
+    note: Option<String>,
+) -> Result<(), String> {
+    let log = Log::open(audit_options(config, engine::system_clock()))?;
+    account::complete(engine, &log, engine::system_clock()())?;
+    let change = (action == Action::BulkImport).then(|| engine.seq());
+    bulk::write_down(&log, action, command, note, change)
 }
 
 /// How the audit trail beside an open engine is opened.

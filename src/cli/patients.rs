@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use super::import::{open, through_server};
 use super::progress::Bar;
 use super::{Common, Failure};
+use crate::audit::Action;
 use crate::bulk::{self, ImportOptions, Listed, Progress};
 use crate::config::Config;
 use crate::engine::{Engine, system_clock};
@@ -110,8 +111,10 @@ fn import(
             let engine = super::open::engine(config, system_clock())?;
             let options = ImportOptions { stop_at_bad };
             let done = bulk::import_patients(&engine, &mut lines, options, &mut |event| bar.show(&event));
+            let note = Some(bulk::note(&done));
+            let told = super::open::tell(config, &engine, Action::PatientsImport, "hcert patients import", note);
             engine.close();
-            done
+            told.and(done)
         }
     };
     bar.finish();
@@ -135,7 +138,11 @@ fn list(identifier: Option<String>, config: &Config) -> Result<(), String> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let done = match connect(config, &Request::PatientsList { identifier: identifier.clone() })? {
         Some(server) => list_of_server(&server, &mut out),
-        None => list_of_folder(&super::open::engine(config, system_clock())?, identifier.as_deref(), &mut out),
+        None => {
+            let engine = super::open::engine(config, system_clock())?;
+            super::open::tell(config, &engine, Action::PatientsList, "hcert patients list", None)?;
+            list_of_folder(&engine, identifier.as_deref(), &mut out)
+        }
     };
     match done.and_then(|problem| out.flush().map(|()| problem)) {
         Ok(problem) => problem.map_or(Ok(()), Err),

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use serde::de::DeserializeOwned;
 
 use super::{Common, Failure, open};
+use crate::audit::Action;
 use crate::config::Config;
 use crate::engine::system_clock;
 use crate::fhir::date_time::instant;
@@ -95,7 +96,7 @@ fn load(files: &[PathBuf], config: &Config) -> Result<(), Failure> {
     }
     let done: Result<Vec<ListLine>, Vec<String>> = match ask(config, &Request::TerminologyLoad, &lists)? {
         Some(answer) => answer,
-        None => in_folder(config, |own| own.load(&lists, system_clock()()))?,
+        None => in_folder(config, Some("hcert terminology load"), |own| own.load(&lists, system_clock()()))?,
     };
     show(&done.map_err(|problems| failed(&problems))?)
 }
@@ -103,7 +104,7 @@ fn load(files: &[PathBuf], config: &Config) -> Result<(), Failure> {
 fn list(config: &Config) -> Result<(), Failure> {
     let lines = match ask(config, &Request::TerminologyList, b"")? {
         Some(lines) => lines,
-        None => in_folder(config, Lists::lines)?,
+        None => in_folder(config, None, Lists::lines)?,
     };
     show(&lines)
 }
@@ -111,7 +112,7 @@ fn list(config: &Config) -> Result<(), Failure> {
 fn remove(url: String, config: &Config) -> Result<(), Failure> {
     let done: Result<(), Vec<String>> = match ask(config, &Request::TerminologyRemove { url: url.clone() }, b"")? {
         Some(done) => done,
-        None => in_folder(config, |lists| lists.remove(&url))?,
+        None => in_folder(config, Some("hcert terminology remove"), |lists| lists.remove(&url))?,
     };
     done.map_err(|problems| failed(&problems))?;
     eprintln!("removed {url}");
@@ -146,8 +147,12 @@ fn ask<T: DeserializeOwned>(config: &Config, request: &Request, mut bytes: &[u8]
 }
 
 /// Opens the folder, which no server has.
-fn in_folder<T>(config: &Config, work: impl FnOnce(&Lists) -> T) -> Result<T, Failure> {
+/// `command` changes the lists, so it is written down.
+fn in_folder<T>(config: &Config, command: Option<&str>, work: impl FnOnce(&Lists) -> T) -> Result<T, Failure> {
     let engine = Arc::new(open::engine(config, system_clock()).map_err(Failure::Failed)?);
+    if let Some(command) = command {
+        open::tell(config, &engine, Action::TerminologyChange, command, None).map_err(Failure::Failed)?;
+    }
     let names = open::names(config, &config.base_url());
     let lists = Lists::open_to_mend(engine.clone(), names, config.validation.strict);
     let done = lists.map(|lists| work(&lists));

@@ -156,7 +156,15 @@ pub fn complete(engine: &Engine, log: &Log, now: i64) -> Result<u64, String> {
         let changes = engine.changes_for_audit(after, CHANGES_AT_ONCE).map_err(|error| error.to_string())?;
         let Some(last) = changes.last() else { return Ok(completed) };
         after = last.seq;
-        let events: Vec<Event> = changes.iter().filter_map(event).collect();
+        let mut events: Vec<Event> = changes.iter().filter_map(event).collect();
+        // An import is one event as a whole; one that was cut off left none.
+        let imported = changes.iter().filter(|change| change.action == engine::Action::Import);
+        if let Some(last) = imported.clone().last() {
+            let mut event = Event::of_command(Action::BulkImport, now, "hcert import");
+            event.note = Some(format!("{} versions of an import that told no end", imported.count()));
+            event.change = Some(last.seq);
+            events.push(event);
+        }
         completed += log.complete(events.into_iter()).map_err(|failing| failing.to_string())?;
     }
 }

@@ -99,9 +99,22 @@ const OF_PATIENTS: &[(&str, &str, &str, &str)] = &[
     ("deceased", "Patient-deceased", "token", "true or false"),
 ];
 
+/// What the audit trail is asked: name, type, documentation.
+const OF_AUDIT_EVENTS: &[(&str, &str, &str)] = &[
+    ("entity", "reference", "A certificate: Composition/1"),
+    ("patient", "reference", "Patient/200"),
+    ("agent", "reference", "Personal code or role of who called"),
+    ("action", "token", "What was done: composition.read, consent.set and so on"),
+    ("outcome", "token", "success, refused, an HTTP status or a code such as HCERT-179"),
+    ("date", "date", "When; prefixes ge, gt, le, lt"),
+];
+
 /// The CapabilityStatement as a caller sees it under `base_url`, as bytes.
-pub fn capabilities(base_url: &str, names: &Names, count: Counts) -> Vec<u8> {
-    let resources = [composition(names, count), patient()].into_iter().chain(DefinitionKind::ALL.map(definition));
+///
+/// `needs_token`: nobody is let in without one.
+pub fn capabilities(base_url: &str, names: &Names, count: Counts, needs_token: bool) -> Vec<u8> {
+    let resources =
+        [composition(names, count), patient(), audit_event()].into_iter().chain(DefinitionKind::ALL.map(definition));
     Json::object([
         ("resourceType", text("CapabilityStatement")),
         ("version", text("1.0.0")),
@@ -134,7 +147,14 @@ pub fn capabilities(base_url: &str, names: &Names, count: Counts) -> Vec<u8> {
             "implementationGuide",
             list([Json::string(format!("{}/ImplementationGuide/ee.fhir.hcert|1.0.0", names.profile_base))]),
         ),
-        ("rest", list([Json::object([("mode", text("server")), ("resource", list(resources))])])),
+        (
+            "rest",
+            list([Json::object([
+                ("mode", text("server")),
+                ("security", security(needs_token)),
+                ("resource", list(resources)),
+            ])]),
+        ),
     ])
     .to_vec()
 }
@@ -199,6 +219,51 @@ fn patient() -> Json<'static> {
         ("versioning", text("versioned")),
         ("readHistory", Json::Bool(true)),
         ("searchParam", list(OF_PATIENTS.iter().map(parameter))),
+    ])
+}
+
+/// Who is let in, and by what. Contract 7.2.
+fn security(needs_token: bool) -> Json<'static> {
+    let service = Json::object([
+        ("system", text("http://terminology.hl7.org/CodeSystem/restful-security-service")),
+        ("code", text("OAuth")),
+    ]);
+    let description = match needs_token {
+        true => {
+            "Every request but this one needs Authorization: Bearer with a JWT (RS256 or ES256) of the configured issuer. What its role \
+             permits decides what is seen and done; every access is written down."
+        }
+        false => {
+            "Developer mode, for this machine alone: without a token everything is permitted; with one (Authorization: Bearer, from POST \
+             /auth/v2/token) what its role permits. Every access is written down."
+        }
+    };
+    Json::object([
+        ("cors", Json::Bool(false)),
+        ("service", list([Json::object([("coding", list([service])), ("text", text("Bearer token (JWT)"))])])),
+        ("description", text(description)),
+    ])
+}
+
+/// The audit trail, for whoever may read it.
+fn audit_event() -> Json<'static> {
+    let interaction = |code| Json::object([("code", text(code))]);
+    let parameter = |(name, kind, documentation): &(&'static str, &'static str, &'static str)| {
+        Json::object([
+            ("name", text(name)),
+            ("definition", Json::string(format!("http://hl7.org/fhir/SearchParameter/AuditEvent-{name}"))),
+            ("type", text(kind)),
+            ("documentation", text(documentation)),
+        ])
+    };
+    Json::object([
+        ("type", text("AuditEvent")),
+        (
+            "documentation",
+            text("Who saw and did what. Read only, and for those alone who hold the permission hcert.audit.read."),
+        ),
+        ("interaction", list(["read", "search-type"].map(interaction))),
+        ("searchParam", list(OF_AUDIT_EVENTS.iter().map(parameter))),
     ])
 }
 
@@ -269,7 +334,7 @@ mod tests {
 
     fn statement(check: impl Fn(&Json)) {
         let names = Names { profile_base: "https://example.ee/hcert".into(), ..Names::default() };
-        let bytes = capabilities("https://example.ee/r1/fhir", &names, Counts { default: 20, max: 50 });
+        let bytes = capabilities("https://example.ee/r1/fhir", &names, Counts { default: 20, max: 50 }, false);
         check(&json::parse(&bytes).expect("a FHIR body"));
     }
 

@@ -41,6 +41,8 @@ pub struct Settings {
 #[derive(Clone)]
 pub struct Policy {
     pub permissions: Permissions,
+    /// Nobody is let in without a token: mode `jwt`. Contract 7.2.
+    pub needs_token: bool,
     /// Only the author creates and changes a certificate. Contract 7.7.
     pub author_must_be_caller: bool,
     /// Where every access is written down; nowhere in benches that measure without.
@@ -52,7 +54,7 @@ impl Default for Policy {
     fn default() -> Self {
         let base = Names::default().code_system_base;
         let permissions = Permissions::read(BUILT_IN, &base).expect("a test holds that the table is readable");
-        Policy { permissions, author_must_be_caller: false, audit: None }
+        Policy { permissions, needs_token: false, author_must_be_caller: false, audit: None }
     }
 }
 
@@ -86,7 +88,7 @@ impl Service {
         clock: Clock,
     ) -> Service {
         let seal = SealKey::new(&engine.seal_key());
-        let capabilities = capabilities(&settings.names.base_url, &settings.names, settings.count);
+        let capabilities = capabilities(&settings.names.base_url, &settings.names, settings.count, policy.needs_token);
         // Half of the processors, so that the other half is free for what is answered at once.
         let heavy_at_once = thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(2));
         Service {
@@ -153,7 +155,7 @@ impl Service {
                 let names = &self.settings.names;
                 let body = match *context.base_url == *names.base_url {
                     true => self.capabilities.clone(),
-                    false => capabilities(&context.base_url, names, self.settings.count),
+                    false => capabilities(&context.base_url, names, self.settings.count, self.policy.needs_token),
                 };
                 Ok(Answer { status: 200, body, ..Answer::default() })
             }

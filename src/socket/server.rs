@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{AuditTold, Request};
 use crate::audit::{self, Action, Head, Log};
-use crate::bulk::{self, Event, ImportOptions, Progress};
+use crate::bulk::{self, Event, ImportOptions, Listed, Progress};
 use crate::certificate::{Id, Names, Seq, Version};
 use crate::engine::{Engine, system_clock};
 use crate::interaction::Rulebook;
@@ -90,19 +90,37 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
     match serde_json::from_str(&first) {
         Ok(Request::Import { stop_at_bad }) => {
             let options = ImportOptions { stop_at_bad };
-            report(&mut out, |report| bulk::import(engine, rulebook, &mut lines, options, report))?;
+            report(&mut out, |report| {
+                // One that is cut off has no end to tell.
+                bulk::write_down(trail, Action::BulkImport, "hcert import", Some("begins".to_owned()), None)?;
+                let done = bulk::import(engine, rulebook, &mut lines, options, report);
+                let note = Some(bulk::note(&done));
+                bulk::write_down(trail, Action::BulkImport, "hcert import", note, Some(engine.seq())).and(done)
+            })?;
         }
         Ok(Request::PatientsImport { stop_at_bad }) => {
             let options = ImportOptions { stop_at_bad };
-            report(&mut out, |report| bulk::import_patients(engine, &mut lines, options, report))?;
+            report(&mut out, |report| {
+                let done = bulk::import_patients(engine, &mut lines, options, report);
+                let note = Some(bulk::note(&done));
+                bulk::write_down(trail, Action::PatientsImport, "hcert patients import", note, None).and(done)
+            })?;
         }
         Ok(Request::PatientsList { identifier }) => {
+            let written = bulk::write_down(trail, Action::PatientsList, "hcert patients list", None, None);
+            if let Err(problem) = written {
+                send(&mut out, &Listed::Failed { problem })?;
+                return out.flush();
+            }
             bulk::list_patients(engine, identifier.as_deref(), &mut |listed| {
                 serde_json::to_writer(&mut out, &listed)?;
                 out.write_all(b"\n")
             })?;
         }
         Ok(Request::Export { after }) => {
+            let note = Some(format!("behind change {after}"));
+            let written = bulk::write_down(trail, Action::BulkExport, "hcert export", note, None);
+            written.map_err(io::Error::other)?;
             bulk::export(engine, Seq(after), &mut out, &mut |_| {}).map_err(io::Error::other)?;
         }
         Ok(Request::SeqOf { id, version }) => {
@@ -128,10 +146,17 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
             let mut file = Vec::new();
             // One byte more than is allowed tells that there is more.
             lines.take(TERMINOLOGY_FILE_BYTES_MAX as u64 + 1).read_to_end(&mut file)?;
-            send(&mut out, &rulebook.lists().load(&file, system_clock()()))?;
+            let written = bulk::write_down(trail, Action::TerminologyChange, "hcert terminology load", None, None);
+            let loaded = written.map_err(|problem| vec![problem]);
+            send(&mut out, &loaded.and_then(|()| rulebook.lists().load(&file, system_clock()())))?;
         }
         Ok(Request::TerminologyList) => send(&mut out, &rulebook.lists().lines())?,
-        Ok(Request::TerminologyRemove { url }) => send(&mut out, &rulebook.lists().remove(&url))?,
+        Ok(Request::TerminologyRemove { url }) => {
+            let note = Some(url.clone());
+            let written = bulk::write_down(trail, Action::TerminologyChange, "hcert terminology remove", note, None);
+            let removed = written.map_err(|problem| vec![problem]);
+            send(&mut out, &removed.and_then(|()| rulebook.lists().remove(&url)))?;
+        }
         Err(error) => send(&mut out, &Event::Failed { problem: format!("the request is not understood: {error}") })?,
     }
     out.flush()

@@ -1,0 +1,157 @@
+//! What access control and the audit trail cost: CPU of a request by [`Server::answer`], beside the same request without them, in turn.
+//!
+//! ```text
+//! cargo bench --bench access
+//! ```
+//!
+//! The floor of each line is measured in the same run. CPU is that of the whole process, so the trail's own threads are in it.
+
+#[path = "allocations/store.rs"]
+#[expect(dead_code, reason = "the store serves other benches too")]
+mod store;
+
+use std::sync::Arc;
+
+use hcert::access::Tokens;
+use hcert::access::token::{Order, issue_in};
+use hcert::audit::{Log, Options};
+use hcert::certificate::{Access, Id};
+use hcert::config::Config;
+use hcert::engine::{Clock, Who, Write};
+use hcert::http::Server;
+use hcert::interaction::{Policy, Service};
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use hyper::body::Bytes;
+use tokio::runtime::{self, Runtime};
+
+use store::{Store, serve};
+
+const CERTIFICATES: u64 = 30_000;
+/// One certificate in so many is closed to doctors.
+const CLOSED_SHARE: u64 = 100;
+const ROUNDS: usize = 9;
+/// Moment of all requests, so that tokens do not end: 2026-11-21.
+const NOW: i64 = 1_795_219_200_000;
+/// Who holds the tokens.
+const PERSON: &str = "37605030299";
+
+struct Bench {
+    runtime: Runtime,
+    bare: Arc<Server<Service>>,
+    guarded: Arc<Server<Service>>,
+    audited: Arc<Server<Service>>,
+    folder: tempfile::TempDir,
+}
+
+fn main() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let store = Store::fill_with(&folder.path().join("data"), 0, CERTIFICATES);
+    let clock: Clock = Arc::new(|| NOW);
+    let tokens = Arc::new(Tokens::open(&Config::default(), folder.path(), clock.clone()).expect("a key can be made"));
+    let trail =
+        Options { folder: folder.path().to_owned(), file_bytes: 64 << 20, retention_days: 0, clock: clock.clone() };
+    let log = Arc::new(Log::open(trail).expect("a trail can be begun"));
+    let with_trail = Policy { audit: Some(log), ..Policy::default() };
+    let bench = Bench {
+        runtime: runtime::Builder::new_current_thread().enable_all().build().expect("a runtime"),
+        bare: serve(&store.engine, Policy::default(), None, clock.clone()),
+        guarded: serve(&store.engine, Policy::default(), Some(tokens.clone()), clock.clone()),
+        audited: serve(&store.engine, with_trail, Some(tokens), clock),
+        folder,
+    };
+    let doctor = bench.token("doctor", None, None);
+    println!("{:<52} {:>9} {:>8}", "", "CPU µs", "ratio");
+    let id = store.ids(hcert::certificate::State::Completed).nth(100).expect("there are completed ones");
+    let read = format!("/fhir/Composition/{id}");
+    bench.compare("read", &read, &doctor, 4_000, true);
+    let patient = store.subjects(5)[0];
+    let by_subject = format!("/fhir/Composition?subject=Patient/{patient}");
+    bench.compare("search by subject, 5 hits", &by_subject, &doctor, 1_500, true);
+    bench.searches("nothing closed", &store, &doctor);
+
+    for number in (CLOSED_SHARE..CERTIFICATES).step_by(CLOSED_SHARE as usize) {
+        let id = Id::new(number).expect("counted from above zero");
+        let (doctor, representative) = (Some(Access::Closed), None);
+        let closing = Write::Consent { id, doctor, representative, who: Who::default(), rows: None };
+        drop(store.engine.write(closing).blocking_recv());
+    }
+    store.settle();
+    bench.searches("1 % closed to doctors", &store, &doctor);
+    bench.compare("read, another one closed", &read, &doctor, 4_000, true);
+}
+
+impl Bench {
+    fn token(&self, role: &str, patient: Option<&str>, party: Option<&str>) -> String {
+        let order = Order {
+            person: PERSON.to_owned(),
+            role: role.to_owned(),
+            patient: patient.map(str::to_owned),
+            represented_party: party.map(str::to_owned),
+            ..Order::default()
+        };
+        let issued = issue_in(self.folder.path(), &Config::default(), &order, NOW / 1000).expect("the key is there");
+        format!("Bearer {}", issued.token)
+    }
+
+    fn searches(&self, when: &str, store: &Store, doctor: &str) {
+        let employer = store.employers()[0].to_string();
+        let org = self.token("org-legal-representative", None, Some(&employer));
+        let official = self.token("gov-official", None, None);
+        let of_employer = format!("/fhir/Composition?section-code-text=employer${employer}");
+        for (name, path, token, count) in [
+            ("dense, 20 hits, doctor", "/fhir/Composition?status=final", doctor, 600),
+            ("dense by date, page 500, doctor", "/fhir/Composition?status=final&_sort=-date&_page=500", doctor, 300),
+            ("number only, doctor", "/fhir/Composition?status=final&_count=0", doctor, 2_000),
+            ("dense drivers, 20 hits, official", "/fhir/Composition?category=driver-group-I", &official, 600),
+            ("by employer, number only, employer", &format!("{of_employer}&_count=0"), &org, 2_000),
+        ] {
+            self.compare(&format!("{name} ({when})"), path, token, count, false);
+        }
+    }
+
+    /// The same request without access control, with it, and with the trail too.
+    fn compare(&self, name: &str, path: &str, token: &str, count: usize, with_trail: bool) {
+        let mut best = [u64::MAX; 3];
+        for _ in 0..ROUNDS {
+            best[0] = best[0].min(self.spend(&self.bare, path, None, count));
+            best[1] = best[1].min(self.spend(&self.guarded, path, Some(token), count));
+            if with_trail {
+                best[2] = best[2].min(self.spend(&self.audited, path, Some(token), count));
+            }
+        }
+        let each = |nanoseconds: u64| nanoseconds as f64 / count as f64 / 1e3;
+        println!("{:<52} {:>9.2}", format!("{name}: bare"), each(best[0]));
+        let kinds = [("with rights", best[1]), ("with rights and trail", best[2])];
+        for (kind, spent) in kinds.into_iter().take(if with_trail { 2 } else { 1 }) {
+            let ratio = spent as f64 / best[0] as f64;
+            println!("{:<52} {:>9.2} {:>8.2}", format!("{name}: {kind}"), each(spent), ratio);
+        }
+    }
+
+    /// CPU of so many requests, nanoseconds.
+    fn spend(&self, server: &Arc<Server<Service>>, path: &str, token: Option<&str>, count: usize) -> u64 {
+        let before = cpu();
+        self.runtime.block_on(async {
+            for _ in 0..count {
+                let mut request = Request::get(path).header("host", "localhost");
+                if let Some(token) = token {
+                    request = request.header("authorization", token);
+                }
+                let request = request.body(Full::<Bytes>::default()).expect("a request");
+                let response = server.clone().answer(request, Some([127, 0, 0, 1].into())).await;
+                assert!(response.status().is_success(), "{path}: {}", response.status());
+                drop(response.into_body().collect().await);
+            }
+        });
+        cpu() - before
+    }
+}
+
+/// CPU time of this process, nanoseconds.
+fn cpu() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the clock exists on every system this runs on, and the place to write to is ours.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

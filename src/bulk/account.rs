@@ -1,0 +1,35 @@
+//! Commands leave their event in the audit trail, as requests do. Contract 7.8.
+
+use super::Progress;
+use crate::audit::{Action, Event, Log};
+use crate::certificate::Seq;
+use crate::engine::system_clock;
+
+/// Writes down that a command was run, and makes it durable. `change` is the last change of an import, whose versions have no events of
+/// their own.
+///
+/// # Errors
+/// The trail takes nothing; what the event is about must not happen.
+pub fn write_down(
+    log: &Log,
+    action: Action,
+    command: &str,
+    note: Option<String>,
+    change: Option<Seq>,
+) -> Result<(), String> {
+    let mut event = Event::of_command(action, system_clock()(), command);
+    event.note = note;
+    event.change = change;
+    let written = log.append(&event).and_then(|_| log.sync_now());
+    written.map_err(|failing| format!("the audit trail cannot be written: {failing}"))
+}
+
+/// What an import did, for its event.
+pub fn note(done: &Result<Progress, String>) -> String {
+    match done {
+        Ok(Progress { lines, stored, identical, bad, .. }) => {
+            format!("{lines} lines: {stored} stored, {identical} there already, {bad} not taken")
+        }
+        Err(_) => "ended early".to_owned(),
+    }
+}
