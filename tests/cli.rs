@@ -7,6 +7,8 @@ mod catalogue;
 #[path = "cli/patients.rs"]
 mod patients;
 mod process;
+#[path = "cli/silence.rs"]
+mod silence;
 #[path = "cli/terminology.rs"]
 mod terminology;
 #[path = "cli/token.rs"]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::context::{Context, Subset};
-use super::read::{reduced, write_reduced};
+use super::read::write_reduced;
 use super::service::{Service, unreadable};
 use super::show::Shower;
 use super::{Answer, Shown};
@@ -93,16 +93,8 @@ impl Form {
 
     fn add(&self, bundle: &mut Bundle, kind: Kind, version: &Packed) -> Result<(), Error> {
         let about = About { kind: "Composition", id: version.id.get(), base_url: self.base_url.as_deref() };
-        let hit = Hit { id: version.id, version: version.version };
-        let shown = match &self.shower {
-            Some(shower) => shower.show(hit, || version.expand())?,
-            None => None,
-        };
-        let resource = |out: &mut Vec<u8>| match shown {
-            Some(resource) => {
-                out.extend_from_slice(&reduced(resource, &self.subset));
-                Ok(())
-            }
+        let resource = |out: &mut Vec<u8>| match &self.shower {
+            Some(shower) => shower.write(version, &self.subset, out),
             None => write_reduced(version, &self.subset, out),
         };
         if kind == Kind::Search {

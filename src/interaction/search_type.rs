@@ -82,6 +82,7 @@ impl Service {
             by_form: context.by_form,
             now: (self.clock)(),
             seal: &self.seal,
+            caller: context.identity.as_ref().map_or("", |identity| &identity.person),
         }
     }
 

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use super::context::Subset;
+use super::read::reduced;
 use super::rights::Held;
 use super::service::Service;
-use crate::access::rights::{May, View};
+use crate::access::rights::{May, Scope, View};
 use crate::certificate::{Names, employer};
-use crate::engine::{Engine, Error, Stored};
+use crate::engine::{Engine, Error, Packed, Stored};
 use crate::fhir::json::{self, Json};
 use crate::search::Hit;
+use crate::search::class::Class;
+use crate::search::row::Row;
 
 /// Makes certificates what a caller is shown, on whichever thread.
 pub struct Shower {
@@ -18,25 +22,64 @@ pub struct Shower {
     held: Option<Arc<Held>>,
     /// Where all are shown in one way.
     only: Option<View>,
+    /// What state and category decide, where they alone do.
+    by_class: Option<Scope>,
 }
 
 impl Service {
     pub(super) fn shower(&self) -> Shower {
-        Shower { engine: self.engine.clone(), names: self.settings.names.clone(), held: None, only: None }
+        Shower {
+            engine: self.engine.clone(),
+            names: self.settings.names.clone(),
+            held: None,
+            only: None,
+            by_class: None,
+        }
     }
 
     /// For the hits of a search; nothing where they are shown as they are stored.
     pub(super) fn shower_of(&self, held: &Arc<Held>, may: May) -> Option<Shower> {
-        let only = held.scope(may).only_view();
-        (only != Some(View::Full)).then(|| Shower { held: Some(held.clone()), only, ..self.shower() })
+        let scope = held.scope(may);
+        let only = scope.only_view();
+        if only == Some(View::Full) {
+            return None;
+        }
+        let by_class = Some(scope).filter(Scope::is_of_classes);
+        Some(Shower { held: Some(held.clone()), only, by_class, ..self.shower() })
     }
 }
 
 impl Shower {
-    /// A version as the caller is shown it; nothing when that is as it is stored.
-    pub fn show(&self, hit: Hit, stored: impl FnOnce() -> Result<Stored, Error>) -> Result<Option<Vec<u8>>, Error> {
-        let view = match (self.only, &self.held) {
+    /// Appends a version as the caller is shown it.
+    ///
+    /// # Errors
+    /// What is wrong with the store.
+    pub fn write(&self, version: &Packed, wanted: &Subset, out: &mut Vec<u8>) -> Result<(), Error> {
+        let start = out.len();
+        let class = version.write_with_class(out)?;
+        let hit = Hit { id: version.id, version: version.version };
+        let shown = match (self.view(hit, class)?, wanted) {
+            (View::Full, Subset::All) => return Ok(()),
+            (View::Full, _) => out[start..].to_vec(),
+            (View::Employer, _) => {
+                let resource = out[start..].to_vec();
+                let (id, version, state, stamp) = (version.id, version.version, version.state, version.stamp);
+                self.employer(&Stored { id, version, state, stamp, resource })?
+            }
+        };
+        out.truncate(start);
+        out.extend_from_slice(&reduced(shown, wanted));
+        Ok(())
+    }
+
+    fn view(&self, hit: Hit, class: Option<Class>) -> Result<View, Error> {
+        Ok(match (self.only, &self.held) {
             (Some(view), _) => view,
+            (None, Some(_)) if let (Some(scope), Some(class)) = (&self.by_class, class) => {
+                let row =
+                    Row { class: class.into(), last_updated: 0, date: None, period: None, title: None, terms: vec![] };
+                scope.view(hit.id, &row).unwrap_or(View::Employer)
+            }
             (None, Some(held)) => {
                 let found = self.engine.version_with_rows(hit.id, hit.version)?;
                 let row = found.and_then(|found| found.row);
@@ -44,11 +87,7 @@ impl Shower {
                 row.and_then(|row| held.visible(May::Read, hit.id, &row)).unwrap_or(View::Employer)
             }
             (None, None) => View::Full,
-        };
-        match view {
-            View::Full => Ok(None),
-            View::Employer => self.employer(&stored()?).map(Some),
-        }
+        })
     }
 
     /// What an employer is shown of a version.

@@ -118,6 +118,7 @@ mod tests {
             by_form: false,
             now: 0,
             seal: &seal,
+            caller: "",
         };
         let owned: Vec<_> = parameters.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         History::parse(&owned, &settings)

@@ -34,6 +34,8 @@ pub struct Settings<'a> {
     /// Milliseconds since 1970 UTC.
     pub now: i64,
     pub seal: &'a SealKey,
+    /// Personal code of the caller, whose links open for nobody else; empty for nobody.
+    pub caller: &'a str,
 }
 
 /// Ids of the patients the registry found for an identifier (`200`, not `Patient/200`).
@@ -193,7 +195,10 @@ impl Search {
             }
         }
         if !hidden.is_empty() {
-            shown.push(("_query", Cow::Owned(settings.seal.seal(&hidden, settings.now, settings.link_seconds)?)));
+            shown.push((
+                "_query",
+                Cow::Owned(settings.seal.seal(&hidden, settings.caller, settings.now, settings.link_seconds)?),
+            ));
         }
         let query = link::encode(shown.iter().map(|(name, value)| (*name, &**value)));
         let address = [settings.base_url, "/Composition"].concat();
@@ -257,7 +262,7 @@ impl Reading<'_> {
         if self.search.sent.iter().any(|sent| sent.name == "_query") {
             return self.issues.push(issue::repeated("_query"));
         }
-        match self.settings.seal.open(token, self.settings.now) {
+        match self.settings.seal.open(token, self.settings.caller, self.settings.now) {
             Ok(parameters) => parameters.iter().for_each(|(name, value)| self.filter(name, value, true)),
             Err(issue) => self.issues.push(issue),
         }

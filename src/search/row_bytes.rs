@@ -71,6 +71,22 @@ pub fn decode(bytes: &[u8]) -> Option<Row> {
     rest.0.is_empty().then_some(Row { class, last_updated, date, period, title, terms })
 }
 
+/// The class of a row alone, its consent left open: the terms, which are most of a row, are not read.
+pub fn decode_class(bytes: &[u8]) -> Option<Class> {
+    let mut rest = Rest(bytes);
+    if rest.byte()? != FORMAT {
+        return None;
+    }
+    let state = State::from_byte(rest.byte()?).filter(|state| *state != State::Deleted)?;
+    let profile = Profile::from_byte(rest.byte()?)?;
+    rest.time()?;
+    rest.span()?;
+    rest.span()?;
+    rest.string()?;
+    let (category, kind) = (rest.codings()?, rest.codings()?);
+    Some(Class { state, profile, consent: Consent::default(), category, kind })
+}
+
 fn push_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);

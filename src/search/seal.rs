@@ -18,16 +18,17 @@ impl SealKey {
         SealKey(RandomizedNonceKey::new(&AES_256_GCM, key).expect("an AES-256 key has 32 bytes"))
     }
 
-    /// Hides parameters in a token that opens until `seconds` after `now` (milliseconds since 1970 UTC).
+    /// Hides parameters in a token that opens for the same `caller` until `seconds` after `now` (milliseconds since 1970 UTC). A link
+    /// that is passed on tells nobody else whom it asked for; without a token every caller is nobody.
     ///
     /// The token is base64url of nonce, AES-256-GCM ciphertext and tag; inside is JSON, `[expiry, [[name, value], …]]`.
     ///
     /// # Errors
     /// `Internal`, when the random generator or the cipher fails.
-    pub fn seal(&self, parameters: &[(&str, &str)], now: i64, seconds: i64) -> Result<String, Outcome> {
+    pub fn seal(&self, parameters: &[(&str, &str)], caller: &str, now: i64, seconds: i64) -> Result<String, Outcome> {
         let expiry = now.saturating_add(seconds * 1_000);
         let mut sealed = serde_json::to_vec(&(expiry, parameters)).map_err(Outcome::internal)?;
-        let nonce = self.0.seal_in_place_append_tag(Aad::from(USE), &mut sealed).map_err(Outcome::internal)?;
+        let nonce = self.0.seal_in_place_append_tag(bound(caller), &mut sealed).map_err(Outcome::internal)?;
         let token = [&nonce.as_ref()[..], &sealed].concat();
         Ok(URL_SAFE_NO_PAD.encode(token))
     }
@@ -35,19 +36,23 @@ impl SealKey {
     /// The parameters of a token.
     ///
     /// # Errors
-    /// `SearchLinkExpired`, also for a token that another server or nobody made.
-    pub fn open(&self, token: &str, now: i64) -> Result<Vec<(String, String)>, Issue> {
-        let opened = self.read(token).filter(|(expiry, _)| now <= *expiry);
+    /// `SearchLinkExpired`, also for a token that another server or nobody made, or that was made for another caller.
+    pub fn open(&self, token: &str, caller: &str, now: i64) -> Result<Vec<(String, String)>, Issue> {
+        let opened = self.read(token, caller).filter(|(expiry, _)| now <= *expiry);
         opened.map(|(_, parameters)| parameters).ok_or_else(|| Issue::new(Hcert::SearchLinkExpired).at("http._query"))
     }
 
-    fn read(&self, token: &str) -> Option<(i64, Vec<(String, String)>)> {
+    fn read(&self, token: &str, caller: &str) -> Option<(i64, Vec<(String, String)>)> {
         let mut bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
         let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
-        let opened = self.0.open_in_place(nonce, Aad::from(USE), sealed).ok()?;
+        let opened = self.0.open_in_place(nonce, bound(caller), sealed).ok()?;
         serde_json::from_slice(opened).ok()
     }
+}
+
+fn bound(caller: &str) -> Aad<Vec<u8>> {
+    Aad::from([USE, b" ", caller.as_bytes()].concat())
 }
 
 #[cfg(test)]
@@ -57,7 +62,7 @@ mod tests {
     const NOW: i64 = 1_700_000_000_000;
 
     fn sealed() -> String {
-        SealKey::new(&[7; 32]).seal(&[("subject:Patient.identifier", "est/ni|38001085718")], NOW, 3_600).unwrap()
+        SealKey::new(&[7; 32]).seal(&[("subject:Patient.identifier", "est/ni|38001085718")], "me", NOW, 3_600).unwrap()
     }
 
     #[test]
@@ -65,9 +70,9 @@ mod tests {
         let key = SealKey::new(&[7; 32]);
         let parameters = [("subject:Patient.identifier".to_owned(), "est/ni|38001085718".to_owned())];
         let last = NOW + 3_600 * 1_000;
-        assert_eq!(key.open(&sealed(), NOW).unwrap(), parameters);
-        assert_eq!(key.open(&sealed(), last).unwrap(), parameters);
-        assert_eq!(key.open(&sealed(), last + 1).unwrap_err().code(), Hcert::SearchLinkExpired);
+        assert_eq!(key.open(&sealed(), "me", NOW).unwrap(), parameters);
+        assert_eq!(key.open(&sealed(), "me", last).unwrap(), parameters);
+        assert_eq!(key.open(&sealed(), "me", last + 1).unwrap_err().code(), Hcert::SearchLinkExpired);
     }
 
     #[test]
@@ -84,8 +89,16 @@ mod tests {
         changed[30] = if changed[30] == b'A' { b'B' } else { b'A' };
         let changed = String::from_utf8(changed).unwrap();
         for token in ["", "AAAA", "not base64!", &token[..token.len() - 4], &changed] {
-            assert_eq!(key.open(token, NOW).unwrap_err().code(), Hcert::SearchLinkExpired, "{token}");
+            assert_eq!(key.open(token, "me", NOW).unwrap_err().code(), Hcert::SearchLinkExpired, "{token}");
         }
-        assert!(SealKey::new(&[8; 32]).open(&token, NOW).is_err());
+        assert!(SealKey::new(&[8; 32]).open(&token, "me", NOW).is_err());
+    }
+
+    #[test]
+    fn a_token_opens_for_nobody_else() {
+        let key = SealKey::new(&[7; 32]);
+        for other in ["", "m", "you"] {
+            assert_eq!(key.open(&sealed(), other, NOW).unwrap_err().code(), Hcert::SearchLinkExpired);
+        }
     }
 }

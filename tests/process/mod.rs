@@ -185,14 +185,23 @@ impl Client {
     /// # Errors
     /// The connection broke: whether the request was done is not known.
     pub fn send(&mut self, method: &str, path: &str, headers: &[&str], body: &[u8]) -> io::Result<Response> {
-        let mut request = format!("{method} /fhir{path} HTTP/1.1\r\nhost: {}\r\n", self.address).into_bytes();
+        let fhir = (!body.is_empty()).then_some("content-type: application/fhir+json");
+        let headers: Vec<&str> = headers.iter().copied().chain(fhir).collect();
+        self.send_to(method, &format!("/fhir{path}"), &headers, body)
+    }
+
+    /// As [`send`](Self::send), with the whole path, and no more headers than are given but `Host` and `Content-Length`.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_to(&mut self, method: &str, target: &str, headers: &[&str], body: &[u8]) -> io::Result<Response> {
+        let mut request = format!("{method} {target} HTTP/1.1\r\nhost: {}\r\n", self.address).into_bytes();
         for header in headers {
             request.extend_from_slice(header.as_bytes());
             request.extend_from_slice(b"\r\n");
         }
         if !body.is_empty() {
-            let head = format!("content-type: application/fhir+json\r\ncontent-length: {}\r\n", body.len());
-            request.extend_from_slice(head.as_bytes());
+            request.extend_from_slice(format!("content-length: {}\r\n", body.len()).as_bytes());
         }
         request.extend_from_slice(b"\r\n");
         request.extend_from_slice(body);

@@ -39,6 +39,11 @@ impl Scope {
         self.parts.iter().filter(|(filter, _)| filter.matches(id, row)).map(|(_, view)| *view).max()
     }
 
+    /// Whether state and category alone decide, so that nothing else has to be known of a version to say how it is shown.
+    pub fn is_of_classes(&self) -> bool {
+        self.parts.iter().all(|(filter, _)| is_of_classes(filter))
+    }
+
     /// How all of them are shown, where that is the same for all.
     pub fn only_view(&self) -> Option<View> {
         let (_, first) = self.parts.first()?;
@@ -47,7 +52,11 @@ impl Scope {
 
     /// What a search finds within these. `without_advice` is the same search for whom the advice to the employee is not shown, where it
     /// differs. The tree stays as flat as it was.
-    pub fn narrow(&self, asked: Filter, without_advice: Option<Filter>) -> Filter {
+    pub fn narrow(mut self, asked: Filter, without_advice: Option<Filter>) -> Filter {
+        if without_advice.is_none() {
+            let filter = if self.parts.len() == 1 { self.parts.remove(0).0 } else { self.filter() };
+            return both(asked, filter);
+        }
         let views = (self.shown_as(View::Full), self.shown_as(View::Employer));
         match (views, without_advice) {
             ((full, Some(employer)), Some(without_advice)) => {
@@ -94,6 +103,16 @@ impl Rights {
             all.push(not(Filter::Class(ClassTest::RepresentativeClosed)));
         }
         if all.len() == 1 { all.remove(0) } else { Filter::All(all) }
+    }
+}
+
+fn is_of_classes(filter: &Filter) -> bool {
+    match filter {
+        Filter::All(parts) | Filter::Any(parts) => parts.iter().all(is_of_classes),
+        Filter::Not(part) => is_of_classes(part),
+        Filter::Class(ClassTest::DoctorClosed | ClassTest::RepresentativeClosed) => false,
+        Filter::Class(_) => true,
+        Filter::Ids(_) | Filter::Term(_) | Filter::Time(..) | Filter::Title(_) => false,
     }
 }
 

@@ -5,6 +5,8 @@ use super::store::record::Record;
 use super::store::{Error, Lying, Reader};
 use super::{Shared, Stored};
 use crate::certificate::{Id, Stamp, State, Version, head};
+use crate::search::class::Class;
+use crate::search::row_bytes;
 
 /// A version whose resource is still compressed. It holds memory of the store's cache, so it is kept no longer than an answer takes.
 pub struct Packed {
@@ -31,6 +33,23 @@ impl Packed {
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let Some(dictionary) = self.dictionary else { return Ok(()) };
         write(&Record::read(self.lying.bytes())?, self.id, self.version, dictionary, out)
+    }
+
+    /// As [`write`](Self::write); what comes back is the class of its row, its consent left open. Both lie in one frame.
+    ///
+    /// # Errors
+    /// `Damaged`.
+    pub fn write_with_class(&self, out: &mut Vec<u8>) -> Result<Option<Class>, Error> {
+        let Some(dictionary) = self.dictionary else { return Ok(None) };
+        let record = Record::read(self.lying.bytes())?;
+        out.reserve(bytes_max(&record));
+        head::write(out, "Composition", self.id, self.version, record.stamp);
+        body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, out)?;
+        let end = out.len() - record.row_bytes;
+        let unreadable = || Error::Damaged("an index row is not readable".into());
+        let class = row_bytes::decode_class(&out[end..]).ok_or_else(unreadable)?;
+        out.truncate(end);
+        Ok(Some(class))
     }
 
     /// The version with its resource.

@@ -26,6 +26,7 @@ fn settings() -> Settings<'static> {
         by_form: false,
         now: NOW,
         seal: &KEY,
+        caller: "",
     }
 }
 
@@ -467,7 +468,7 @@ fn links_of_a_form_seal_every_other_personal_value() {
     ] {
         let url = form_url(&format!("{text}&status=final&_count=5"), &Found::new());
         let token = url.strip_prefix("status=final&_count=5&_query=").and_then(|rest| rest.strip_suffix("&_page=1"));
-        let opened = KEY.open(token.unwrap_or_else(|| panic!("{url}")), NOW).unwrap();
+        let opened = KEY.open(token.unwrap_or_else(|| panic!("{url}")), "", NOW).unwrap();
         assert_eq!(opened, pairs(text));
     }
     assert_eq!(
