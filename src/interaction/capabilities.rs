@@ -99,14 +99,14 @@ const OF_PATIENTS: &[(&str, &str, &str, &str)] = &[
     ("deceased", "Patient-deceased", "token", "true or false"),
 ];
 
-/// What the audit trail is asked: name, type, documentation.
-const OF_AUDIT_EVENTS: &[(&str, &str, &str)] = &[
-    ("entity", "reference", "A certificate: Composition/1"),
-    ("patient", "reference", "Patient/200"),
-    ("agent", "reference", "Personal code or role of who called"),
-    ("action", "token", "What was done: composition.read, consent.set and so on"),
-    ("outcome", "token", "success, refused, an HTTP status or a code such as HCERT-179"),
-    ("date", "date", "When; prefixes ge, gt, le, lt"),
+/// What the audit trail is asked: name, R5's definition, type, documentation.
+const OF_AUDIT_EVENTS: &[(&str, &str, &str, &str)] = &[
+    ("entity", "AuditEvent-entity", "reference", "A certificate: Composition/1"),
+    ("patient", "clinical-patient", "reference", "Patient/200"),
+    ("agent", "AuditEvent-agent", "reference", "Personal code or role of who called"),
+    ("action", "AuditEvent-action", "token", "What was done: composition.read, consent.set and so on"),
+    ("outcome", "AuditEvent-outcome", "token", "success, refused, an HTTP status or a code such as HCERT-179"),
+    ("date", "clinical-date", "date", "When; prefixes ge, gt, le, lt"),
 ];
 
 /// The CapabilityStatement as a caller sees it under `base_url`, as bytes.
@@ -248,10 +248,10 @@ fn security(needs_token: bool) -> Json<'static> {
 /// The audit trail, for whoever may read it.
 fn audit_event() -> Json<'static> {
     let interaction = |code| Json::object([("code", text(code))]);
-    let parameter = |(name, kind, documentation): &(&'static str, &'static str, &'static str)| {
+    let parameter = |(name, definition, kind, documentation): &(&'static str, &str, &'static str, &'static str)| {
         Json::object([
             ("name", text(name)),
-            ("definition", Json::string(format!("http://hl7.org/fhir/SearchParameter/AuditEvent-{name}"))),
+            ("definition", Json::string(format!("http://hl7.org/fhir/SearchParameter/{definition}"))),
             ("type", text(kind)),
             ("documentation", text(documentation)),
         ])

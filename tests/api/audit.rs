@@ -80,6 +80,45 @@ async fn every_way_and_every_outcome_leaves_one_event() {
 }
 
 #[tokio::test]
+async fn the_trail_is_asked_as_audit_events() {
+    let server = Server::start().await;
+    let certificate = server.create(Body::completed()).await;
+    server.create(Body::draft()).await;
+    for _ in 0..3 {
+        server.get(&certificate).await.expect(200);
+    }
+    server.get("Composition/9").await.expect(404);
+    let asked = |query: &str| server.get(&format!("AuditEvent?{query}"));
+    for (query, total) in [
+        ("entity=Composition/1", 4),
+        ("entity=Composition/1&action=composition.read", 3),
+        ("entity=Composition/1/_history/1", 4),
+        ("patient=Patient/200&action=composition.create", 2),
+        ("outcome=refused", 1),
+        ("outcome=HCERT-127", 1),
+        ("outcome=404", 1),
+        ("date=ge2025-01-13&action=composition.create", 2),
+        ("date=lt2025-01-01", 0),
+        ("agent=48001010001", 0),
+    ] {
+        let told = asked(query).await.expect(200).json();
+        assert_eq!((&told["type"], &told["total"]), (&json!("searchset"), &json!(total)), "{query}");
+    }
+    let page = asked("entity=Composition/1&_count=1&_sort=date").await.expect(200);
+    assert!(page.link("next").is_some());
+    let event = page.json()["entry"][0]["resource"].clone();
+    assert_eq!(event["resourceType"], "AuditEvent");
+    let id = event["id"].as_str().expect("an id").to_owned();
+    assert_eq!(server.get(&format!("AuditEvent/{id}")).await.expect(200).json(), event);
+    server.get("AuditEvent/99999").await.refused(404, &["HCERT-127"]);
+    server.get("AuditEvent/abc").await.refused(404, &["HCERT-127"]);
+    asked("colour=red").await.refused(400, &["HCERT-118"]);
+    // Who looks at the trail is in the trail.
+    let last = server.events().pop().expect("an event");
+    assert_eq!((last.action.name(), last.status), ("audit.search", 400));
+}
+
+#[tokio::test]
 async fn an_event_says_who_by_which_token_and_what_they_looked_for() {
     let server = Server::start().await;
     let doctor = server.token("doctor", json!({"application": "clinic"})).await;

@@ -44,8 +44,8 @@ async fn every_address_the_statement_names_here_is_served() {
             assert_eq!(found["total"], 1, "{url}");
         }
     }
-    assert_eq!(resources[1]["type"], "Patient");
-    let types: Vec<&str> = resources.iter().skip(2).map(|resource| text(&resource["type"])).collect();
+    assert_eq!((&resources[1]["type"], &resources[2]["type"]), (&"Patient".into(), &"AuditEvent".into()));
+    let types: Vec<&str> = resources.iter().skip(3).map(|resource| text(&resource["type"])).collect();
     assert_eq!(types, KINDS);
 }
 
