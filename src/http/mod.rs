@@ -245,6 +245,7 @@ impl<R: Run> Server<R> {
     }
 
     /// The way of a request, in the order of Contract 2.9.
+    #[expect(clippy::too_many_arguments, reason = "it is the first half of one way")]
     async fn work<B>(
         &self,
         route: Route,

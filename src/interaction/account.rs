@@ -158,10 +158,10 @@ pub fn complete(engine: &Engine, log: &Log, now: i64) -> Result<u64, String> {
         after = last.seq;
         let mut events: Vec<Event> = changes.iter().filter_map(event).collect();
         // An import is one event as a whole; one that was cut off left none.
-        let imported = changes.iter().filter(|change| change.action == engine::Action::Import);
-        if let Some(last) = imported.clone().last() {
+        let mut imported = changes.iter().filter(|change| change.action == engine::Action::Import);
+        if let Some(last) = imported.next_back() {
             let mut event = Event::of_command(Action::BulkImport, now, "hcert import");
-            event.note = Some(format!("{} versions of an import that told no end", imported.count()));
+            event.note = Some(format!("{} versions of an import that told no end", imported.count() + 1));
             event.change = Some(last.seq);
             events.push(event);
         }

@@ -339,7 +339,8 @@ async fn what_a_role_finds_is_what_a_filter_over_everything_leaves() {
             })
         }),
     ];
-    let queries: &[(&str, &dyn Fn(&Value) -> bool)] = &[
+    type Meets<'q> = &'q dyn Fn(&Value) -> bool;
+    let queries: &[(&str, Meets)] = &[
         ("", &|_| true),
         ("status=final", &|certificate| certificate["status"] == "final"),
         ("status:not=final", &|certificate| certificate["status"] != "final"),
