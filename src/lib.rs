@@ -18,7 +18,7 @@
 //! - [`certificate`]: the domain, pure: ids, states, the nine transitions, sections with reasons, head and tail of the stored bytes.
 //! - [`fhir`]: R5's own words: JSON, the element table, the walk over it, times, narratives, subsets, Bundles.
 //! - [`outcome`]: what went wrong, and the catalogue of our codes.
-//! - [`access`]: who calls, as a verified token says. [`tls`]: whom the service itself believes.
+//! - [`access`]: who calls, as a verified token says. `tls`: whom the service itself believes.
 //! - [`config`]: settings. [`limits`]: every bound. [`corpus`]: synthetic certificates for trying, testing and measuring.
 
 pub mod access;

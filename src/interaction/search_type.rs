@@ -83,6 +83,7 @@ impl Service {
             now: (self.clock)(),
             seal: &self.seal,
             caller: context.identity.as_ref().map_or("", |identity| &identity.person),
+            narrowed: context.held.is_some(),
         }
     }
 

@@ -119,6 +119,7 @@ mod tests {
             now: 0,
             seal: &seal,
             caller: "",
+            narrowed: false,
         };
         let owned: Vec<_> = parameters.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         History::parse(&owned, &settings)

@@ -36,6 +36,8 @@ pub struct Settings<'a> {
     pub seal: &'a SealKey,
     /// Personal code of the caller, whose links open for nobody else; empty for nobody.
     pub caller: &'a str,
+    /// Whether the caller may not see all, so that conditions on what is not shown to everybody are kept in both forms.
+    pub narrowed: bool,
 }
 
 /// Ids of the patients the registry found for an identifier (`200`, not `Patient/200`).
@@ -310,6 +312,9 @@ impl Reading<'_> {
 
     /// Notes what of a condition depends on whether the advice to the employee is shown. `condition` is about to be pushed.
     fn note_hidden(&mut self, looks: parameter::Looks, value: &str, condition: &Condition) {
+        if !self.settings.narrowed {
+            return;
+        }
         if looks == parameter::Looks::SectionCodeText {
             self.search.employers.extend(narrow::employers(value));
         }

@@ -125,6 +125,7 @@ pub fn query(engine: &Engine, questions: &[Question], order: &Order, page: u64, 
         now: NOW,
         seal: &SealKey::new(&engine.seal_key()),
         caller: "",
+        narrowed: false,
     };
     let parameters = parameters(questions, order, page, count);
     let search = Search::parse(&parameters, &settings).unwrap_or_else(|refused| panic!("{parameters:?}: {refused:?}"));

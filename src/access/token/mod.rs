@@ -1,7 +1,7 @@
 //! Tokens: verified, remembered until they end, and given out to developers.
 //!
-//! A token is read strictly ([`compact`]), then its key is looked for ([`ring`], [`developer`]) and its signature verified ([`key`]); only
-//! then are its claims believed ([`claims`]).
+//! A token is read strictly (`compact`), then its key is looked for (`ring`, `developer`) and its signature verified (`key`); only
+//! then are its claims believed (`claims`).
 
 mod claims;
 mod compact;

@@ -27,6 +27,7 @@ fn settings() -> Settings<'static> {
         now: NOW,
         seal: &KEY,
         caller: "",
+        narrowed: false,
     }
 }
 
