@@ -7,6 +7,8 @@ mod catalogue;
 #[path = "cli/patients.rs"]
 mod patients;
 mod process;
+#[path = "cli/permissions.rs"]
+mod permissions;
 #[path = "cli/silence.rs"]
 mod silence;
 #[path = "cli/terminology.rs"]
