@@ -64,6 +64,11 @@ pub fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Opened, S
             }
         }
     };
+    let mut end = end;
+    if current.is_none() && trail.parts.last().is_some_and(|part| matches!(part.name, Name::Plain(_))) {
+        // Its header would have said up to which change the files before it go.
+        end.last_change = end.last_change.max(last_change_before(&trail).map_err(text)?);
+    }
     let newest = end.place.0.max(trail.spare.iter().copied().max().unwrap_or(0));
     let mut ready = spare(&trail, end.place.0, file_bytes, disk).map_err(text)?;
     let current = match current {
@@ -129,6 +134,25 @@ fn plain(
     let length = bytes.len() as u64;
     let current = Current { file, target, bytes: length, position: end.place.1, soiled_to: end.place.1 };
     Ok(Some((end, header.map(|_| current))))
+}
+
+/// The highest change in the files before the newest. It stands in the last of them, as changes are told in their order.
+fn last_change_before(trail: &Trail) -> io::Result<Seq> {
+    for part in trail.parts.iter().rev().skip(1) {
+        let Some(content) = part.content(&trail.folder)? else { continue };
+        let mut last = part.header.map_or(Seq(0), |header| header.last_change);
+        for piece in Walk::open_ended(&content, HEADER_BYTES, part.header.map(|header| header.before)) {
+            if let Piece::Record(record) = piece
+                && let Ok((_, Some(change))) = encoding::glance(record.payload)
+            {
+                last = last.max(change);
+            }
+        }
+        if last > Seq(0) {
+            return Ok(last);
+        }
+    }
+    Ok(Seq(0))
 }
 
 /// The newest file is a sealed one: whatever came behind it is gone.

@@ -24,6 +24,24 @@ pub fn write_down(
     written.map_err(|failing| format!("the audit trail cannot be written: {failing}"))
 }
 
+/// Writes down that a command made a token: for whom, in which role.
+///
+/// # Errors
+/// As [`write_down`].
+pub fn write_token_down(
+    log: &Log,
+    person: String,
+    role: String,
+    organization: Option<String>,
+) -> Result<(), String> {
+    let mut event = Event::of_command(Action::TokenIssue, system_clock()(), "hcert token");
+    event.who.person = Some(person);
+    event.who.roles = vec![role];
+    event.who.organization = organization;
+    let written = log.append(&event).and_then(|_| log.sync_now());
+    written.map_err(|failing| format!("the audit trail cannot be written: {failing}"))
+}
+
 /// What an import did, for its event.
 pub fn note(done: &Result<Progress, String>) -> String {
     match done {

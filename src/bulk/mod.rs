@@ -13,7 +13,7 @@ mod patients;
 
 use serde::{Deserialize, Serialize};
 
-pub use account::{note, write_down};
+pub use account::{note, write_down, write_token_down};
 pub use audit::{AuditAsked, export_audit};
 pub use export::export;
 pub use import::{ImportOptions, import};

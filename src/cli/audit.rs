@@ -112,13 +112,33 @@ fn verify(head: Option<Head>, config: &Config) -> Result<(), String> {
             let engine = engine(config)?;
             let trail = Trail::list(&audit::folder(&config.storage.data)).map_err(|error| error.to_string())?;
             let verified = audit::verify(&trail, head)?;
-            tell(&Log::open(super::open::audit_options(config, system_clock()))?)?;
+            let log = Log::open(super::open::audit_options(config, system_clock()))?;
+            let known = log.last_change().map_or(0, |seq| seq.0);
+            tell(&log)?;
+            let stored = engine.seq().0;
             engine.close();
-            (verified.report(), verified.is_whole())
+            let (told, is_possible) = beside_store(stored, known);
+            (verified.report() + &told, verified.is_whole() && is_possible)
         }
     };
     print!("{report}");
     if is_whole { Ok(()) } else { Err("the audit trail is not as it was written".to_owned()) }
+}
+
+/// Changes whose events a crash can keep out of the trail: those of the last moments.
+const LOST_MAX: u64 = 1_000;
+
+/// What the store says of the end of the trail, and whether that can be: changes are durable before their events are.
+fn beside_store(stored: u64, known: u64) -> (String, bool) {
+    match stored.saturating_sub(known) {
+        0 => (String::new(), true),
+        missing if missing <= LOST_MAX && known > 0 => {
+            (format!("note: {missing} changes of the store have no event yet; the next start of the server writes them\n"), true)
+        }
+        missing => {
+            (format!("{missing} changes of the store have no event, more than a crash can take: the trail was cut\n"), false)
+        }
+    }
 }
 
 fn export(asked: AuditAsked, to: Option<&Path>, config: &Config) -> Result<(), String> {

@@ -61,7 +61,7 @@ fn export(to: Option<&Path>, resume: bool, config: &Config) -> Result<(), String
         Some(_) => Source::Server,
         None => {
             let engine = super::open::engine(config, system_clock())?;
-            super::open::tell(config, &engine, Action::BulkExport, "hcert export", None)?;
+            super::open::tell(config, &engine, Action::BulkExport, "hcert export", None, None)?;
             Source::Folder(engine)
         }
     };

@@ -56,10 +56,13 @@ fn import(file: &Path, stop_at_bad: bool, config: &Config) -> Result<Progress, S
         None => {
             let engine = Arc::new(super::open::engine(config, system_clock())?);
             let rulebook = super::open::rulebook(config, engine.clone())?;
+            let begins = Some("begins".to_owned());
+            super::open::tell(config, &engine, Action::BulkImport, "hcert import", begins, None)?;
             let options = ImportOptions { stop_at_bad };
             let done = bulk::import(&engine, &rulebook, &mut lines, options, &mut |event| bar.show(&event));
             let note = Some(bulk::note(&done));
-            let told = super::open::tell(config, &engine, Action::BulkImport, "hcert import", note);
+            let change = Some(engine.seq());
+            let told = super::open::tell(config, &engine, Action::BulkImport, "hcert import", note, change);
             engine.close();
             told.and(done)
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::access::rights::{BUILT_IN, Permissions};
 use crate::audit::{self, Action, Log};
 use crate::bulk;
-use crate::certificate::Names;
+use crate::certificate::{Names, Seq};
 use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
 use crate::engine::{self, Clock, Engine, Witness};
 use crate::interaction::account::{self, Witnessing};
@@ -112,7 +112,7 @@ pub fn policy(config: &Config) -> Result<Policy, String> {
     })
 }
 
-/// Opens the audit trail beside an open engine, for one event of a command: what was run, and the last change of an import.
+/// Opens the audit trail beside an open engine, for one event of a command: what was run, and the last change of an import that ends.
 ///
 /// # Errors
 /// The trail cannot be opened or written; what the event is about must not happen.
@@ -122,10 +122,12 @@ pub fn tell(
     action: Action,
     command: &str,
     note: Option<String>,
+    change: Option<Seq>,
 ) -> Result<(), String> {
     let log = Log::open(audit_options(config, engine::system_clock()))?;
-    account::complete(engine, &log, engine::system_clock()())?;
-    let change = (action == Action::BulkImport).then(|| engine.seq());
+    if change.is_none() {
+        account::complete(engine, &log, engine::system_clock()())?;
+    }
     bulk::write_down(&log, action, command, note, change)
 }
 

@@ -112,7 +112,7 @@ fn import(
             let options = ImportOptions { stop_at_bad };
             let done = bulk::import_patients(&engine, &mut lines, options, &mut |event| bar.show(&event));
             let note = Some(bulk::note(&done));
-            let told = super::open::tell(config, &engine, Action::PatientsImport, "hcert patients import", note);
+            let told = super::open::tell(config, &engine, Action::PatientsImport, "hcert patients import", note, None);
             engine.close();
             told.and(done)
         }
@@ -140,7 +140,7 @@ fn list(identifier: Option<String>, config: &Config) -> Result<(), String> {
         Some(server) => list_of_server(&server, &mut out),
         None => {
             let engine = super::open::engine(config, system_clock())?;
-            super::open::tell(config, &engine, Action::PatientsList, "hcert patients list", None)?;
+            super::open::tell(config, &engine, Action::PatientsList, "hcert patients list", None, None)?;
             list_of_folder(&engine, identifier.as_deref(), &mut out)
         }
     };

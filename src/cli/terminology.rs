@@ -151,7 +151,7 @@ fn ask<T: DeserializeOwned>(config: &Config, request: &Request, mut bytes: &[u8]
 fn in_folder<T>(config: &Config, command: Option<&str>, work: impl FnOnce(&Lists) -> T) -> Result<T, Failure> {
     let engine = Arc::new(open::engine(config, system_clock()).map_err(Failure::Failed)?);
     if let Some(command) = command {
-        open::tell(config, &engine, Action::TerminologyChange, command, None).map_err(Failure::Failed)?;
+        open::tell(config, &engine, Action::TerminologyChange, command, None, None).map_err(Failure::Failed)?;
     }
     let names = open::names(config, &config.base_url());
     let lists = Lists::open_to_mend(engine.clone(), names, config.validation.strict);

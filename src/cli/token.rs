@@ -1,13 +1,16 @@
 //! `hcert token`: an access token by the developer's key, for trying the service out.
 
-use std::io::Write;
+use std::io::{BufRead, Write};
 
 use clap::Args;
 
 use super::{Common, Failure, open};
 use crate::access::token::{Order, issue_in};
-use crate::config::AccessMode;
+use crate::audit::Log;
+use crate::bulk;
+use crate::config::{AccessMode, Config};
 use crate::engine::system_clock;
+use crate::socket::{self, Request};
 
 /// Print an access token for trying the service out
 ///
@@ -37,6 +40,28 @@ pub struct Token {
     common: Common,
 }
 
+/// Writes down that a token was made, through the running server where there is one.
+fn tell(config: &Config, order: &Order) -> Result<(), String> {
+    let (person, role, organization) = (order.person.clone(), order.role.clone(), order.organization.clone());
+    let request = Request::TokenIssued {
+        person: person.clone(),
+        role: role.clone(),
+        organization: organization.clone(),
+    };
+    let reached = socket::connect(&config.storage.data, &request).map_err(|error| error.to_string())?;
+    let Some(server) = reached else {
+        let engine = open::engine(config, system_clock())?;
+        let log = Log::open(open::audit_options(config, system_clock()))?;
+        let written = bulk::write_token_down(&log, person, role, organization);
+        drop(log);
+        engine.close();
+        return written;
+    };
+    let mut line = String::new();
+    server.lines().and_then(|mut lines| lines.read_line(&mut line)).map_err(|error| error.to_string())?;
+    serde_json::from_str(&line).map_err(|error| format!("the server's answer is not understood: {error}"))?
+}
+
 impl Token {
     /// Runs the command.
     pub fn run(self) -> Result<(), Failure> {
@@ -55,6 +80,7 @@ impl Token {
         std::fs::create_dir_all(folder).map_err(|error| problem(&error))?;
         let now = system_clock()().div_euclid(1000);
         let issued = issue_in(folder, &config, &order, now).map_err(|error| problem(&error))?;
+        tell(&config, &order).map_err(|error| problem(&error))?;
         writeln!(std::io::stdout(), "{}", issued.token).map_err(|error| problem(&error))
     }
 }

@@ -232,7 +232,7 @@ impl<R: Run> Server<R> {
             response.headers_mut().insert(ALLOW, header::value(&allow));
         }
         let (method, status, us) = (method_name(&parts.method), status.as_u16(), started.elapsed().as_micros());
-        tracing::info!(method, route = template, status, us, request = wanted.request_id.as_str(), "answered");
+        tracing::info!(method, route = template, status, us, request = wanted.request_id.logged(), "answered");
         response
     }
 

@@ -55,7 +55,7 @@ pub fn outcome(outcome: &Outcome, wanted: &Wanted, issue_system: &str) -> Respon
         id.to_string()
     });
     if let (Some(cause), Some(issue)) = (outcome.cause(), first_id) {
-        let (code, request) = (outcome.leading_code(), wanted.request_id.as_str());
+        let (code, request) = (outcome.leading_code(), wanted.request_id.logged());
         if status == StatusCode::SERVICE_UNAVAILABLE {
             // Not a fault of ours: a neighbour or a moment is to blame, and there may be many of them.
             tracing::warn!(%issue, code, request, cause, "unavailable");

@@ -73,7 +73,7 @@ pub fn place<'p>(settings: &'p Settings, path: &'p str) -> Place<'p> {
 fn is_identifier(part: &str) -> bool {
     let plain = |text: &str| {
         let allowed = |character: char| !character.is_control() && !"/\\%:;?#\"<>".contains(character);
-        !matches!(text, "" | "." | "..") && text.len() <= X_ROAD_CHARACTERS_MAX && text.chars().all(allowed)
+        !matches!(text.trim(), "" | "." | "..") && text.len() <= X_ROAD_CHARACTERS_MAX && text.chars().all(allowed)
     };
     match part.contains('%') {
         true => decode(part, false).is_ok_and(|decoded| plain(&decoded)),

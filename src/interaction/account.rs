@@ -56,6 +56,10 @@ impl Service {
             Err(outcome) => {
                 event.status = outcome.status();
                 event.code = Some(outcome.leading_code().to_owned());
+                if outcome.leading() == Hcert::TokenRefused {
+                    // Whoever looks for break-ins looks for these; what was asked for stands in the event as far as its path told.
+                    event.action = Action::TokenRefused;
+                }
             }
         }
         self.append(event)
@@ -144,13 +148,18 @@ fn patients(body: &[u8]) -> Vec<String> {
 pub fn complete(engine: &Engine, log: &Log, now: i64) -> Result<u64, String> {
     let mut after = log.last_change().unwrap_or(Seq(0));
     let mut completed = 0;
-    if after == Seq(0) && engine.seq().0 > REBUILT_MAX {
-        // A store from before its trail, or one whose trail was taken away: its history stays where it is, and the trail says so.
+    let stored = engine.seq();
+    if after == Seq(0) && stored > Seq(0) {
+        // A store from before its trail, or one whose trail was taken away: the trail says so.
         let mut event = Event::new(Action::AuditRepaired, now);
-        event.note = Some(format!("the trail begins behind change {}", engine.seq()));
-        event.change = Some(engine.seq());
+        let is_long = stored.0 > REBUILT_MAX;
+        let rest = if is_long { "it begins behind them" } else { "their events are rebuilt" };
+        event.note = Some(format!("a new trail beside a store of {stored} changes: {rest}"));
+        event.change = is_long.then_some(stored);
         log.append(&event).map_err(|failing| failing.to_string())?;
-        return Ok(0);
+        if is_long {
+            return Ok(0);
+        }
     }
     loop {
         let changes = engine.changes_for_audit(after, CHANGES_AT_ONCE).map_err(|error| error.to_string())?;

@@ -26,6 +26,8 @@ pub enum Request {
     PatientsList { identifier: Option<String> },
     /// Lines come back: all versions after a change, then the server closes.
     Export { after: u64 },
+    /// A token was made by command; `Result<(), String>` comes back: whether that was written down.
+    TokenIssued { person: String, role: String, organization: Option<String> },
     /// Code lists follow until the client closes its side; `Result<Vec<ListLine>, Vec<String>>` comes back.
     TerminologyLoad,
     /// `Vec<ListLine>` comes back.

@@ -142,6 +142,9 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
             };
             send(&mut out, &told)?;
         }
+        Ok(Request::TokenIssued { person, role, organization }) => {
+            send(&mut out, &bulk::write_token_down(trail, person, role, organization))?;
+        }
         Ok(Request::TerminologyLoad) => {
             let mut file = Vec::new();
             // One byte more than is allowed tells that there is more.

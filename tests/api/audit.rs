@@ -138,6 +138,7 @@ async fn an_event_says_who_by_which_token_and_what_they_looked_for() {
     server.get("Composition/1").header("Authorization", "Bearer x").await.refused(401, &["HCERT-177"]);
     let event = server.events().pop().expect("an event");
     assert_eq!((event.status, event.code.as_deref(), event.who.person), (401, Some("HCERT-177"), None));
+    assert_eq!((event.action.name(), event.entities.len()), ("token.refused", 1));
     let patient = server.token_of("39406240015", "patient", json!({})).await;
     server.get("Composition?status=preliminary").header("Authorization", &patient).await.refused(403, &["HCERT-179"]);
     let event = server.events().pop().expect("an event");

@@ -25,6 +25,8 @@ fn a_token_is_all_that_is_printed_and_a_server_takes_it() {
     }
     let told = server.client().send("GET", "/Composition", &["authorization: Bearer x"], b"").unwrap();
     assert_eq!(told.status, 401);
+    let trail = place.run(&["audit", "export", "--data", "data"]);
+    assert_eq!(trail.expect(0).text().matches("token.issue").count(), 2, "each token is written down");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use super::compact::object;
 use super::refused::Refused;
 use crate::access::Identity;
+use crate::certificate::PersonalCode;
 use crate::config::AccessToken;
 use crate::fhir::json::Json;
 use crate::limits::TOKEN_VALUES_MAX;
@@ -47,7 +48,7 @@ pub fn read(claims: &[u8], expected: &Expected, session: String) -> Result<Ident
         family_name: text(&claims, &names.claim_family_name)?,
         roles: roles.into_iter().map(str::to_owned).collect(),
         organization: text(&claims, &names.claim_organization)?,
-        patient: code(&claims, &names.claim_patient)?,
+        patient: patient(&claims, &names.claim_patient)?,
         represented_party: text(&claims, &names.claim_represented_party)?,
         application: text(&claims, &names.claim_application)?,
         session,
@@ -129,6 +130,15 @@ fn code(claims: &Json, name: &str) -> Result<Option<String>, Refused> {
     match digits.len() == 11 && digits.bytes().all(|byte| byte.is_ascii_digit()) {
         true => Ok(Some(digits.to_owned())),
         false => Err(wrong(name)),
+    }
+}
+
+/// The personal code of a patient is looked for in the registry, so one that cannot be is told as what it is: a wrong token.
+fn patient(claims: &Json, name: &str) -> Result<Option<String>, Refused> {
+    let code = code(claims, name)?;
+    match code.as_deref().map(PersonalCode::parse) {
+        Some(Err(_)) => Err(wrong(name)),
+        _ => Ok(code),
     }
 }
 
