@@ -6,9 +6,9 @@ mod audit;
 mod catalogue;
 #[path = "cli/patients.rs"]
 mod patients;
-mod process;
 #[path = "cli/permissions.rs"]
 mod permissions;
+mod process;
 #[path = "cli/silence.rs"]
 mod silence;
 #[path = "cli/terminology.rs"]

@@ -314,6 +314,10 @@ impl Shared {
             writer.dirty_since = Some(Instant::now());
             self.written.notify_all();
         }
+        if writer.write_fails() {
+            // Whoever mends may have gone to sleep for an hour, and nobody may write before it is mended.
+            self.written.notify_all();
+        }
         written.map_err(Failing)
     }
 

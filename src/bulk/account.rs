@@ -28,12 +28,7 @@ pub fn write_down(
 ///
 /// # Errors
 /// As [`write_down`].
-pub fn write_token_down(
-    log: &Log,
-    person: String,
-    role: String,
-    organization: Option<String>,
-) -> Result<(), String> {
+pub fn write_token_down(log: &Log, person: String, role: String, organization: Option<String>) -> Result<(), String> {
     let mut event = Event::of_command(Action::TokenIssue, system_clock()(), "hcert token");
     event.who.person = Some(person);
     event.who.roles = vec![role];

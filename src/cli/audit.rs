@@ -132,12 +132,16 @@ const LOST_MAX: u64 = 1_000;
 fn beside_store(stored: u64, known: u64) -> (String, bool) {
     match stored.saturating_sub(known) {
         0 => (String::new(), true),
-        missing if missing <= LOST_MAX && known > 0 => {
-            (format!("note: {missing} changes of the store have no event yet; the next start of the server writes them\n"), true)
-        }
-        missing => {
-            (format!("{missing} changes of the store have no event, more than a crash can take: the trail was cut\n"), false)
-        }
+        missing if missing <= LOST_MAX && known > 0 => (
+            format!(
+                "note: {missing} changes of the store have no event yet; the next start of the server writes them\n"
+            ),
+            true,
+        ),
+        missing => (
+            format!("{missing} changes of the store have no event, more than a crash can take: the trail was cut\n"),
+            false,
+        ),
     }
 }
 

@@ -43,11 +43,8 @@ pub struct Token {
 /// Writes down that a token was made, through the running server where there is one.
 fn tell(config: &Config, order: &Order) -> Result<(), String> {
     let (person, role, organization) = (order.person.clone(), order.role.clone(), order.organization.clone());
-    let request = Request::TokenIssued {
-        person: person.clone(),
-        role: role.clone(),
-        organization: organization.clone(),
-    };
+    let request =
+        Request::TokenIssued { person: person.clone(), role: role.clone(), organization: organization.clone() };
     let reached = socket::connect(&config.storage.data, &request).map_err(|error| error.to_string())?;
     let Some(server) = reached else {
         let engine = open::engine(config, system_clock())?;

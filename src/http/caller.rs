@@ -34,7 +34,7 @@ pub async fn identify(
     if values.next().is_some() {
         return Err(refusal(Refused::Repeated));
     }
-    let value = value.to_str().map_err(|_| refusal(Refused::NotBearer))?;
+    let value = std::str::from_utf8(value.as_bytes()).map_err(|_| refusal(Refused::NotBearer))?;
     if let Some(identity) = tokens.known(value) {
         return Ok(Some(identity));
     }

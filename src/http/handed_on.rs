@@ -18,7 +18,7 @@ const FAULT: HeaderName = HeaderName::from_static("x-hcert-fault");
 const PURPOSE: HeaderName = HeaderName::from_static("x-hcert-purpose");
 
 /// Reads them; nothing when there are none, as with most requests. `by_x_road`: the request came on a path of
-/// X-Road, and `x_road_id` was made for it where it had none.
+/// X-Road, and `x_road_id` was made for it where it had none. `asks_registry`: patients are asked for in the caller's name.
 ///
 /// # Errors
 /// One that holds other than visible characters, or more than [`X_ROAD_CHARACTERS_MAX`] of them; one that must be there and is not.
@@ -26,6 +26,7 @@ pub fn read(
     settings: &Settings,
     headers: &HeaderMap,
     by_x_road: bool,
+    asks_registry: bool,
     x_road_id: Option<&str>,
 ) -> Result<Option<Box<HandedOn>>, Issue> {
     if by_x_road
@@ -39,7 +40,7 @@ pub fn read(
             let name = name.as_str();
             name.starts_with("x-")
                 && (name.starts_with("x-road-") || name.starts_with("x-hcert-") || *name == AUTHOR_ID)
-                || *name == AUTHORIZATION
+                || asks_registry && *name == AUTHORIZATION
         });
     if !any {
         return Ok(None);
@@ -52,7 +53,8 @@ pub fn read(
         author_id: bounded(headers, &AUTHOR_ID)?,
     };
     let fault = if settings.faults { bounded(headers, &FAULT)? } else { None };
-    let authorization = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let authorization =
+        headers.get(AUTHORIZATION).filter(|_| asks_registry).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let only_looks = headers.get(PURPOSE).is_some_and(|value| value == "look");
     Ok(Some(Box::new(HandedOn { x_road, authorization, fault, only_looks })))
 }
@@ -83,7 +85,7 @@ mod tests {
         for (name, value) in pairs {
             headers.append(HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap());
         }
-        read(&Settings::new(&Config::default(), address).unwrap(), &headers, false, None)
+        read(&Settings::new(&Config::default(), address).unwrap(), &headers, false, true, None)
     }
 
     #[test]

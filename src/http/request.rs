@@ -92,14 +92,17 @@ pub fn context(
         Place::Fhir(base_path) => base_path,
         Place::Token | Place::Fault(_) => &settings.base_path,
     };
+    let asks_registry = parts.uri.path()[base_path.len().min(parts.uri.path().len())..].starts_with("/Patient");
     let base_url = kept(proxy::base_url(settings, parts, peer, base_path), &mut issues);
     let if_match = kept(condition::tags(headers, &IF_MATCH), &mut issues);
     let if_none_match = kept(condition::tags(headers, &IF_NONE_MATCH), &mut issues);
     let if_none_exist = kept(if_none_exist(headers), &mut issues);
     let prefer = kept(prefer(headers), &mut issues);
     let subset = kept(query::subset(&parameters), &mut issues);
-    let handed_on =
-        kept(handed_on::read(settings, headers, x_road::is_by(parts), wanted.x_road_id.as_deref()), &mut issues);
+    let handed_on = kept(
+        handed_on::read(settings, headers, x_road::is_by(parts), asks_registry, wanted.x_road_id.as_deref()),
+        &mut issues,
+    );
     if !issues.is_empty() {
         return Err(issues.into());
     }

@@ -359,8 +359,8 @@ mod tests {
             let resource = &json.items("rest")[0].items("resource")[0];
             let types = names_of(&json.items("rest")[0], "resource", "type");
             assert_eq!(types[0], "Composition");
-            assert_eq!(types[1], "Patient");
-            assert_eq!(types[2..], DefinitionKind::ALL.map(DefinitionKind::name));
+            assert_eq!(types[1..3], ["Patient", "AuditEvent"]);
+            assert_eq!(types[3..], DefinitionKind::ALL.map(DefinitionKind::name));
             let operations = json.items("rest")[0].items("resource").iter().skip(1);
             let operations: usize = operations.map(|resource| resource.items("operation").len()).sum();
             assert_eq!(operations, OF_LISTS.len());
