@@ -2,7 +2,7 @@
 //!
 //! A change is told by the writer, between its commit and its answer; everything else, refusals too, is told here.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::{Answer, Ask, Instance, Interaction, Service};
 use crate::audit::{self, Action, Entity, Event, Log, Method};
@@ -187,28 +187,44 @@ const CHANGES_AT_ONCE: usize = 1_024;
 /// Tells the trail of changes. The engine is opened before the trail, whose folder only the engine's lock makes ours; there are no changes
 /// until then.
 #[derive(Default)]
-pub struct Witnessing(OnceLock<Arc<Log>>);
+pub struct Witnessing {
+    log: OnceLock<Arc<Log>>,
+    /// What the trail did not take. It comes before anything newer, so that whatever a stop leaves here is behind the trail's last change,
+    /// and the next start writes it from the store.
+    waiting: Mutex<Vec<Event>>,
+}
+
+/// Events of changes that are handed over at once; together they stay far below what the trail takes.
+const EVENTS_AT_ONCE: usize = 1_024;
 
 impl Witnessing {
     /// From now on changes go there.
     pub fn tell(&self, log: Arc<Log>) {
         // A second trail would be a fault of whoever opens; the first stays.
-        let _ = self.0.set(log);
+        let _ = self.log.set(log);
     }
 }
 
 impl Witness for Witnessing {
     fn committed(&self, changes: &[Committed]) {
-        let Some(log) = self.0.get() else { return };
-        let events: Vec<Event> = changes.iter().filter_map(event).collect();
-        if events.is_empty() {
-            return;
-        }
-        if let Err(failing) = log.append_all(&events) {
-            // They are durable with the change itself, and written down at the next start.
-            tracing::error!(cause = %failing, changes = events.len(), "changes are missing in the audit trail");
+        let Some(log) = self.log.get() else { return };
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.extend(changes.iter().filter_map(event));
+        if let Err(failing) = deliver(&mut waiting, |events| log.append_all(events)) {
+            // They are durable with the change itself.
+            tracing::error!(cause = %failing, changes = waiting.len(), "changes wait to be written into the audit trail");
         }
     }
+}
+
+/// Hands events over in their order until one part is not taken; what was not taken stays.
+fn deliver<T, E>(waiting: &mut Vec<Event>, mut append: impl FnMut(&[Event]) -> Result<T, E>) -> Result<(), E> {
+    while !waiting.is_empty() {
+        let part = waiting.len().min(EVENTS_AT_ONCE);
+        append(&waiting[..part])?;
+        waiting.drain(..part);
+    }
+    Ok(())
 }
 
 /// The event of a change; nothing for those of an import, which is one event as a whole.
@@ -259,4 +275,36 @@ pub fn event(change: &Committed) -> Option<Event> {
         status,
     };
     Some(Event::of_change(change, caller, from, method, who.trace.clone().unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_trail_did_not_take_comes_before_anything_newer() {
+        let at = |events: &[Event]| events.iter().map(|event| event.at).collect::<Vec<_>>();
+        let mut waiting: Vec<Event> = (0..3).map(|at| Event::new(Action::CompositionCreate, at)).collect();
+        assert!(deliver(&mut waiting, |_| Err::<(), _>("no room")).is_err());
+        assert_eq!(at(&waiting), [0, 1, 2]);
+        waiting.extend((3..3_000).map(|at| Event::new(Action::CompositionCreate, at)));
+        let mut taken = Vec::new();
+        let mut turns = 0;
+        let half = deliver(&mut waiting, |events| {
+            turns += 1;
+            if turns == 2 {
+                return Err("no room");
+            }
+            taken.extend(at(events));
+            Ok(())
+        });
+        assert!(half.is_err());
+        deliver(&mut waiting, |events| {
+            taken.extend(at(events));
+            Ok::<_, ()>(())
+        })
+        .unwrap();
+        assert!(waiting.is_empty());
+        assert_eq!(taken, (0..3_000).collect::<Vec<_>>());
+    }
 }
