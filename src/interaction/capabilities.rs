@@ -198,14 +198,6 @@ fn composition(names: &Names, count: Counts) -> Json<'static> {
 /// Patients, as the registry tells of them.
 fn patient() -> Json<'static> {
     let interaction = |code| Json::object([("code", text(code))]);
-    let parameter = |(name, definition, kind, documentation): &(&'static str, &str, &'static str, &'static str)| {
-        Json::object([
-            ("name", text(name)),
-            ("definition", Json::string(format!("http://hl7.org/fhir/SearchParameter/{definition}"))),
-            ("type", text(kind)),
-            ("documentation", text(documentation)),
-        ])
-    };
     Json::object([
         ("type", text("Patient")),
         (
@@ -218,7 +210,7 @@ fn patient() -> Json<'static> {
         ("interaction", list(["read", "vread", "history-instance", "search-type"].map(interaction))),
         ("versioning", text("versioned")),
         ("readHistory", Json::Bool(true)),
-        ("searchParam", list(OF_PATIENTS.iter().map(parameter))),
+        ("searchParam", list(OF_PATIENTS.iter().map(of_table))),
     ])
 }
 
@@ -248,14 +240,6 @@ fn security(needs_token: bool) -> Json<'static> {
 /// The audit trail, for whoever may read it.
 fn audit_event() -> Json<'static> {
     let interaction = |code| Json::object([("code", text(code))]);
-    let parameter = |(name, definition, kind, documentation): &(&'static str, &str, &'static str, &'static str)| {
-        Json::object([
-            ("name", text(name)),
-            ("definition", Json::string(format!("http://hl7.org/fhir/SearchParameter/{definition}"))),
-            ("type", text(kind)),
-            ("documentation", text(documentation)),
-        ])
-    };
     Json::object([
         ("type", text("AuditEvent")),
         (
@@ -263,7 +247,19 @@ fn audit_event() -> Json<'static> {
             text("Who saw and did what. Read only, and for those alone who hold the permission hcert.audit.read."),
         ),
         ("interaction", list(["read", "search-type"].map(interaction))),
-        ("searchParam", list(OF_AUDIT_EVENTS.iter().map(parameter))),
+        ("searchParam", list(OF_AUDIT_EVENTS.iter().map(of_table))),
+    ])
+}
+
+/// A search parameter by name, R5's definition, type and documentation.
+fn of_table(
+    (name, definition, kind, documentation): &(&'static str, &str, &'static str, &'static str),
+) -> Json<'static> {
+    Json::object([
+        ("name", text(name)),
+        ("definition", Json::string(format!("http://hl7.org/fhir/SearchParameter/{definition}"))),
+        ("type", text(kind)),
+        ("documentation", text(documentation)),
     ])
 }
 
