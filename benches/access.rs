@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! cargo bench --bench access
+//! cargo bench --bench access -- 1
 //! ```
 //!
 //! The floor of each line is measured in the same run. CPU is that of the thread that serves, kernel included; the trail's own threads
@@ -32,7 +33,8 @@ const CERTIFICATES: u64 = 30_000;
 /// One certificate in so many is closed to doctors.
 const CLOSED_SHARE: u64 = 100;
 const ROUNDS: usize = 9;
-/// Requests sent before the first answer is read, so that waking the server is not what is measured.
+/// Requests sent before the first answer is read, unless an argument says another number. With one, as most clients do it, waking the
+/// server is measured too.
 const AT_ONCE: usize = 20;
 /// Moment of all requests, so that tokens do not end: 2026-11-21.
 const NOW: i64 = 1_795_219_200_000;
@@ -44,6 +46,7 @@ struct Bench {
     guarded: Serving,
     audited: Serving,
     folder: tempfile::TempDir,
+    at_once: usize,
 }
 
 /// A server on a thread of its own, and a connection to it.
@@ -67,6 +70,7 @@ fn main() {
         guarded: Serving::start(serve(&store.engine, Policy::default(), Some(tokens.clone()), clock.clone())),
         audited: Serving::start(serve(&store.engine, with_trail, Some(tokens), clock)),
         folder,
+        at_once: std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(AT_ONCE),
     };
     let doctor = bench.token("doctor", None, None);
     println!("{:<52} {:>9} {:>8}", "", "CPU µs", "ratio");
@@ -128,7 +132,7 @@ impl Bench {
                 best[2] = best[2].min(self.spend(&self.audited, path, Some(token), count));
             }
         }
-        let count = count / AT_ONCE * AT_ONCE;
+        let count = count / self.at_once * self.at_once;
         let each = |nanoseconds: u64| nanoseconds as f64 / count as f64 / 1e3;
         println!("{:<52} {:>9.2}", format!("{name}: bare"), each(best[0]));
         let kinds = [("with rights", best[1]), ("with rights and trail", best[2])];
@@ -142,12 +146,12 @@ impl Bench {
     fn spend(&self, server: &Serving, path: &str, token: Option<&str>, count: usize) -> u64 {
         let authorization = token.map_or_else(String::new, |token| format!("authorization: {token}\r\n"));
         let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{authorization}\r\n");
-        let batch = request.repeat(AT_ONCE);
+        let batch = request.repeat(self.at_once);
         let before = server.cpu();
         let mut stream = server.stream.borrow_mut();
-        for _ in 0..count / AT_ONCE {
+        for _ in 0..count / self.at_once {
             stream.get_mut().write_all(batch.as_bytes()).expect("the server is there");
-            (0..AT_ONCE).for_each(|_| answer(&mut stream));
+            (0..self.at_once).for_each(|_| answer(&mut stream));
         }
         server.cpu() - before
     }
