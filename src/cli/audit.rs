@@ -206,3 +206,22 @@ fn connect(config: &Config, request: &Request) -> Result<Option<socket::Connecti
     let folder = &config.storage.data;
     socket::connect(folder, request).map_err(|error| format!("{}: {error}", folder.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crash_takes_the_last_events_and_whoever_cuts_takes_more() {
+        for (stored, known, is_possible) in [
+            (0, 0, true),
+            (10, 10, true),
+            (5_000, 4_200, true),
+            (5_000, 3_000, false),
+            // A trail without any change beside a store that has some was taken away.
+            (3, 0, false),
+        ] {
+            assert_eq!(beside_store(stored, known).1, is_possible, "{stored} {known}");
+        }
+    }
+}

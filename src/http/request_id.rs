@@ -103,6 +103,16 @@ mod tests {
     }
 
     #[test]
+    fn one_that_could_be_a_personal_code_is_not_logged() {
+        for id in ["39406240015", "EE39406240015", "a-39406240015-b"] {
+            assert_eq!((of(id).as_str(), of(id).logged()), (id, "(not shown)"));
+        }
+        assert_eq!(of("r-1234567890").logged(), "r-1234567890");
+        let made = RequestId::made();
+        assert_eq!(made.logged(), made.as_str());
+    }
+
+    #[test]
     fn made_ids_are_random_uuids_of_which_no_two_are_the_same() {
         let made: HashSet<Uuid> = (0..100_000).map(|_| made()).collect();
         assert_eq!(made.len(), 100_000);

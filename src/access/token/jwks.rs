@@ -55,3 +55,15 @@ fn key(jwk: &Json) -> Option<Key> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_without_keys_takes_all_back_and_one_with_other_keys_is_a_mistake() {
+        assert!(read(br#"{"keys":[]}"#).is_ok_and(|keys| keys.is_empty()));
+        assert!(read(br#"{"keys":[{"kty":"oct","k":"AA"}]}"#).is_err());
+        assert!(read(b"{}").is_err());
+    }
+}

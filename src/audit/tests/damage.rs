@@ -146,6 +146,23 @@ fn a_damaged_middle_does_not_stop_the_trail_and_is_not_hidden() {
 }
 
 #[test]
+fn the_last_change_is_known_also_when_the_newest_header_is_damaged() {
+    let data = tempfile::tempdir().unwrap();
+    let log = open(data.path());
+    let change = Event { change: Some(Seq(4_711)), ..event(0) };
+    eventually("there is room", || log.append(&change).ok());
+    // Only reads come behind it, far into other files.
+    fill(&log, 1..60);
+    drop(log);
+    let newest = listed(data.path()).parts.last().unwrap().name.within(&folder(data.path()));
+    assert!(!newest.ends_with("00000001.log"), "{}", newest.display());
+    let mut bytes = fs::read(&newest).unwrap();
+    bytes[20] ^= 1;
+    fs::write(&newest, &bytes).unwrap();
+    assert_eq!(open(data.path()).last_change(), Some(Seq(4_711)));
+}
+
+#[test]
 fn a_newest_file_of_which_nothing_is_left_is_put_aside() {
     let data = tempfile::tempdir().unwrap();
     short_trail(data.path());
