@@ -93,7 +93,8 @@ pub struct Who {
 /// What else is known of who acts, for the audit trail.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Particulars {
-    pub name: Option<String>,
+    pub given_name: Option<String>,
+    pub family_name: Option<String>,
     /// Registry code of whom the person stands for.
     pub represented_party: Option<String>,
     /// Of the token: first digits of its hash.

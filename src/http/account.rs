@@ -47,9 +47,8 @@ pub fn keep(context: &mut Context, event: &Event) {
         return;
     }
     let more = context.who.particulars.get_or_insert_default();
-    let name =
-        [event.who.given_name.as_deref().unwrap_or_default(), event.who.family_name.as_deref().unwrap_or_default()];
-    more.name = name.iter().any(|part| !part.is_empty()).then(|| name.join("\u{1f}"));
+    more.given_name.clone_from(&event.who.given_name);
+    more.family_name.clone_from(&event.who.family_name);
     more.represented_party.clone_from(&event.who.represented_party);
     more.session.clone_from(&event.who.session);
     more.application.clone_from(&event.who.application);

@@ -335,7 +335,7 @@ impl<R: Run> Server<R> {
             wanted.media = media::wanted(&parts.headers, query::format(&parameters))?;
             wanted.pretty = query::pretty(&parameters)?;
             let identity = context.identity.take();
-            context = request::context(&self.settings, parts, peer, wanted, parameters, true)?;
+            context = request::context(&self.settings, parts, peer, wanted, parameters, true, false)?;
             caller::name(&mut context, identity);
             received.bytes.clear();
         }
@@ -357,7 +357,9 @@ impl<R: Run> Server<R> {
         query.media?;
         request::check_body(parts, content, !body.is_end_stream(), self.bytes_max(content))?;
         query.pretty?;
-        request::context(&self.settings, parts, peer, wanted, parameters, content == Some(Content::Form))
+        let asks_registry = matches!(interaction, Interaction::Patient(_));
+        let by_form = content == Some(Content::Form);
+        request::context(&self.settings, parts, peer, wanted, parameters, by_form, asks_registry)
     }
 
     fn wrong_method(&self, parts: &Parts) -> Outcome {

@@ -74,7 +74,8 @@ pub fn too_long(bytes_max: usize) -> Issue {
     Issue::new(Hcert::BodyTooLong).with("max", bytes_max.to_string())
 }
 
-/// Reads the context. `parameters` are the pairs of the query and, `by_form`, of the form.
+/// Reads the context. `parameters` are the pairs of the query and, `by_form`, of the form. `asks_registry`: patients are asked for in the
+/// caller's name.
 ///
 /// # Errors
 /// Every header and parameter that is not understood.
@@ -85,6 +86,7 @@ pub fn context(
     wanted: &Wanted,
     parameters: Vec<Pair>,
     by_form: bool,
+    asks_registry: bool,
 ) -> Result<Context, Outcome> {
     let headers = &parts.headers;
     let mut issues = Vec::new();
@@ -92,7 +94,6 @@ pub fn context(
         Place::Fhir(base_path) => base_path,
         Place::Token | Place::Fault(_) => &settings.base_path,
     };
-    let asks_registry = parts.uri.path()[base_path.len().min(parts.uri.path().len())..].starts_with("/Patient");
     let base_url = kept(proxy::base_url(settings, parts, peer, base_path), &mut issues);
     let if_match = kept(condition::tags(headers, &IF_MATCH), &mut issues);
     let if_none_match = kept(condition::tags(headers, &IF_NONE_MATCH), &mut issues);
@@ -207,7 +208,7 @@ mod tests {
             parts("GET", &[("if-match", "abc"), ("if-none-match", ""), ("if-none-exist", "a"), ("if-none-exist", "b")]);
         let wanted = Wanted::new(&parts.method, &parts.headers);
         let parameters = query::pairs("_summary=yes").unwrap();
-        let outcome = context(&settings, &parts, None, &wanted, parameters, false).unwrap_err();
+        let outcome = context(&settings, &parts, None, &wanted, parameters, false, false).unwrap_err();
         let codes: Vec<_> = outcome.issues().iter().map(Issue::code).collect();
         assert_eq!(codes, [Hcert::HeaderWrong, Hcert::HeaderWrong, Hcert::HeaderWrong, Hcert::SearchValueWrong]);
     }

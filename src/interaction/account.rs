@@ -241,17 +241,10 @@ pub fn event(change: &Committed) -> Option<Event> {
     let who = &change.who;
     let more = who.particulars.as_deref().cloned().unwrap_or_default();
     let method = if more.session.is_some() { Method::Token } else { Method::None };
-    let (given_name, family_name) = match more.name {
-        Some(name) => match name.split_once('\u{1f}') {
-            Some((given, family)) => (Some(given.to_owned()), Some(family.to_owned())),
-            None => (None, Some(name)),
-        },
-        None => (None, None),
-    };
     let caller = audit::Who {
         person: who.person.clone(),
-        given_name: given_name.filter(|name| !name.is_empty()),
-        family_name: family_name.filter(|name| !name.is_empty()),
+        given_name: more.given_name,
+        family_name: more.family_name,
         roles: who.role.iter().flat_map(|roles| roles.split(' ')).map(str::to_owned).collect(),
         organization: who.organization.clone(),
         represented_party: more.represented_party,

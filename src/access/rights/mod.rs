@@ -44,11 +44,6 @@ impl Permissions {
         })
     }
 
-    /// Whether the table knows a role.
-    pub fn knows(&self, role: &str) -> bool {
-        self.roles.contains_key(role)
-    }
-
     /// What a caller may do. A role that the table does not know gives nothing.
     pub fn rights(&self, identity: Arc<Identity>) -> Rights {
         let grants = identity.roles.iter().filter_map(|role| self.roles.get(role).cloned()).collect();

@@ -15,7 +15,8 @@ pub fn encode(who: &Who, out: &mut Vec<u8>) {
     ];
     let more = who.particulars.iter().flat_map(|more| {
         [
-            (Tag::Name, &more.name),
+            (Tag::GivenName, &more.given_name),
+            (Tag::FamilyName, &more.family_name),
             (Tag::RepresentedParty, &more.represented_party),
             (Tag::Session, &more.session),
             (Tag::Address, &more.address),
@@ -42,7 +43,8 @@ pub fn decode(fields: Fields) -> Result<Who, Error> {
         text.transpose().map_err(|_| Error::Damaged("a field of a record is no text".into()))
     };
     let particulars = Particulars {
-        name: text(Tag::Name)?,
+        given_name: text(Tag::GivenName)?,
+        family_name: text(Tag::FamilyName)?,
         represented_party: text(Tag::RepresentedParty)?,
         session: text(Tag::Session)?,
         address: text(Tag::Address)?,
@@ -69,7 +71,8 @@ mod tests {
     fn everything_that_is_known_comes_back_and_nobody_takes_no_room() {
         let known = |text: &str| Some(text.to_owned());
         let particulars = Particulars {
-            name: known("Mari Õun"),
+            given_name: known("Mari"),
+            family_name: known("Õun"),
             represented_party: known("10000001"),
             session: known("0123456789abcdef"),
             address: known("::1"),

@@ -7,6 +7,7 @@ mod batch;
 pub mod body;
 mod change;
 pub mod consent;
+mod crc;
 mod floor;
 mod list;
 mod opening;

@@ -41,8 +41,8 @@ pub enum Tag {
     Trace = 5,
     /// The patient as the registry knew them.
     Subject = 6,
-    /// Name of the person.
-    Name = 7,
+    /// Of the person.
+    GivenName = 7,
     /// Registry code of whom the person stood for.
     RepresentedParty = 8,
     /// First digits of the token's hash.
@@ -55,6 +55,8 @@ pub enum Tag {
     Application = 14,
     /// The version was imported; empty.
     Imported = 15,
+    /// Of the person.
+    FamilyName = 16,
 }
 
 /// A record as it lies in the store.

@@ -234,7 +234,8 @@ fn the_witness_is_told_of_every_change_and_the_store_tells_the_same_again() {
     let told = Arc::new(Told::default());
     let engine = Embedded::open(Options { witness: Some(told.clone()), ..options(&folder, &now) }).unwrap();
     let fixture = Fixture { folder, now, engine };
-    let particulars = Particulars { name: Some("Mari Õun".into()), ..Particulars::default() };
+    let particulars =
+        Particulars { given_name: Some("Mari".into()), family_name: Some("Õun".into()), ..Particulars::default() };
     let who = Who { person: Some("1".into()), particulars: Some(Box::new(particulars)), ..Who::default() };
     let subject = Subject { id: "200".into(), version: "3".into(), identifiers: vec![] };
     let content = |trigger, state| {

@@ -14,6 +14,7 @@
 //! Numbers are little-endian.
 
 use super::super::Error;
+use super::super::crc::crc;
 use super::super::record::Fields;
 use crate::certificate::{Consent, Id, Seq, Stamp, Version};
 
@@ -74,12 +75,6 @@ impl<'a> Record<'a> {
         out.extend_from_slice(&checksum.to_le_bytes());
         out
     }
-}
-
-fn crc(bytes: &[u8]) -> u32 {
-    let mut crc = flate2::Crc::new();
-    crc.update(bytes);
-    crc.sum()
 }
 
 #[cfg(test)]

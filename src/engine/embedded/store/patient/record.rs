@@ -19,6 +19,7 @@
 //! Numbers are little-endian. The body is stored as it is: it is small, and facts are asked far more often than bodies.
 
 use super::super::Error;
+use super::super::crc::crc;
 use crate::certificate::{Id, Stamp, Version};
 use crate::engine::PatientFacts;
 
@@ -158,12 +159,6 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 fn length(bytes: usize) -> [u8; 4] {
     u32::try_from(bytes).expect("the bound on bodies keeps every part far below 4 GiB").to_le_bytes()
-}
-
-fn crc(bytes: &[u8]) -> u32 {
-    let mut crc = flate2::Crc::new();
-    crc.update(bytes);
-    crc.sum()
 }
 
 #[cfg(test)]
