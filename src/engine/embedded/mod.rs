@@ -10,6 +10,7 @@ mod overlay;
 mod packed;
 mod patients;
 mod predicate;
+mod reindex;
 mod standing;
 mod store;
 mod subject;
@@ -89,6 +90,8 @@ struct Shared {
     /// Which patients are tied to which.
     links: RwLock<Links>,
     bell: indexer::Bell,
+    /// Held by whoever builds the index beside.
+    reindexing: Mutex<()>,
 }
 
 /// What the next view is made from besides the last one.
@@ -189,6 +192,7 @@ impl Embedded {
             overlay_rows: AtomicUsize::new(0),
             links,
             bell: indexer::Bell::default(),
+            reindexing: Mutex::default(),
         });
         let indexer = indexer::start(&shared)?;
         let (queue, jobs) = sync_channel(WRITE_QUEUE_MAX);
