@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 const MAP: &[(&str, &[&str])] = &[
     ("limits", &[]),
     ("tls", &[]),
+    ("metrics", &[]),
     ("config", &["limits"]),
     ("outcome", &["limits"]),
     ("fhir", &["limits", "outcome"]),
@@ -17,7 +18,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("profile", &["certificate", "definitions", "fhir", "limits", "outcome", "terminology"]),
     ("search", &["certificate", "fhir", "limits", "outcome"]),
     ("audit", &["certificate", "config", "fhir", "limits", "outcome"]),
-    ("engine", &["certificate", "fhir", "limits", "outcome", "search"]),
+    ("engine", &["certificate", "fhir", "limits", "metrics", "outcome", "search"]),
     ("access", &["certificate", "config", "fhir", "limits", "outcome", "search", "tls"]),
     ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search", "tls"]),
     (
@@ -57,6 +58,7 @@ const MAP: &[(&str, &[&str])] = &[
             "http",
             "interaction",
             "limits",
+            "metrics",
             "outcome",
             "registry",
             "search",
@@ -75,6 +77,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("hyper_rustls", &["src/registry/remote/", "src/access/token/"]),
     ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs"]),
     ("rustls_native_certs", &["src/tls.rs"]),
+    ("prometheus_client", &["src/metrics/"]),
     ("quick_cache", &["src/registry/remote/", "src/access/token/"]),
     ("redb", &["src/engine/embedded/store/"]),
     ("tantivy", &["src/engine/embedded/index/"]),

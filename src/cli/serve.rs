@@ -14,6 +14,7 @@ use crate::access::Tokens;
 use crate::config::Config;
 use crate::engine::system_clock;
 use crate::http::{self, Server, Settings};
+use crate::metrics::Metrics;
 use crate::socket;
 
 /// Serve health certificates over HTTP.
@@ -58,7 +59,8 @@ async fn serve(config: Config) -> Result<(), Failure> {
         settings.connections_max = fitting;
     }
     let stop = stop()?;
-    let (engine, trail) = open::engine_and_trail(&config, system_clock()).map_err(Failure::Failed)?;
+    let metrics = Metrics::new();
+    let (engine, trail) = open::engine_and_trail(&config, system_clock(), metrics.clone()).map_err(Failure::Failed)?;
     let mut policy = open::policy(&config).map_err(Failure::Failed)?;
     policy.audit = Some(trail.clone());
     let service = open::service(&config, engine.clone(), policy, &settings.base_url, system_clock());

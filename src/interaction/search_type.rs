@@ -197,6 +197,7 @@ mod tests {
             names: engine::Names::default(),
             unique_number: false,
             witness: None,
+            metrics: crate::metrics::Metrics::new(),
             clock: system_clock(),
         };
         let settings = Settings {
