@@ -130,6 +130,8 @@ pub fn start(shared: &Arc<Shared>) -> Result<JoinHandle<()>, Error> {
     let (at, seq) = (snapshot.at, shared.seq());
     if seq.0 - at.0 <= TAIL_ROWS_MAX {
         shared.go_live(snapshot, seq)?;
+    } else if at.0 > 0 {
+        shared.note_building("the index was far behind the store");
     }
     let shared = shared.clone();
     let thread = thread::Builder::new().name("hcert-indexer".into());
@@ -145,11 +147,20 @@ fn open(shared: &Shared) -> Result<(Writer, Snapshot), index::Error> {
     match opened {
         // An index ahead of its store is not the store's: the folder was put together from two.
         Ok(Ok((writer, snapshot))) if snapshot.at <= shared.seq() => return Ok((writer, snapshot)),
-        Ok(Ok(_)) => tracing::warn!("the index is ahead of the store and is built again"),
+        Ok(Ok(_)) => {
+            tracing::warn!("the index is ahead of the store and is built again");
+            shared.note_building("the index was ahead of the store");
+        }
         // A store without a change has no index to miss.
         Ok(Err(error)) if shared.seq() == Seq(0) => tracing::debug!(problem = %error.0, "an empty index is made"),
-        Ok(Err(error)) => tracing::info!(problem = %error.0, "the index is built from the store"),
-        Err(_) => tracing::warn!("the index could not be read and is built again"),
+        Ok(Err(error)) => {
+            tracing::info!(problem = %error.0, "the index is built from the store");
+            shared.note_building(error.0);
+        }
+        Err(_) => {
+            tracing::warn!("the index could not be read and is built again");
+            shared.note_building("the index could not be read");
+        }
     }
     Writer::create(&shared.index_folder, &shared.origin)
 }
@@ -182,6 +193,8 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
 /// Searches wait from now on.
 fn give_up(shared: &Shared, problem: &str) {
     tracing::error!(problem, "the index is given up and built again");
+    shared.metrics.work.rebuilt();
+    shared.note_building(problem);
     // In turn, or what the writer publishes at this moment would bring the damaged view back.
     let _turn = shared.publishing();
     shared.set_view(None);
@@ -192,7 +205,10 @@ fn anew(shared: &Shared) -> Option<Writer> {
     while !shared.bell.is_closed() {
         match Writer::create(&shared.index_folder, &shared.origin) {
             Ok((fresh, _)) => return Some(fresh),
-            Err(error) => tracing::error!(problem = %error.0, "no new index can be made yet"),
+            Err(error) => {
+                tracing::error!(problem = %error.0, "no new index can be made yet");
+                shared.note_building(format!("no new index can be made yet: {}", error.0));
+            }
         }
         thread::sleep(Duration::from_secs(1));
     }
@@ -258,6 +274,7 @@ fn replace(shared: &Shared, writer: Writer, beside: Beside) -> Result<Writer, St
 /// One round: seals what has come, indexes it, and replaces the view.
 fn round(shared: &Shared, writer: &mut Writer) -> Result<(), String> {
     let Some((sealed, seq)) = shared.seal() else { return Ok(()) };
+    let started = Instant::now();
     let mut more = 0;
     for entry in sealed.iter().flat_map(|generation| generation.until(seq)) {
         more += balance(entry.new.is_some(), entry.old.is_some());
@@ -268,6 +285,7 @@ fn round(shared: &Shared, writer: &mut Writer) -> Result<(), String> {
     }
     let snapshot = writer.commit(seq, more, shared.classes().ranks()).map_err(|error| error.0)?;
     shared.drop_generations(snapshot, sealed.len());
+    shared.metrics.work.round(started.elapsed());
     Ok(())
 }
 
