@@ -171,7 +171,7 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
         let outcome = catch_unwind(AssertUnwindSafe(|| rounds(shared, &mut writer, at)));
         match outcome.unwrap_or_else(|_| Err("it panicked".into())) {
             Ok(End::Closed) => return writer.close(),
-            Ok(End::Beside(beside)) => match replace(shared, writer, beside) {
+            Ok(End::Beside(beside)) => match replace(shared, writer, *beside) {
                 Ok(next) => {
                     writer = next;
                     continue;
@@ -219,7 +219,7 @@ fn anew(shared: &Shared) -> Option<Writer> {
 enum End {
     Closed,
     /// An index made beside has come to the checkpoint of the one in use.
-    Beside(Beside),
+    Beside(Box<Beside>),
 }
 
 fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<End, String> {
@@ -241,7 +241,7 @@ fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<End, String> 
         round(shared, writer)?;
         if let Some(mut beside) = shared.bell.offered() {
             match shared.catch_up_beside(&mut beside) {
-                Ok(()) => return Ok(End::Beside(beside)),
+                Ok(()) => return Ok(End::Beside(Box::new(beside))),
                 Err(problem) => beside.refuse(problem),
             }
         }
