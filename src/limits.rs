@@ -423,3 +423,9 @@ pub const AUDIT_PROBLEMS_MAX: usize = 100;
 
 /// Versions whose patient an export of the audit trail remembers, so that each is looked up once. Each takes some 100 bytes.
 pub const AUDIT_PATIENTS_CACHED_MAX: usize = 100_000;
+
+/// Rows that one commit of a migration writes: some milliseconds of work, and little to do again after a kill.
+pub const MIGRATION_CHUNK_ROWS: usize = 10_000;
+
+/// Bytes that the disk must have beside the copy of the store that a migration makes first: for what its steps add, and for events.
+pub const MIGRATION_ROOM_BYTES: u64 = 64 * 1024 * 1024;
