@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Each room and the rooms it may use. Arrows never turn round; a room that is not listed here is a failure.
 const MAP: &[(&str, &[&str])] = &[
     ("limits", &[]),
-    ("tls", &[]),
+    ("tls", &["limits"]),
     ("config", &["limits"]),
     ("outcome", &["limits"]),
     ("fhir", &["limits", "outcome"]),
@@ -37,7 +37,7 @@ const MAP: &[(&str, &[&str])] = &[
             "terminology",
         ],
     ),
-    ("http", &["access", "certificate", "config", "fhir", "interaction", "limits", "outcome"]),
+    ("http", &["access", "certificate", "config", "fhir", "interaction", "limits", "outcome", "tls"]),
     ("bulk", &["audit", "certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
     ("socket", &["audit", "bulk", "certificate", "engine", "interaction", "limits"]),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
@@ -73,7 +73,8 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("hyper", &["src/http/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
     ("hyper_util", &["src/http/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
     ("hyper_rustls", &["src/registry/remote/", "src/access/token/"]),
-    ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs"]),
+    ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs", "src/tls/"]),
+    ("tokio_rustls", &["src/http/tls.rs", "src/registry/remote/tests/"]),
     ("rustls_native_certs", &["src/tls.rs"]),
     ("quick_cache", &["src/registry/remote/", "src/access/token/"]),
     ("redb", &["src/engine/embedded/store/"]),
