@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Each room and the rooms it may use. Arrows never turn round; a room that is not listed here is a failure.
 const MAP: &[(&str, &[&str])] = &[
     ("limits", &[]),
-    ("tls", &[]),
+    ("tls", &["limits"]),
     ("metrics", &[]),
     ("trace", &[]),
     ("config", &["limits"]),
@@ -40,7 +40,10 @@ const MAP: &[(&str, &[&str])] = &[
             "trace",
         ],
     ),
-    ("http", &["access", "certificate", "config", "fhir", "interaction", "limits", "metrics", "outcome", "trace"]),
+    (
+        "http",
+        &["access", "certificate", "config", "fhir", "interaction", "limits", "metrics", "outcome", "tls", "trace"],
+    ),
     ("bulk", &["audit", "certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
     ("socket", &["audit", "bulk", "certificate", "engine", "interaction", "limits"]),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
@@ -78,7 +81,8 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("hyper", &["src/http/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
     ("hyper_util", &["src/http/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
     ("hyper_rustls", &["src/registry/remote/", "src/access/token/"]),
-    ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs"]),
+    ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs", "src/tls/"]),
+    ("tokio_rustls", &["src/http/tls.rs", "src/registry/remote/tests/"]),
     ("rustls_native_certs", &["src/tls.rs"]),
     ("prometheus_client", &["src/metrics/"]),
     ("quick_cache", &["src/registry/remote/", "src/access/token/"]),

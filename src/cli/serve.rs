@@ -60,6 +60,12 @@ async fn serve(config: Config) -> Result<(), Failure> {
         tracing::warn!(connections_max = fitting, "the limit of open files allows fewer connections than the setting");
         settings.connections_max = fitting;
     }
+    settings.tls = http::present(&config.tls)?;
+    if let Some(presented) = settings.tls.clone() {
+        let asked = signal(SignalKind::hangup());
+        let asked = asked.map_err(|error| Failure::Failed(format!("signals cannot be caught: {error}")))?;
+        tokio::spawn(http::keep_current(presented, asked));
+    }
     let stop = stop()?;
     let (engine, trail) = open::engine_and_trail(&config, system_clock(), metrics.clone()).map_err(Failure::Failed)?;
     let mut policy = open::policy(&config).map_err(Failure::Failed)?;
