@@ -383,6 +383,12 @@ pub const REFLECTED_VALUES_MAX: usize = 20;
 /// Characters of a text that comes from another system's issue; what lies behind is cut off.
 pub const REFLECTED_TEXT_CHARACTERS_MAX: usize = 8_000;
 
+/// Changes that a reindex puts into the index beside before it commits them: a quarter of a million, so that its segments are few.
+pub const REINDEX_COMMIT_ROWS: usize = 262_144;
+
+/// By how much a thread that builds an index beside gives way to others, in the steps of nice(2), 0 to 19: it has time.
+pub const REINDEX_NICE: i32 = 15;
+
 /// Bytes of a search's parameters that its audit event keeps. A search asked by hand has a tenth.
 pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 1024;
 
@@ -417,3 +423,9 @@ pub const AUDIT_PROBLEMS_MAX: usize = 100;
 
 /// Versions whose patient an export of the audit trail remembers, so that each is looked up once. Each takes some 100 bytes.
 pub const AUDIT_PATIENTS_CACHED_MAX: usize = 100_000;
+
+/// Rows that one commit of a migration writes: some milliseconds of work, and little to do again after a kill.
+pub const MIGRATION_CHUNK_ROWS: usize = 10_000;
+
+/// Bytes that the disk must have beside the copy of the store that a migration makes first: for what its steps add, and for events.
+pub const MIGRATION_ROOM_BYTES: u64 = 64 * 1024 * 1024;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -143,13 +143,15 @@ impl Writer {
                 bytes += job.bytes();
                 jobs.push(job);
             }
+            self.shared.queued.fetch_sub(jobs.len(), Ordering::AcqRel);
+            self.shared.metrics.work.batch(jobs.len());
             // A panic is a fault of ours in the middle of a batch: what was stored is asked of the store, and the next batch goes on.
             if catch_unwind(AssertUnwindSafe(|| self.batch(jobs))).is_err() {
                 tracing::error!("the writer panicked; its batch was given up");
                 // The overlay may hold a part of the batch. The store is asked for everything again.
                 self.shared.set_view(None);
                 self.shared.bell.ring();
-                self.reopen();
+                self.reopen("the writer panicked".to_owned());
             }
         }
     }
@@ -176,6 +178,7 @@ impl Writer {
         };
         let mut replies = Vec::with_capacity(jobs.len());
         let mut jobs = jobs.into_iter();
+        let mut decided = None;
         let outcome = self.shared.store.write(|batch| {
             // On a storage error the batch is given up; `replies` and `jobs` then hold everyone who waits.
             for job in jobs.by_ref() {
@@ -218,10 +221,14 @@ impl Writer {
                 batch.remember_latest_stamp(pending.position.milliseconds)?;
             }
             let nothing = pending.entries.is_empty() && !pending.lists_changed && !pending.patients_changed;
+            decided = (!nothing).then(Instant::now);
             Ok(((), if nothing { Commit::No } else { Commit::Yes }))
         });
         match outcome {
             Ok(()) => {
+                if let Some(decided) = decided {
+                    self.shared.metrics.work.committed(decided.elapsed());
+                }
                 let told = self.publish(pending);
                 self.shared.tell(&told);
                 self.told = self.position.seq;
@@ -229,12 +236,14 @@ impl Writer {
             }
             Err(error) => {
                 tracing::error!(error = %error, "a batch was not stored");
+                self.shared.metrics.work.commit_failed();
                 let unknown = matches!(error, Error::CommitUnknown(_));
+                let problem = error.to_string();
                 let error = Arc::new(error);
                 replies.into_iter().for_each(|reply| reply.fail(&error));
                 jobs.for_each(|job| job.refuse(Refused::Store(error.clone())));
                 if unknown {
-                    self.reopen();
+                    self.reopen(problem);
                 }
             }
         }
@@ -463,7 +472,8 @@ impl Writer {
     }
 
     /// After a failed commit: opens the database again, with back-off, and takes in what may have been stored after all.
-    fn reopen(&mut self) {
+    fn reopen(&mut self, problem: String) {
+        self.shared.note_trouble(problem);
         let mut pause = Duration::from_millis(10);
         loop {
             let reopened = self.shared.store.reopen().and_then(|(position, classes)| {
@@ -480,9 +490,14 @@ impl Writer {
                     self.position = position;
                     self.shared.tell(&missed);
                     self.told = position.seq;
+                    self.shared.note_store_good();
+                    self.shared.metrics.work.reopened();
                     return;
                 }
-                Err(error) => tracing::error!(error = %error, "the store cannot be opened again yet"),
+                Err(error) => {
+                    tracing::error!(error = %error, "the store cannot be opened again yet");
+                    self.shared.note_trouble(error.to_string());
+                }
             }
             thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_secs(5));
