@@ -15,6 +15,7 @@ use crate::fhir::json;
 use crate::http::media::{Content, Media};
 use crate::http::route::{self, Route};
 use crate::http::settings::Settings;
+use crate::http::trace::Traced;
 use crate::http::wanted::Wanted;
 use crate::http::x_road::{self, Place};
 use crate::http::{account, condition, guard, media, proxy, query, request};
@@ -144,6 +145,14 @@ fn is_answered(parts: &Parts, route: &Route, wanted: &Wanted) {
     let fault = if let Route::Fault(fault) = route { *fault } else { x_road::Fault::BadRequest };
     let mut response = x_road::fault(fault, wanted);
     x_road::give_back(&mut response, parts, wanted);
+    let traced = Traced::of(&parts.headers, &wanted.request_id);
+    let parent = traced.trace.parent();
+    assert!(parent.len() == 55 && traced.trace.id != [0; 16], "{parent:?} is a trace");
+    traced.give_back(&mut response);
+    if let Some(told) = response.headers().get("traceparent") {
+        let (given, told) = (parts.headers["traceparent"].as_bytes(), told.as_bytes());
+        assert_eq!(told[3..35], given[3..35], "the trace stays the caller's");
+    }
     assert!(!Media::default().content_type().is_empty());
 }
 
