@@ -47,7 +47,9 @@ impl Aside {
         let mut block = vec![0; BLOCK_BYTES].into_boxed_slice();
         let start = number * BLOCK_BYTES as u64;
         let there = written.below_len.saturating_sub(start).min(BLOCK_BYTES as u64) as usize;
-        self.below.read(start, &mut block[..there])?;
+        if there > 0 {
+            self.below.read(start, &mut block[..there])?;
+        }
         Ok(block)
     }
 }
