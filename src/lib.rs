@@ -19,6 +19,7 @@
 //! - [`fhir`]: R5's own words: JSON, the element table, the walk over it, times, narratives, subsets, Bundles.
 //! - [`outcome`]: what went wrong, and the catalogue of our codes.
 //! - [`access`]: who calls, as a verified token says. `tls`: whom the service itself believes.
+//! - [`metrics`]: what is counted while the service runs, as OpenMetrics. [`trace`]: which request the present work is for.
 //! - [`config`]: settings. [`limits`]: every bound. [`corpus`]: synthetic certificates for trying, testing and measuring.
 
 pub mod access;
@@ -35,6 +36,7 @@ pub mod fhir;
 pub mod http;
 pub mod interaction;
 pub mod limits;
+pub mod metrics;
 pub mod outcome;
 pub mod profile;
 pub mod registry;
@@ -42,3 +44,4 @@ pub mod search;
 pub mod socket;
 pub mod terminology;
 mod tls;
+pub mod trace;

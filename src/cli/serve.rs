@@ -14,6 +14,7 @@ use crate::access::Tokens;
 use crate::config::Config;
 use crate::engine::system_clock;
 use crate::http::{self, Server, Settings};
+use crate::metrics::Metrics;
 use crate::socket;
 
 /// Serve health certificates over HTTP.
@@ -48,9 +49,11 @@ impl Serve {
 }
 
 async fn serve(config: Config) -> Result<(), Failure> {
+    let metrics = Metrics::new();
     let listener = bind(&config.server.listen).await?;
     let address = listener.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
     let mut settings = Settings::new(&config, address)?;
+    settings.metrics = metrics.clone();
     let fitting = open_files::make_room_for(settings.connections_max);
     let fitting = fitting.map_err(|error| Failure::Failed(format!("the limit of open files: {error}")))?;
     if fitting < settings.connections_max {
@@ -58,7 +61,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
         settings.connections_max = fitting;
     }
     let stop = stop()?;
-    let (engine, trail) = open::engine_and_trail(&config, system_clock()).map_err(Failure::Failed)?;
+    let (engine, trail) = open::engine_and_trail(&config, system_clock(), metrics.clone()).map_err(Failure::Failed)?;
     let mut policy = open::policy(&config).map_err(Failure::Failed)?;
     policy.audit = Some(trail.clone());
     let service = open::service(&config, engine.clone(), policy, &settings.base_url, system_clock());

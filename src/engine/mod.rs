@@ -6,6 +6,7 @@
 mod consent;
 mod decide;
 mod embedded;
+mod health;
 mod history;
 mod list;
 mod patient;
@@ -14,6 +15,7 @@ mod write;
 
 pub use consent::ConsentRecord;
 pub use embedded::{CommitFloor, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, SearchError};
+pub use health::{Disk, Health, IndexHealth, StoreHealth};
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};
 pub use patient::{PatientFacts, PatientLine, PatientWrite, PatientWritten, StoredPatient};

@@ -22,6 +22,7 @@ mod route;
 mod settings;
 mod stream;
 mod token;
+mod trace;
 mod wanted;
 mod x_road;
 
@@ -42,12 +43,15 @@ use hyper::{Method, Request, Response, StatusCode};
 use crate::interaction::context::{Action, Event};
 use crate::interaction::{Answer, Context, Instead, Interaction, Service};
 use crate::limits::LARGE_ANSWER_BYTES;
+use crate::metrics::Answered;
 use crate::outcome::{Hcert, Issue, Outcome};
+use crate::trace::Trace;
 pub use listener::{Listen, serve};
 use media::{Content, Media};
 use query::Pair;
 use route::Route;
 pub use settings::Settings;
+use trace::Traced;
 use wanted::Wanted;
 use x_road::{Fault, Place};
 
@@ -106,6 +110,9 @@ impl Run for Service {
     }
 }
 
+/// Under which name the log tells of every request, one line each.
+pub const ANSWERS: &str = "hcert::answers";
+
 /// Answers requests.
 pub struct Server<R> {
     run: R,
@@ -123,6 +130,15 @@ struct Query {
 impl<R: Run> Server<R> {
     pub fn new(run: R, settings: Settings) -> Arc<Self> {
         Arc::new(Server { run, settings, memory: body::Memory::default() })
+    }
+
+    /// What runs the interactions.
+    pub fn service(&self) -> &R {
+        &self.run
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Answers one request. `peer` is who sent it, unknown on a Unix socket.
@@ -157,17 +173,18 @@ impl<R: Run> Server<R> {
             Place::Fault(fault) => Route::Fault(fault),
         };
         if !matches!(&route, Route::To(interaction) if interaction.may_change()) {
-            return self.settle(started, route, parts, body, peer, formed).await;
+            return self.trace(started, route, parts, body, peer, formed).await;
         }
         let server = Arc::clone(&self);
-        let task = tokio::spawn(async move { server.settle(started, route, parts, body, peer, formed).await });
+        let task = tokio::spawn(async move { server.trace(started, route, parts, body, peer, formed).await });
         task.await.unwrap_or_else(|error| {
             let wanted = Wanted::new(&Method::GET, &hyper::HeaderMap::new());
             respond::outcome(&Outcome::internal(error), &wanted, &self.settings.issue_system)
         })
     }
 
-    async fn settle<B>(
+    /// Settles a request within its trace, so that every line of the log about it says which.
+    async fn trace<B>(
         &self,
         started: Instant,
         route: Route,
@@ -179,7 +196,28 @@ impl<R: Run> Server<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        let mut wanted = Wanted::new(&parts.method, &parts.headers);
+        let _under_way = self.settings.metrics.requests.begin();
+        let wanted = Wanted::new(&parts.method, &parts.headers);
+        let traced = Traced::of(&parts.headers, &wanted.request_id);
+        let mut response = traced.trace.within(self.settle(started, route, parts, body, peer, formed, wanted)).await;
+        traced.give_back(&mut response);
+        response
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "it is the whole of one way")]
+    async fn settle<B>(
+        &self,
+        started: Instant,
+        route: Route,
+        parts: Parts,
+        body: B,
+        peer: Option<IpAddr>,
+        formed: Result<(), Issue>,
+        mut wanted: Wanted,
+    ) -> Response<Full<Bytes>>
+    where
+        B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
+    {
         let mut query = self.query(&parts);
         if let Err(issue) = formed {
             query.pairs = Err(issue);
@@ -198,7 +236,10 @@ impl<R: Run> Server<R> {
                 let issue = token::issue(tokens, &self.settings, &self.memory, &parts, body, &wanted, &mut event);
                 let issued = Box::pin(issue).await;
                 match event.take().map(|event| self.run.end_plain(event, issued.status().as_u16())) {
-                    Some(Err(unwritten)) => respond::outcome(&unwritten, &wanted, &self.settings.issue_system),
+                    Some(Err(unwritten)) => {
+                        self.count(&unwritten);
+                        respond::outcome(&unwritten, &wanted, &self.settings.issue_system)
+                    }
                     _ => issued,
                 }
             }
@@ -217,10 +258,13 @@ impl<R: Run> Server<R> {
                         self.respond_at_length(answer, &wanted).await
                     }
                     Ok(answer) => respond::answer(answer, &wanted),
-                    Err(outcome) => match fault.filter(|_| outcome.leading() == Hcert::PathUnknown) {
-                        Some(fault) => x_road::fault(fault, &wanted),
-                        None => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
-                    },
+                    Err(outcome) => {
+                        self.count(&outcome);
+                        match fault.filter(|_| outcome.leading() == Hcert::PathUnknown) {
+                            Some(fault) => x_road::fault(fault, &wanted),
+                            None => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
+                        }
+                    }
                 }
             }
         };
@@ -231,15 +275,23 @@ impl<R: Run> Server<R> {
             let allow = route::allow(self.base_path(&parts), parts.uri.path(), Some(&parts.method));
             response.headers_mut().insert(ALLOW, header::value(&allow));
         }
-        let (method, status, us) = (method_name(&parts.method), status.as_u16(), started.elapsed().as_micros());
-        tracing::info!(method, route = template, status, us, request = wanted.request_id.logged(), "answered");
+        let (method, status, took) = (method_name(&parts.method), status.as_u16(), started.elapsed());
+        self.settings.metrics.requests.answered(&Answered { method, route: template, status }, took);
+        let (us, request) = (took.as_micros(), wanted.request_id.logged());
+        tracing::info!(target: ANSWERS, method, route = template, status, us, request, "answered");
         response
+    }
+
+    /// Counts a refusal by the code that decides its status. Codes of other systems are counted together, since they may send any.
+    fn count(&self, outcome: &Outcome) {
+        let is_own = !outcome.issues().is_empty();
+        self.settings.metrics.requests.refused(if is_own { outcome.leading().code() } else { "reflected" });
     }
 
     /// Compressing or indenting a large answer takes so long that it would keep a worker from others.
     async fn respond_at_length(&self, answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
         let form = wanted.clone();
-        let responded = tokio::task::spawn_blocking(move || respond::answer(answer, &form)).await;
+        let responded = tokio::task::spawn_blocking(Trace::carried(move || respond::answer(answer, &form))).await;
         responded
             .unwrap_or_else(|error| respond::outcome(&Outcome::internal(error), wanted, &self.settings.issue_system))
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::access::Tokens;
 use crate::config::{AccessMode, Config, ConfigError, Network, XRoad};
+use crate::metrics::Metrics;
 
 /// Settings of the HTTP room. `base_path` and `base_url` have no slash at the end.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub struct Settings {
     pub needs_token: bool,
     /// `{hcert_issue_system}`.
     pub issue_system: String,
+    /// Where requests are counted.
+    pub metrics: Arc<Metrics>,
     pub connections_max: usize,
     pub body_bytes_max: usize,
     pub query_bytes_max: usize,
@@ -68,6 +71,7 @@ impl Settings {
             tokens: None,
             needs_token: config.access.mode == AccessMode::Jwt,
             issue_system: config.namespaces.hcert_issue_system.clone(),
+            metrics: Metrics::new(),
             connections_max: server.connections_max,
             body_bytes_max: server.body_bytes_max,
             query_bytes_max: server.query_bytes_max,

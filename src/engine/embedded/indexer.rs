@@ -14,6 +14,7 @@ use super::classes::Classes;
 use super::counters::{self, Counters};
 use super::index::{self, Snapshot, Writer};
 use super::overlay::{Generation, NewEntry, Numbered};
+use super::reindex::{Beside, clear_away, exchange};
 use super::standing::lay;
 use super::store::record::Record;
 use super::store::{Change, Error, Reader, Stands, What};
@@ -60,6 +61,8 @@ struct BellState {
     suspected: bool,
     /// When its files were looked through last.
     looked: Option<Instant>,
+    /// An index made beside, to take the place of the one in use.
+    beside: Option<Beside>,
     closed: bool,
 }
 
@@ -116,6 +119,17 @@ impl Bell {
         std::mem::take(&mut self.state.lock().expect("no holder of this lock can panic").condemned)
     }
 
+    /// An index was made beside: it is to take the place of the one in use.
+    pub fn offer(&self, beside: Beside) {
+        self.state.lock().expect("no holder of this lock can panic").beside = Some(beside);
+        self.ring();
+    }
+
+    /// What was offered.
+    fn offered(&self) -> Option<Beside> {
+        self.state.lock().expect("no holder of this lock can panic").beside.take()
+    }
+
     /// Nothing more will come.
     pub fn close(&self) {
         self.state.lock().expect("no holder of this lock can panic").closed = true;
@@ -140,7 +154,7 @@ impl Bell {
         }
     }
 
-    fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.state.lock().expect("no holder of this lock can panic").closed
     }
 }
@@ -163,11 +177,13 @@ impl Indexer {
     /// Opens the index. When it is at hand and close behind, searches work on return, unless it is so large that looking through its
     /// files would hold up the start: then they work as soon as that is done.
     pub fn open(shared: &Arc<Shared>) -> Result<Indexer, Error> {
+        clear_away(&shared.index_folder);
         let told = |error: index::Error| Error::Io(error.0);
         let (mut writer, mut snapshot) = open(shared).map_err(told)?;
         let is_small = writer.bytes() <= INDEX_CHECKED_BYTES_MAX;
         if is_small && let Err(problem) = look_through(shared, &writer) {
             tracing::warn!(problem, "the index is damaged and is built again");
+            shared.note_building(problem);
             drop(snapshot);
             writer.close();
             (writer, snapshot) =
@@ -176,6 +192,12 @@ impl Indexer {
         let (at, seq) = (snapshot.at, shared.seq());
         if is_small && seq.0 - at.0 <= TAIL_ROWS_MAX {
             shared.go_live(snapshot, seq)?;
+        } else if at.0 > 0 {
+            shared.note_building(if is_small {
+                "the index was far behind the store"
+            } else {
+                "its files are being looked through"
+            });
         }
         Ok(Indexer { shared: shared.clone(), writer, at })
     }
@@ -205,11 +227,20 @@ fn open(shared: &Shared) -> Result<(Writer, Snapshot), index::Error> {
     match opened {
         // An index ahead of its store is not the store's: the folder was put together from two.
         Ok(Ok((writer, snapshot))) if snapshot.at <= shared.seq() => return Ok((writer, snapshot)),
-        Ok(Ok(_)) => tracing::warn!("the index is ahead of the store and is built again"),
+        Ok(Ok(_)) => {
+            tracing::warn!("the index is ahead of the store and is built again");
+            shared.note_building("the index was ahead of the store");
+        }
         // A store without a change has no index to miss.
         Ok(Err(error)) if shared.seq() == Seq(0) => tracing::debug!(problem = %error.0, "an empty index is made"),
-        Ok(Err(error)) => tracing::info!(problem = %error.0, "the index is built from the store"),
-        Err(_) => tracing::warn!("the index could not be read and is built again"),
+        Ok(Err(error)) => {
+            tracing::info!(problem = %error.0, "the index is built from the store");
+            shared.note_building(error.0);
+        }
+        Err(_) => {
+            tracing::warn!("the index could not be read and is built again");
+            shared.note_building("the index could not be read");
+        }
     }
     Writer::create_on(medium, folder, origin)
 }
@@ -220,7 +251,14 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
         // A panic in the index is a damaged index: it must not leave searches at an old moment.
         let outcome = catch_unwind(AssertUnwindSafe(|| rounds(shared, &mut writer, at)));
         match outcome.unwrap_or_else(|_| Err("it panicked".into())) {
-            Ok(()) => return writer.close(),
+            Ok(End::Closed) => return writer.close(),
+            Ok(End::Beside(beside)) => match replace(shared, writer, beside) {
+                Ok(next) => {
+                    writer = next;
+                    continue;
+                }
+                Err(problem) => give_up(shared, &problem),
+            },
             Err(problem) => {
                 give_up(shared, &problem);
                 // Before the new one, so that merges it still runs do not write into its folder.
@@ -237,8 +275,10 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
 }
 
 /// Searches wait from now on.
-pub fn give_up(shared: &Shared, problem: &str) {
+fn give_up(shared: &Shared, problem: &str) {
     tracing::error!(problem, "the index is given up and built again");
+    shared.metrics.work.rebuilt();
+    shared.note_building(problem);
     // In turn, or what the writer publishes at this moment would bring the damaged view back.
     let _turn = shared.publishing();
     shared.set_view(None);
@@ -249,7 +289,10 @@ fn anew(shared: &Shared) -> Option<Writer> {
     while !shared.bell.is_closed() {
         match Writer::create_on(&shared.index_medium, &shared.index_folder, &shared.origin) {
             Ok((fresh, _)) => return Some(fresh),
-            Err(error) => tracing::error!(problem = %error.0, "no new index can be made yet"),
+            Err(error) => {
+                tracing::error!(problem = %error.0, "no new index can be made yet");
+                shared.note_building(format!("no new index can be made yet: {}", error.0));
+            }
         }
         shared.bell.pause(REBUILD_PAUSE_MIN * 4);
     }
@@ -276,13 +319,20 @@ impl BackOff {
     }
 }
 
-fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<(), String> {
+/// Why rounds come to an end.
+enum End {
+    Closed,
+    /// An index made beside has come to the checkpoint of the one in use.
+    Beside(Beside),
+}
+
+fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<End, String> {
     if shared.view().is_none() {
         if at > Seq(0) {
             look_through(shared, writer)?;
         }
         if !build(shared, writer, at)? {
-            return Ok(());
+            return Ok(End::Closed);
         }
     }
     if let Some(view) = shared.view() {
@@ -301,16 +351,45 @@ fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<(), String> {
             look_through(shared, writer)?;
         }
         round(shared, writer)?;
+        if let Some(mut beside) = shared.bell.offered() {
+            match shared.catch_up_beside(&mut beside) {
+                Ok(()) => return Ok(End::Beside(beside)),
+                Err(problem) => beside.refuse(problem),
+            }
+        }
         more = shared.bell.wait();
     }
-    round(shared, writer)
+    round(shared, writer)?;
+    Ok(End::Closed)
+}
+
+/// The index made beside takes the place of the one in use, which goes on where that fails.
+///
+/// # Errors
+/// Neither of them can be used any more.
+fn replace(shared: &Shared, writer: Writer, beside: Beside) -> Result<Writer, String> {
+    let Beside { writer: made, answer, .. } = beside;
+    // Both, or a merge that still runs would write into a folder that has changed its name.
+    writer.close();
+    made.close();
+    let exchanged = exchange(&shared.index_folder).map_err(|error| error.to_string());
+    let (writer, snapshot) = open(shared).map_err(|error| error.0)?;
+    if let Err(problem) = shared.adopt(snapshot) {
+        writer.close();
+        return Err(problem);
+    }
+    // Who went away needs no answer.
+    drop(answer.send(exchanged));
+    Ok(writer)
 }
 
 /// One round: seals what has come, indexes it, and replaces the view.
 fn round(shared: &Shared, writer: &mut Writer) -> Result<(), String> {
     let Some(sealed) = shared.seal() else { return Ok(()) };
+    let started = Instant::now();
     let snapshot = index_sealed(shared, writer, &sealed)?;
     shared.drop_generations(snapshot, &sealed);
+    shared.metrics.work.round(started.elapsed());
     Ok(())
 }
 
@@ -461,7 +540,8 @@ impl Shared {
     /// Takes in what the store holds now that it was opened again: a commit that failed may have been stored after all.
     pub fn catch_up(&self, stands: Stands) -> Result<(), Error> {
         let Stands { position, classes, counters } = stands;
-        let next = Published { classes: Arc::new(Classes::read(&classes)?), counters: Arc::new(Counters::new(counters)) };
+        let next =
+            Published { classes: Arc::new(Classes::read(&classes)?), counters: Arc::new(Counters::new(counters)) };
         let mut published = self.publishing();
         let from = self.seq();
         if position.seq < from {

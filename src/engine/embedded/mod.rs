@@ -3,6 +3,7 @@
 mod classes;
 mod consent;
 mod counters;
+mod health;
 mod history;
 mod index;
 mod indexer;
@@ -10,6 +11,7 @@ mod overlay;
 mod packed;
 mod patients;
 mod predicate;
+mod reindex;
 mod standing;
 mod store;
 mod subject;
@@ -34,6 +36,7 @@ use super::write::{Import, Imported, Refused, Subject, Write, Written};
 use super::{Clock, ListChange, Names, QuickRepair, Stored, StoredList, Witness};
 use crate::certificate::{Id, Seq, State, Version};
 use crate::limits::{OVERLAY_ROWS_MAX, WRITE_QUEUE_MAX};
+use crate::metrics::Metrics;
 use crate::search::row::Row;
 use crate::search::{Hit, Page, Query, row_bytes};
 use classes::Classes;
@@ -60,6 +63,8 @@ pub struct Options {
     pub unique_number: bool,
     /// Is told of every change.
     pub witness: Option<Arc<dyn Witness>>,
+    /// Where writer and indexer count.
+    pub metrics: Arc<Metrics>,
     pub clock: Clock,
 }
 
@@ -91,6 +96,10 @@ struct Shared {
     clock: Clock,
     unique_number: bool,
     witness: Option<Arc<dyn Witness>>,
+    metrics: Arc<Metrics>,
+    notes: health::Notes,
+    /// The data folder.
+    folder: PathBuf,
     index_folder: PathBuf,
     index_medium: index::Medium,
     origin: index::Origin,
@@ -103,9 +112,13 @@ struct Shared {
     /// How far the index is being built, in percent.
     built_percent: AtomicU64,
     overlay_rows: AtomicUsize,
+    /// Requests handed over that the writer has not begun with.
+    queued: AtomicUsize,
     /// Which patients are tied to which.
     links: RwLock<Links>,
     bell: indexer::Bell,
+    /// Held by whoever builds the index beside.
+    reindexing: Mutex<()>,
 }
 
 /// What the next view is made from besides the last one.
@@ -218,6 +231,9 @@ impl Embedded {
             clock: options.clock.clone(),
             unique_number: options.unique_number,
             witness: options.witness.clone(),
+            metrics: options.metrics.clone(),
+            notes: health::Notes::default(),
+            folder: options.folder.clone(),
             index_folder: options.folder.join("index"),
             index_medium: media.index,
             origin: index::Origin { store: opened.uuid.clone(), schema: format!("layout {}", index::LAYOUT) },
@@ -226,8 +242,10 @@ impl Embedded {
             seq: AtomicU64::new(opened.position.seq.0),
             built_percent: AtomicU64::new(0),
             overlay_rows: AtomicUsize::new(0),
+            queued: AtomicUsize::new(0),
             links,
             bell: indexer::Bell::default(),
+            reindexing: Mutex::default(),
         });
         let indexer = Indexer::open(&shared)?;
         let writer = Writer::new(&shared, opened.position);
@@ -372,14 +390,19 @@ impl Embedded {
         if self.shared.overlay_rows.load(Ordering::Acquire) > OVERLAY_ROWS_MAX && job.may_be_refused() {
             return job.refuse(Refused::Busy);
         }
-        if job.may_be_refused() {
-            match queue.try_send(job) {
-                Ok(()) => {}
-                Err(TrySendError::Full(job)) => job.refuse(Refused::Busy),
-                Err(TrySendError::Disconnected(job)) => job.refuse(Refused::Closed),
-            }
-        } else if let Err(failed) = queue.send(job) {
-            failed.0.refuse(Refused::Closed);
+        // Counted first, or the writer might take it off before it is on.
+        self.shared.queued.fetch_add(1, Ordering::AcqRel);
+        let refused = if job.may_be_refused() {
+            queue.try_send(job).map_err(|error| match error {
+                TrySendError::Full(job) => (job, Refused::Busy),
+                TrySendError::Disconnected(job) => (job, Refused::Closed),
+            })
+        } else {
+            queue.send(job).map_err(|failed| (failed.0, Refused::Closed))
+        };
+        if let Err((job, why)) = refused {
+            self.shared.queued.fetch_sub(1, Ordering::AcqRel);
+            job.refuse(why);
         }
     }
 
@@ -450,6 +473,7 @@ impl Embedded {
         }
         self.shared.set_view(None);
         self.shared.store.close();
+        self.shared.note_closed();
     }
 }
 

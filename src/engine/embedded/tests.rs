@@ -3,6 +3,7 @@
 mod consent;
 mod moment;
 mod patients;
+mod reindex;
 mod search;
 
 use std::sync::Arc;
@@ -36,6 +37,7 @@ fn options(folder: &TempDir, now: &Arc<AtomicI64>) -> Options {
         names: Names(vec![("hcert_ns".into(), "https://fhir.ee/hcert".into())]),
         unique_number: false,
         witness: None,
+        metrics: crate::metrics::Metrics::new(),
         clock: Arc::new(move || now.fetch_add(1000, Ordering::Relaxed)),
     }
 }

@@ -92,18 +92,6 @@ pub fn start(mut writer: Writer, queue: Receiver<Job>) -> Result<JoinHandle<()>,
     thread.spawn(move || writer.run(&queue)).map_err(|error| Error::Io(format!("no thread for the writer: {error}")))
 }
 
-/// The first jobs of the queue that make a batch together.
-pub fn take(first: Job, queue: &Receiver<Job>) -> Vec<Job> {
-    let mut bytes = first.bytes();
-    let mut jobs = vec![first];
-    while jobs.len() < BATCH_JOBS_MAX && bytes < BATCH_BYTES_MAX {
-        let Ok(job) = queue.try_recv() else { break };
-        bytes += job.bytes();
-        jobs.push(job);
-    }
-    jobs
-}
-
 /// The writer in steps: its thread takes them one after another, a test may do something else in between.
 pub struct Writer {
     shared: Arc<Shared>,
@@ -185,7 +173,8 @@ impl Writer {
             let first = if self.shared.store.has_failed() { self.reopen(queue, first) } else { first };
             let Some(first) = first else { continue };
             self.slow_down();
-            let jobs = take(first, queue);
+            let jobs = self.take(first, queue);
+            self.shared.metrics.work.batch(jobs.len());
             // A panic is a fault of ours in the middle of a batch: what was stored is asked of the store, and the next batch goes on.
             if catch_unwind(AssertUnwindSafe(|| self.batch(jobs))).is_err() {
                 self.give_up();
@@ -200,6 +189,7 @@ impl Writer {
     pub fn give_up(&mut self) {
         tracing::error!("the writer panicked; its batch was given up");
         self.shared.store.distrust();
+        self.shared.note_trouble("the writer panicked".into());
         {
             // The overlay may hold a part of the batch. In turn, or what the indexer makes of the view at this moment would bring it back.
             let _turn = self.shared.publishing();
@@ -214,6 +204,19 @@ impl Writer {
         if rows > OVERLAY_ROWS_MAX / 2 {
             thread::sleep(Duration::from_millis(((rows - OVERLAY_ROWS_MAX / 2) / 1024) as u64));
         }
+    }
+
+    /// The first jobs of the queue that make a batch together.
+    pub fn take(&self, first: Job, queue: &Receiver<Job>) -> Vec<Job> {
+        let mut bytes = first.bytes();
+        let mut jobs = vec![first];
+        while jobs.len() < BATCH_JOBS_MAX && bytes < BATCH_BYTES_MAX {
+            let Ok(job) = queue.try_recv() else { break };
+            bytes += job.bytes();
+            jobs.push(job);
+        }
+        self.shared.queued.fetch_sub(jobs.len(), Ordering::AcqRel);
+        jobs
     }
 
     fn batch(&mut self, jobs: Vec<Job>) {
@@ -244,6 +247,7 @@ impl Writer {
         };
         let mut replies = Vec::with_capacity(jobs.len());
         let mut jobs = jobs.into_iter();
+        let mut decided = None;
         let outcome = self.shared.store.write(|batch| {
             // On a storage error the batch is given up; `replies` and `jobs` then hold everyone who waits.
             for job in jobs.by_ref() {
@@ -257,25 +261,29 @@ impl Writer {
                 batch.remember_latest_stamp(pending.position.milliseconds)?;
             }
             let nothing = pending.entries.is_empty() && !pending.lists_changed && !pending.patients_changed;
+            decided = (!nothing).then(Instant::now);
             Ok(((), if nothing { Commit::No } else { Commit::Yes }))
         });
         match outcome {
-            Ok(()) => Ok(Stored { pending, replies }),
+            Ok(()) => {
+                if let Some(decided) = decided {
+                    self.shared.metrics.work.committed(decided.elapsed());
+                }
+                Ok(Stored { pending, replies })
+            }
             Err(error) => {
                 tracing::error!(error = %error, "a batch was not stored");
+                self.shared.metrics.work.commit_failed();
+                if self.shared.store.has_failed() {
+                    self.shared.note_trouble(error.to_string());
+                }
                 Err(Failed { error: Arc::new(error), replies, jobs: jobs.collect() })
             }
         }
     }
 
     /// Does one job. Whoever waits for it is in `replies` afterwards, also when the store failed.
-    fn job(
-        &self,
-        batch: &mut Batch,
-        pending: &mut Pending,
-        job: Job,
-        replies: &mut Vec<Reply>,
-    ) -> Result<(), Error> {
+    fn job(&self, batch: &mut Batch, pending: &mut Pending, job: Job, replies: &mut Vec<Reply>) -> Result<(), Error> {
         match job {
             Job::Write(prepared) => {
                 let Prepared { write, draft, answer } = *prepared;
@@ -537,12 +545,15 @@ impl Writer {
             let tried = catch_unwind(AssertUnwindSafe(|| self.try_reopen()));
             match tried.unwrap_or_else(|_| Err(Error::Damaged("opening it again panicked".into()))) {
                 Ok(()) => return first,
-                Err(error) => tracing::error!(error = %error, "the store cannot be opened again yet"),
+                Err(error) => {
+                    tracing::error!(error = %error, "the store cannot be opened again yet");
+                    self.shared.note_trouble(error.to_string());
+                }
             }
             let until = Instant::now() + pause;
             loop {
                 if let Some(first) = first.take() {
-                    take(first, queue).into_iter().for_each(|job| job.refuse(Refused::Store(refused.clone())));
+                    self.take(first, queue).into_iter().for_each(|job| job.refuse(Refused::Store(refused.clone())));
                 }
                 first = match queue.recv_timeout(until.saturating_duration_since(Instant::now())) {
                     Ok(job) => Some(job),
@@ -570,6 +581,8 @@ impl Writer {
         self.shared.tell(&missed);
         self.told = position.seq;
         self.shared.store.trust();
+        self.shared.note_store_good();
+        self.shared.metrics.work.reopened();
         Ok(())
     }
 }

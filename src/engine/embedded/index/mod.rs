@@ -253,7 +253,9 @@ impl Writer {
         let damaged = self.writer.index().validate_checksum()?;
         match damaged.iter().next() {
             None => Ok(()),
-            Some(file) => Err(Error(format!("{} files are not what was written, as {}", damaged.len(), file.display()))),
+            Some(file) => {
+                Err(Error(format!("{} files are not what was written, as {}", damaged.len(), file.display())))
+            }
         }
     }
 
@@ -305,7 +307,7 @@ impl Writer {
         if alive != self.rows {
             return Err(Error(format!("the index holds {alive} certificates where the store has {}", self.rows)));
         }
-        Ok(Snapshot { segments, at: seq, counted: Mutex::default() })
+        Ok(Snapshot { segments, at: seq, alive, counted: Mutex::default() })
     }
 }
 
@@ -313,6 +315,8 @@ impl Writer {
 pub struct Snapshot {
     pub segments: Vec<Segment>,
     pub at: Seq,
+    /// Certificates.
+    pub alive: u64,
     /// How many rows met a filter, of searches that had to count many.
     counted: Mutex<HashMap<Filter, u64>>,
 }
