@@ -417,3 +417,12 @@ pub const AUDIT_PROBLEMS_MAX: usize = 100;
 
 /// Versions whose patient an export of the audit trail remembers, so that each is looked up once. Each takes some 100 bytes.
 pub const AUDIT_PATIENTS_CACHED_MAX: usize = 100_000;
+
+/// Bytes of a piece of the store that a backup copies at once and a restore commits at once. The largest record may exceed it.
+pub const COPY_PIECE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Milliseconds that a backup reads at one moment; while it does, pages that writers gave up are not used again.
+pub const COPY_READ_MS: u64 = 50;
+
+/// Bytes that a copied version may expand to: twice the largest `server.body_bytes_max` and its index row. What says more is damaged.
+pub const COPY_RECORD_BYTES_MAX: usize = 192 * 1024 * 1024;

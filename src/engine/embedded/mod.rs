@@ -2,6 +2,7 @@
 
 mod classes;
 mod consent;
+mod copy;
 mod counters;
 mod history;
 mod index;
@@ -10,6 +11,7 @@ mod overlay;
 mod packed;
 mod patients;
 mod predicate;
+mod restore;
 mod standing;
 mod store;
 mod subject;
@@ -37,8 +39,10 @@ use crate::search::row::Row;
 use crate::search::{Hit, Page, Query, row_bytes};
 use classes::Classes;
 use counters::Counters;
+pub use copy::CopyCheck;
 pub use packed::Packed;
 use patients::Links;
+pub use restore::Restore;
 use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error};
 use store::{Store, body};
@@ -67,6 +71,7 @@ pub struct Embedded {
     queue: Mutex<Option<SyncSender<Job>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     seal_key: [u8; 32],
+    names: Names,
 }
 
 /// What writer, indexer and readers share.
@@ -181,7 +186,7 @@ impl Embedded {
             unique_number: options.unique_number,
             witness: options.witness.clone(),
             index_folder: options.folder.join("index"),
-            origin: index::Origin { store: opened.uuid.clone(), schema: format!("layout {}", index::LAYOUT) },
+            origin: index::Origin { store: opened.uuid.clone(), epoch: opened.epoch.clone(), schema: format!("layout {}", index::LAYOUT) },
             view: Mutex::new(None),
             publishing: Mutex::new(Published { classes, counters }),
             seq: AtomicU64::new(opened.position.seq.0),
@@ -198,6 +203,7 @@ impl Embedded {
             queue: Mutex::new(Some(queue)),
             threads: Mutex::new(vec![writer, indexer]),
             seal_key: opened.seal_key,
+            names: options.names,
         })
     }
 
