@@ -383,6 +383,12 @@ pub const REFLECTED_VALUES_MAX: usize = 20;
 /// Characters of a text that comes from another system's issue; what lies behind is cut off.
 pub const REFLECTED_TEXT_CHARACTERS_MAX: usize = 8_000;
 
+/// Changes that a reindex puts into the index beside before it commits them: a quarter of a million, so that its segments are few.
+pub const REINDEX_COMMIT_ROWS: usize = 262_144;
+
+/// By how much a thread that builds an index beside gives way to others, in the steps of nice(2), 0 to 19: it has time.
+pub const REINDEX_NICE: i32 = 15;
+
 /// Bytes of a search's parameters that its audit event keeps. A search asked by hand has a tenth.
 pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 1024;
 

@@ -150,6 +150,11 @@ actions! {
     PatientsList           = 30 "patients.list",
     TerminologyChange      = 31 "terminology.change",
     Backup                 = 32 "backup",
+    Restore                = 33 "restore",
+    StoreVerify            = 34 "store.verify",
+    StoreCompact           = 35 "store.compact",
+    StoreMigrate           = 36 "store.migrate",
+    IndexRebuild           = 37 "index.rebuild",
 }
 
 impl Action {

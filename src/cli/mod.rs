@@ -11,6 +11,7 @@ mod open;
 mod open_files;
 mod patients;
 mod progress;
+mod reindex;
 mod serve;
 mod terminology;
 mod token;
@@ -39,6 +40,7 @@ enum Command {
     Generate(generate::Generate),
     Import(import::Import),
     Export(export::Export),
+    Reindex(reindex::Reindex),
     Patients(patients::Patients),
     Terminology(terminology::Terminology),
     Audit(audit::Audit),
@@ -60,6 +62,7 @@ impl Cli {
             Command::Generate(generate) => generate.run(),
             Command::Import(import) => import.run(),
             Command::Export(export) => export.run(),
+            Command::Reindex(reindex) => reindex.run(),
             Command::Patients(patients) => patients.run(),
             Command::Terminology(terminology) => terminology.run(),
             Command::Audit(audit) => audit.run(),

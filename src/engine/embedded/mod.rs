@@ -11,6 +11,7 @@ mod overlay;
 mod packed;
 mod patients;
 mod predicate;
+mod reindex;
 mod restore;
 mod standing;
 mod store;
@@ -94,6 +95,8 @@ struct Shared {
     /// Which patients are tied to which.
     links: RwLock<Links>,
     bell: indexer::Bell,
+    /// Held by whoever builds the index beside.
+    reindexing: Mutex<()>,
 }
 
 /// What the next view is made from besides the last one.
@@ -194,6 +197,7 @@ impl Embedded {
             overlay_rows: AtomicUsize::new(0),
             links,
             bell: indexer::Bell::default(),
+            reindexing: Mutex::default(),
         });
         let indexer = indexer::start(&shared)?;
         let (queue, jobs) = sync_channel(WRITE_QUEUE_MAX);

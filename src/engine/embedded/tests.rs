@@ -3,6 +3,7 @@
 mod consent;
 mod moment;
 mod patients;
+mod reindex;
 mod search;
 
 use std::sync::Arc;
