@@ -432,3 +432,13 @@ pub const COPY_READ_MS: u64 = 50;
 
 /// Bytes that a copied version may expand to: twice the largest `server.body_bytes_max` and its index row. What says more is damaged.
 pub const COPY_RECORD_BYTES_MAX: usize = 192 * 1024 * 1024;
+
+/// Bytes of a member of an archive that is held in memory: a piece with the largest record behind it. Files of the audit trail are
+/// copied without being held.
+pub const BACKUP_MEMBER_BYTES_MAX: usize = COPY_PIECE_BYTES + COPY_RECORD_BYTES_MAX;
+
+/// Bytes of the manifest of an archive. Each piece takes some 130; this is enough for one of two terabytes.
+pub const BACKUP_MANIFEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Minutes after which a scheduled backup that failed is tried again; a disk that was full may have room by then.
+pub const BACKUP_RETRY_MINUTES: u64 = 10;

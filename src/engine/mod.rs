@@ -16,7 +16,8 @@ mod write;
 pub use consent::ConsentRecord;
 pub use copied::{Beginning, Ending, Moment, Piece};
 pub use embedded::{
-    CommitFloor, CopyCheck, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, Restore, SearchError,
+    CommitFloor, CopyCheck, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, RESTORING, Restore,
+    SearchError,
 };
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};

@@ -45,6 +45,7 @@ pub use packed::Packed;
 use patients::Links;
 pub use restore::Restore;
 use store::record::{Draft, Record, Tag};
+pub use store::copy::RESTORING;
 pub use store::{CommitFloor, Error};
 use store::{Store, body};
 use view::View;
