@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::store::body::{self, Dictionary};
 use super::store::consent::record::Record as ConsentRecord;
-use super::store::copy::{self, CopiedChange};
+use super::store::copy::{self, CopiedChange, CopiedPatient};
+use super::store::patient::record::Record as PatientRecord;
 use super::store::record::Record;
 use super::store::{Error, What};
 use super::{Embedded, standing};
@@ -24,7 +25,7 @@ impl Embedded {
             epoch: reader.meta_text("epoch")?,
             names: names.collect::<Result<_, Error>>()?,
             until: reader.last_change()?.map_or(Seq(0), |change| change.seq),
-            patients_until: 0,
+            patients_until: reader.last_patient_change()?,
             next_id: reader.meta_number("next-id")?.unwrap_or(1).max(past_newest),
             next_patient_id: reader.meta_number("next-patient-id")?.unwrap_or(1),
             dictionaries: reader.dictionaries()?,
@@ -38,6 +39,11 @@ impl Embedded {
     /// A change, or what it made, is missing or cannot be read.
     pub fn copy_changes(&self, after: Seq, until: Seq) -> Result<Piece, Error> {
         copy::changes(&self.shared.store, after.0, until.0)
+    }
+
+    /// As [`copy_changes`](Self::copy_changes), of the versions of patients.
+    pub fn copy_patients(&self, after: u64, until: u64) -> Result<Piece, Error> {
+        copy::patients(&self.shared.store, after, until)
     }
 }
 
@@ -74,6 +80,20 @@ impl CopyCheck {
                 }
                 What::Consent(_) => drop(consent(&copied)?),
             }
+        }
+        Ok(last)
+    }
+
+    /// As [`changes`](Self::changes), of the versions of patients.
+    pub fn patients(&mut self, after: u64, piece: &[u8]) -> Result<u64, Error> {
+        let mut last = after;
+        for copied in copy::read_patients(piece) {
+            let CopiedPatient { number, id, version, record } = copied?;
+            if number.checked_sub(1) != Some(last) {
+                return Err(Error::Damaged(format!("change {number} of patients stands behind change {last}")));
+            }
+            last = number;
+            PatientRecord::read(id, version, record)?.facts()?;
         }
         Ok(last)
     }

@@ -8,7 +8,7 @@ use super::classes::{self, Classes};
 use super::copy::{consent, follows, row, version};
 use super::counters::Deltas;
 use super::standing::lay;
-use super::store::copy::{CopiedChange, read_changes};
+use super::store::copy::{CopiedChange, read_changes, read_patients};
 use super::store::record::Record;
 use super::store::{self, Batch, Commit, Error, Position, Store, What};
 use super::{Names, QuickRepair};
@@ -23,6 +23,9 @@ pub struct Restore {
     to: Seq,
     epoch: String,
     progress: Progress,
+    patients_until: u64,
+    /// Larger than every id a patient has.
+    next_patient_id: u64,
     raw: Vec<u8>,
 }
 
@@ -52,7 +55,7 @@ impl Restore {
         store.become_copy(&uuid, &epoch, &dictionaries)?;
         let progress =
             Progress { position: opened.position, classes: Arc::default(), latest_is_elsewhere: false };
-        Ok(Restore { store, to, epoch, progress, raw: Vec::new() })
+        Ok(Restore { store, to, epoch, progress, patients_until: 0, next_patient_id: 1, raw: Vec::new() })
     }
 
     /// The last change it has.
@@ -85,6 +88,30 @@ impl Restore {
         Ok(())
     }
 
+    /// Stores a piece of versions of patients, durably.
+    ///
+    /// # Errors
+    /// As [`changes`](Restore::changes).
+    pub fn patients(&mut self, piece: &[u8]) -> Result<(), Error> {
+        let mut last = self.patients_until;
+        self.store.write(|batch| {
+            for copied in read_patients(piece) {
+                let copied = copied?;
+                batch.insert_copied_patient(&copied)?;
+                last = copied.number;
+                self.next_patient_id = self.next_patient_id.max(copied.id.next().get());
+            }
+            Ok(((), Commit::Yes))
+        })?;
+        self.patients_until = last;
+        Ok(())
+    }
+
+    /// The last change of a patient that it has.
+    pub fn patients_until(&self) -> u64 {
+        self.patients_until
+    }
+
     /// Makes the store one that can be opened, but for the mark in its folder. Its epoch comes back.
     pub fn finish(self, ending: Ending) -> Result<String, Error> {
         let Ending { next_id, next_patient_id, lists } = ending;
@@ -95,7 +122,7 @@ impl Restore {
                 batch.change_lists(&changes)?;
             }
             batch.set_meta_number("next-id", next_id.max(position.next_id.get()))?;
-            batch.set_meta_number("next-patient-id", next_patient_id)?;
+            batch.set_meta_number("next-patient-id", next_patient_id.max(self.next_patient_id))?;
             if latest_is_elsewhere {
                 batch.remember_latest_stamp(position.milliseconds)?;
             }

@@ -10,7 +10,7 @@
 use std::time::{Duration, Instant};
 
 use super::change::{CHANGE_BYTES, Change, What};
-use super::{Batch, DICTIONARY, Error, META, Reader, Store, body, io};
+use super::{Batch, DICTIONARY, Error, META, Reader, Store, body, io, patient};
 use crate::certificate::{Id, Version};
 use crate::engine::Piece;
 use crate::limits::{COPY_PIECE_BYTES, COPY_READ_MS};
@@ -105,6 +105,31 @@ pub fn changes(store: &Store, after: u64, until: u64) -> Result<Piece, Error> {
     Ok(filling.piece)
 }
 
+/// Copies versions of patients, as [`changes`] does certificates.
+///
+/// # Errors
+/// `Damaged` when a change has no record.
+pub fn patients(store: &Store, after: u64, until: u64) -> Result<Piece, Error> {
+    let reader = store.reader()?;
+    let mut filling = Filling::new(after);
+    while filling.piece.last < until && !filling.is_full() {
+        let before = filling.piece.rows;
+        for (number, id, version) in reader.patient_changes(filling.piece.last, ROWS_AT_ONCE)? {
+            if number > until || filling.piece.bytes.len() >= COPY_PIECE_BYTES {
+                break;
+            }
+            let (id_bytes, version_bytes) = (id.get().to_le_bytes(), version.get().to_le_bytes());
+            let push = |record: &[u8]| filling.push(number, &[&id_bytes, &version_bytes], record);
+            let copied = reader.patient_record(id, version, push)?;
+            copied.ok_or_else(|| missing(format!("version {version} of Patient/{id}")))?;
+        }
+        if filling.piece.rows == before {
+            return Err(missing(format!("change {} of patients", filling.piece.last + 1)));
+        }
+    }
+    Ok(filling.piece)
+}
+
 fn missing(what: String) -> Error {
     Error::Damaged(format!("{what} is missing"))
 }
@@ -132,6 +157,31 @@ fn read_change<'a>(bytes: &mut &'a [u8]) -> Result<CopiedChange<'a>, Error> {
     let (record, rest) = rest.split_at_checked(length).ok_or_else(cut)?;
     *bytes = rest;
     Ok(CopiedChange { change: Change::read(u64::from_le_bytes(*seq), row)?, record })
+}
+
+/// The rows of a piece of patients; an error ends them.
+pub fn read_patients(mut bytes: &[u8]) -> impl Iterator<Item = Result<CopiedPatient<'_>, Error>> {
+    std::iter::from_fn(move || {
+        if bytes.is_empty() {
+            return None;
+        }
+        let read = read_patient(&mut bytes).ok_or_else(|| Error::Damaged("a copied patient is cut".into()));
+        if read.is_err() {
+            bytes = &[];
+        }
+        Some(read)
+    })
+}
+
+fn read_patient<'a>(bytes: &mut &'a [u8]) -> Option<CopiedPatient<'a>> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    let (id, rest) = rest.split_first_chunk()?;
+    let (version, rest) = rest.split_first_chunk()?;
+    let (length, rest) = rest.split_first_chunk()?;
+    let (record, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    *bytes = rest;
+    let (id, version) = (Id::new(u64::from_le_bytes(*id))?, Version::new(u32::from_le_bytes(*version))?);
+    Some(CopiedPatient { number: u64::from_le_bytes(*number), id, version, record })
 }
 
 impl Reader {
@@ -175,6 +225,11 @@ impl Store {
 }
 
 impl Batch<'_> {
+    /// Stores a version of a patient that was copied from another store, with everything that is kept beside the records.
+    pub fn insert_copied_patient(&mut self, copied: &CopiedPatient) -> Result<(), Error> {
+        patient::insert_copied(self.transaction(), copied)
+    }
+
     /// Writes a number of `meta`.
     pub fn set_meta_number(&mut self, name: &str, number: u64) -> Result<(), Error> {
         let mut meta = self.transaction().open_table(META).map_err(io)?;
