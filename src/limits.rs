@@ -164,6 +164,18 @@ pub const BACKUP_MANIFEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Minutes after which a scheduled backup that failed is tried again; a disk that was full may have room by then.
 pub const BACKUP_RETRY_MINUTES: u64 = 10;
 
+/// Minutes between two scheduled backups (default of `backup.every_minutes`): a day, which nobody has to type in again.
+pub const BACKUP_EVERY_MINUTES: u64 = 1_440;
+
+/// Every so-manieth scheduled backup is a full one (default of `backup.full_every`): with one a day, one a week.
+pub const BACKUP_FULL_EVERY: u64 = 7;
+
+/// Days that scheduled backups are kept (default of `backup.keep_days`).
+pub const BACKUP_KEEP_DAYS: u64 = 30;
+
+/// Ids that a restore leaves out (default of `backup.id_gap`). Contract 9.2: what was created behind the last archive had ids too.
+pub const RESTORE_ID_GAP: u64 = 1_000_000;
+
 /// Number of the last page that can be asked for. Times the largest count it still fits 64 bits; no store is that large.
 pub const PAGE_MAX: u64 = u32::MAX as u64;
 /// Certificates of a generated corpus. Five years of working time leave each some hundred milliseconds then, and every patient still

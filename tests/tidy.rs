@@ -18,6 +18,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("search", &["certificate", "fhir", "limits", "outcome"]),
     ("audit", &["certificate", "config", "fhir", "limits", "outcome"]),
     ("engine", &["certificate", "fhir", "limits", "outcome", "search"]),
+    ("backup", &["audit", "certificate", "engine", "limits"]),
     ("access", &["certificate", "config", "fhir", "limits", "outcome", "search", "tls"]),
     ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search", "tls"]),
     (
@@ -39,7 +40,7 @@ const MAP: &[(&str, &[&str])] = &[
     ),
     ("http", &["access", "certificate", "config", "fhir", "interaction", "limits", "outcome"]),
     ("bulk", &["audit", "certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
-    ("socket", &["audit", "bulk", "certificate", "engine", "interaction", "limits"]),
+    ("socket", &["audit", "backup", "bulk", "certificate", "engine", "interaction", "limits"]),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
     ("bench", &["certificate", "config", "corpus", "engine", "http", "interaction", "limits", "outcome", "registry"]),
     (
@@ -47,6 +48,7 @@ const MAP: &[(&str, &[&str])] = &[
         &[
             "access",
             "audit",
+            "backup",
             "bench",
             "bulk",
             "certificate",
@@ -81,6 +83,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("zstd", &["src/engine/embedded/store/", "src/audit/", "src/corpus/tests.rs"]),
     ("clap", &["src/cli/", "src/main.rs"]),
     ("indicatif", &["src/cli/"]),
+    ("tar", &["src/backup/block.rs"]),
     ("roxmltree", &["src/fhir/", "src/outcome/operation_outcome.rs", "src/bench/svg.rs"]),
 ];
 
@@ -133,7 +136,15 @@ fn everything_behind_the_door_is_synchronous() {
     for file in sources().iter().filter(|file| {
         matches!(
             room(file).as_str(),
-            "audit" | "engine" | "terminology" | "definitions" | "search" | "certificate" | "fhir" | "outcome"
+            "audit"
+                | "backup"
+                | "engine"
+                | "terminology"
+                | "definitions"
+                | "search"
+                | "certificate"
+                | "fhir"
+                | "outcome"
         )
     }) {
         let text = code(file);

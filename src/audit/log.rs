@@ -7,12 +7,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::copy::FileOf;
 use super::disk::{Disk, Machine, Name, Target, sync_folder};
 use super::header::{HEADER_BYTES, Header};
 use super::opening;
 use super::record::{self, Hash};
 use super::trail::Trail;
-use super::copy::FileOf;
 use super::{Action, Event, encoding, keeper};
 use crate::certificate::Seq;
 use crate::limits::{AUDIT_PENDING_BYTES_MAX, AUDIT_WRITE_BYTES_MAX};

@@ -55,12 +55,7 @@ pub fn check(chain: &[Archive], rows: bool, report: &mut dyn FnMut(Progress)) ->
         progress.bytes += whole.bytes;
         report(progress);
     }
-    Ok(Checked {
-        archives: chain.len(),
-        changes: progress.changes,
-        patients: progress.patients,
-        bytes: progress.bytes,
-    })
+    Ok(Checked { archives: chain.len(), changes: progress.changes, patients: progress.patients, bytes: progress.bytes })
 }
 
 /// What was seen of an archive.

@@ -40,7 +40,7 @@ impl Member {
         };
         let is_plain = |file: &str| file.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
         let is_name = match &member {
-            Member::Audit(file) => is_plain(file) && file.ends_with([ 'g', 't' ]) && file.len() <= FILE_NAME_BYTES_MAX,
+            Member::Audit(file) => is_plain(file) && file.ends_with(['g', 't']) && file.len() <= FILE_NAME_BYTES_MAX,
             member => member.to_string() == name,
         };
         is_name.then_some(member)
@@ -91,8 +91,21 @@ mod tests {
         }
         let long = format!("audit/{}.log", "1".repeat(30));
         for name in [
-            "", "x", "/etc/passwd", "../evil", "changes/../evil", "changes/1", "changes/+0000001", "changes/000000001",
-            "audit/../evil.log", "audit/a/b.log", "audit/", "audit/..", "hcert-backup.json/", "dictionaries/256", &long,
+            "",
+            "x",
+            "/etc/passwd",
+            "../evil",
+            "changes/../evil",
+            "changes/1",
+            "changes/+0000001",
+            "changes/000000001",
+            "audit/../evil.log",
+            "audit/a/b.log",
+            "audit/",
+            "audit/..",
+            "hcert-backup.json/",
+            "dictionaries/256",
+            &long,
         ] {
             assert_eq!(Member::parse(name), None, "{name}");
         }
@@ -104,9 +117,13 @@ mod tests {
         let order = [About, Dictionary(1), Dictionary(3), List(1), Changes(1), Changes(2), Patients(1), Manifest];
         assert!(About.may_follow(None) && !Changes(1).may_follow(None));
         assert!(order.windows(2).all(|two| two[1].may_follow(Some(&two[0]))));
-        for (before, behind) in
-            [(Changes(1), Changes(3)), (Changes(1), Changes(1)), (About, Changes(2)), (Changes(1), List(1)), (Manifest, About)]
-        {
+        for (before, behind) in [
+            (Changes(1), Changes(3)),
+            (Changes(1), Changes(1)),
+            (About, Changes(2)),
+            (Changes(1), List(1)),
+            (Manifest, About),
+        ] {
             assert!(!behind.may_follow(Some(&before)), "{behind} behind {before}");
         }
     }

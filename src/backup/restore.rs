@@ -88,19 +88,12 @@ fn fill(
     let last = chain.last().ok_or("there is no archive to restore")?;
     let until = wanted.to.unwrap_or(last.about.until);
     let (lists, dictionaries) = beside(last)?;
-    let beginning = Beginning {
-        store: last.about.store.clone(),
-        names: wanted.names.clone(),
-        dictionaries,
-        to: Seq(until),
-    };
+    let beginning =
+        Beginning { store: last.about.store.clone(), names: wanted.names.clone(), dictionaries, to: Seq(until) };
     let words = |error: crate::engine::Error| error.to_string();
     let mut restore = Restore::begin(&wanted.data, wanted.cache_bytes, beginning).map_err(words)?;
-    let mut progress = Progress {
-        changes_total: until,
-        patients_total: last.about.patients_until,
-        ..Progress::default()
-    };
+    let mut progress =
+        Progress { changes_total: until, patients_total: last.about.patients_until, ..Progress::default() };
     for archive in chain {
         read::walk(&archive.path, |_, member, content| {
             match member {
@@ -157,7 +150,8 @@ impl<'d> Mark<'d> {
         match fs::read_dir(data) {
             Ok(mut entries) => {
                 // The folder of a file system of its own holds what a check of it found.
-                let foreign = entries.find(|entry| !entry.as_ref().is_ok_and(|entry| entry.file_name() == "lost+found"));
+                let foreign =
+                    entries.find(|entry| !entry.as_ref().is_ok_and(|entry| entry.file_name() == "lost+found"));
                 if foreign.is_some() {
                     let is_marked = data.join(RESTORING).exists();
                     let why = match is_marked {
@@ -172,7 +166,8 @@ impl<'d> Mark<'d> {
             }
             Err(error) => return Err(text(error)),
         }
-        let mut mark = OpenOptions::new().write(true).create_new(true).mode(0o600).open(data.join(RESTORING)).map_err(text)?;
+        let mut mark =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(data.join(RESTORING)).map_err(text)?;
         for archive in chain {
             writeln!(mark, "{}", archive.path.display()).map_err(text)?;
         }

@@ -141,9 +141,7 @@ impl Shared {
         found.problems.iter().for_each(|problem| tracing::warn!(problem, "an archive cannot be used"));
         let moment = self.engine.moment().map_err(|error| error.to_string())?;
         let chains = chains(&found.archives);
-        let own = |chain: &&Vec<&Archive>| {
-            chain[0].about.store == moment.store && chain[0].about.epoch == moment.epoch
-        };
+        let own = |chain: &&Vec<&Archive>| chain[0].about.store == moment.store && chain[0].about.epoch == moment.epoch;
         let newest = chains.iter().filter(own).max_by_key(|chain| chain.last().map(|end| end.about.at));
         if let Some(end) = newest.and_then(|chain| chain.last()) {
             self.set(|status| (status.last_ok, status.last_until) = (Some(end.about.at), end.about.until));
@@ -162,8 +160,7 @@ impl Shared {
         let written = sink.archive.finish()?;
         tracing::info!(until = written.about.until, bytes = written.bytes, "a backup was taken");
         self.set(|status| {
-            *status =
-                Status { last_ok: Some(written.about.at), last_until: written.about.until, last_problem: None }
+            *status = Status { last_ok: Some(written.about.at), last_until: written.about.until, last_problem: None }
         });
         self.remove_old(&moment.store, now);
         Ok(now.saturating_add(every))

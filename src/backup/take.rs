@@ -137,7 +137,8 @@ fn fits(base: &About, moment: &Moment) -> Result<(), String> {
         return Err("the archive to go on from is of another store".to_owned());
     }
     if base.epoch != moment.epoch {
-        let words = "the archive to go on from is of another epoch: the store was restored between; a full backup is needed";
+        let words =
+            "the archive to go on from is of another epoch: the store was restored between; a full backup is needed";
         return Err(words.to_owned());
     }
     if base.until > moment.until.0 || base.patients_until > moment.patients_until {

@@ -39,13 +39,13 @@ use crate::limits::{OVERLAY_ROWS_MAX, WRITE_QUEUE_MAX};
 use crate::search::row::Row;
 use crate::search::{Hit, Page, Query, row_bytes};
 use classes::Classes;
-use counters::Counters;
 pub use copy::CopyCheck;
+use counters::Counters;
 pub use packed::Packed;
 use patients::Links;
 pub use restore::Restore;
-use store::record::{Draft, Record, Tag};
 pub use store::copy::RESTORING;
+use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error};
 use store::{Store, body};
 use view::View;
@@ -190,7 +190,11 @@ impl Embedded {
             unique_number: options.unique_number,
             witness: options.witness.clone(),
             index_folder: options.folder.join("index"),
-            origin: index::Origin { store: opened.uuid.clone(), epoch: opened.epoch.clone(), schema: format!("layout {}", index::LAYOUT) },
+            origin: index::Origin {
+                store: opened.uuid.clone(),
+                epoch: opened.epoch.clone(),
+                schema: format!("layout {}", index::LAYOUT),
+            },
             view: Mutex::new(None),
             publishing: Mutex::new(Published { classes, counters }),
             seq: AtomicU64::new(opened.position.seq.0),

@@ -8,7 +8,7 @@ use super::classes::{self, Classes};
 use super::copy::{consent, follows, row, version};
 use super::counters::Deltas;
 use super::standing::lay;
-use super::store::copy::{CopiedChange, read_changes, read_patients};
+use super::store::copy::{CopiedChange, read_changes};
 use super::store::record::Record;
 use super::store::{self, Batch, Commit, Error, Position, Store, What};
 use super::{Names, QuickRepair};
@@ -53,8 +53,7 @@ impl Restore {
         }
         let epoch = uuid::Uuid::new_v4().to_string();
         store.become_copy(&uuid, &epoch, &dictionaries)?;
-        let progress =
-            Progress { position: opened.position, classes: Arc::default(), latest_is_elsewhere: false };
+        let progress = Progress { position: opened.position, classes: Arc::default(), latest_is_elsewhere: false };
         Ok(Restore { store, to, epoch, progress, patients_until: 0, next_patient_id: 1, raw: Vec::new() })
     }
 
@@ -93,17 +92,9 @@ impl Restore {
     /// # Errors
     /// As [`changes`](Restore::changes).
     pub fn patients(&mut self, piece: &[u8]) -> Result<(), Error> {
-        let mut last = self.patients_until;
-        self.store.write(|batch| {
-            for copied in read_patients(piece) {
-                let copied = copied?;
-                batch.insert_copied_patient(&copied)?;
-                last = copied.number;
-                self.next_patient_id = self.next_patient_id.max(copied.id.next().get());
-            }
-            Ok(((), Commit::Yes))
-        })?;
+        let (last, last_id) = self.store.write(|batch| Ok((batch.insert_copied_patients(piece)?, Commit::Yes)))?;
         self.patients_until = last;
+        self.next_patient_id = self.next_patient_id.max(last_id.saturating_add(1));
         Ok(())
     }
 

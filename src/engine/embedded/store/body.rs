@@ -36,8 +36,7 @@ pub fn dictionary(content: &[u8]) -> Result<Dictionary, Error> {
     }
     let made = CDict::try_create(content, LEVEL).zip(DDict::try_create(content));
     let (compress, expand) = made.ok_or_else(|| Error::Damaged("a dictionary is not readable".into()))?;
-    let dictionary =
-        Dictionary { compress: Box::leak(Box::new(compress)), expand: Box::leak(Box::new(expand)) };
+    let dictionary = Dictionary { compress: Box::leak(Box::new(compress)), expand: Box::leak(Box::new(expand)) };
     ready.insert(content.to_vec(), dictionary);
     Ok(dictionary)
 }

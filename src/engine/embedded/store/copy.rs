@@ -225,9 +225,9 @@ impl Store {
 }
 
 impl Batch<'_> {
-    /// Stores a version of a patient that was copied from another store, with everything that is kept beside the records.
-    pub fn insert_copied_patient(&mut self, copied: &CopiedPatient) -> Result<(), Error> {
-        patient::insert_copied(self.transaction(), copied)
+    /// Stores a piece of patients, with everything that is kept beside their records. Number of the last one and the largest id come back.
+    pub fn insert_copied_patients(&mut self, piece: &[u8]) -> Result<(u64, u64), Error> {
+        patient::insert_copied(self.transaction(), read_patients(piece))
     }
 
     /// Writes a number of `meta`.

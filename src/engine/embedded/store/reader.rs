@@ -191,7 +191,12 @@ impl Reader {
     }
 
     /// One version of a patient, as it lies in the store.
-    pub fn patient_record<T>(&self, id: Id, version: Version, read: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, Error> {
+    pub fn patient_record<T>(
+        &self,
+        id: Id,
+        version: Version,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>, Error> {
         self.patients.record(&self.transaction, id, version, read)
     }
 

@@ -5,24 +5,39 @@ use redb::WriteTransaction;
 use super::super::copy::CopiedPatient;
 use super::*;
 
-/// Stores a version, which must be the next of its patient and of the log.
+/// Stores versions, each of which must be the next of its patient and of the log. Number of the last one and the largest id come back;
+/// 0 where there was none.
 ///
 /// # Errors
-/// `Damaged` when it is not, or is not readable.
-pub fn insert_copied(transaction: &WriteTransaction, copied: &CopiedPatient) -> Result<(), Error> {
-    let CopiedPatient { number, id, version, record: bytes } = *copied;
-    let record = Record::read(id, version, bytes)?;
-    let facts = record.facts()?;
+/// `Damaged` when one is not the next, or is not readable.
+pub fn insert_copied<'c>(
+    transaction: &WriteTransaction,
+    copied: impl Iterator<Item = Result<CopiedPatient<'c>, Error>>,
+) -> Result<(u64, u64), Error> {
     let mut tables = Tables::open(transaction, 1)?;
-    let odd = || Error::Damaged(format!("version {version} of Patient/{id} is out of its place"));
-    let before = tables.before(id, record.tail)?;
-    if before.as_ref().map(|before| before.version) != version.before() || tables.log.last() + 1 != number {
-        return Err(odd());
+    let mut last_id = 0;
+    for copied in copied {
+        let copied = copied?;
+        tables.insert_copied(&copied)?;
+        last_id = last_id.max(copied.id.get());
     }
-    if let Some(before) = &before {
-        tables.forget(id, &before.facts)?;
+    Ok((tables.log.last(), last_id))
+}
+
+impl Tables<'_> {
+    fn insert_copied(&mut self, copied: &CopiedPatient) -> Result<(), Error> {
+        let CopiedPatient { number, id, version, record: bytes } = *copied;
+        let record = Record::read(id, version, bytes)?;
+        let facts = record.facts()?;
+        let before = self.before(id, record.tail)?;
+        if before.as_ref().map(|before| before.version) != version.before() || self.log.last() + 1 != number {
+            return Err(Error::Damaged(format!("version {version} of Patient/{id} is out of its place")));
+        }
+        if let Some(before) = &before {
+            self.forget(id, &before.facts)?;
+        }
+        self.versions.insert((id.get(), version.get()), bytes).map_err(io)?;
+        self.log.push(id, version)?;
+        self.remember(id, &facts, record.stamp)
     }
-    tables.versions.insert((id.get(), version.get()), bytes).map_err(io)?;
-    tables.log.push(id, version)?;
-    tables.remember(id, &facts, record.stamp)
 }
