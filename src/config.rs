@@ -32,6 +32,7 @@ pub struct Config {
     pub certificate: Certificate,
     pub validation: Validation,
     pub audit: Audit,
+    pub backup: Backup,
     pub registry: Registry,
     pub access: Access,
     pub x_road: XRoad,
@@ -131,6 +132,22 @@ pub struct Audit {
     pub file_mb: u64,
     /// 0: for ever.
     pub retention_days: u32,
+}
+
+/// `[backup]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Backup {
+    /// Unset: no backups by the clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+    pub every_minutes: u64,
+    /// Every so-manieth is a full one.
+    pub full_every: u64,
+    /// 0: for ever.
+    pub keep_days: u64,
+    /// Contract 9.2.
+    pub id_gap: u64,
 }
 
 /// `[registry]`
@@ -331,6 +348,18 @@ impl Default for Search {
 impl Default for Audit {
     fn default() -> Self {
         Audit { file_mb: limits::AUDIT_FILE_MB, retention_days: 0 }
+    }
+}
+
+impl Default for Backup {
+    fn default() -> Self {
+        Backup {
+            folder: None,
+            every_minutes: limits::BACKUP_EVERY_MINUTES,
+            full_every: limits::BACKUP_FULL_EVERY,
+            keep_days: limits::BACKUP_KEEP_DAYS,
+            id_gap: limits::RESTORE_ID_GAP,
+        }
     }
 }
 

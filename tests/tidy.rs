@@ -20,6 +20,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("search", &["certificate", "fhir", "limits", "outcome"]),
     ("audit", &["certificate", "config", "fhir", "limits", "outcome"]),
     ("engine", &["certificate", "fhir", "limits", "metrics", "outcome", "search"]),
+    ("backup", &["audit", "certificate", "engine", "limits"]),
     ("access", &["certificate", "config", "fhir", "limits", "outcome", "search", "tls"]),
     ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search", "tls", "trace"]),
     (
@@ -45,7 +46,7 @@ const MAP: &[(&str, &[&str])] = &[
         &["access", "certificate", "config", "fhir", "interaction", "limits", "metrics", "outcome", "tls", "trace"],
     ),
     ("bulk", &["audit", "certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
-    ("socket", &["audit", "bulk", "certificate", "engine", "interaction", "limits"]),
+    ("socket", &["audit", "backup", "bulk", "certificate", "engine", "interaction", "limits"]),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
     ("bench", &["certificate", "config", "corpus", "engine", "http", "interaction", "limits", "outcome", "registry"]),
     (
@@ -53,6 +54,7 @@ const MAP: &[(&str, &[&str])] = &[
         &[
             "access",
             "audit",
+            "backup",
             "bench",
             "bulk",
             "certificate",
@@ -91,6 +93,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("zstd", &["src/engine/embedded/store/", "src/audit/", "src/corpus/tests.rs"]),
     ("clap", &["src/cli/", "src/main.rs"]),
     ("indicatif", &["src/cli/"]),
+    ("tar", &["src/backup/block.rs"]),
     ("roxmltree", &["src/fhir/", "src/outcome/operation_outcome.rs", "src/bench/svg.rs"]),
 ];
 
@@ -143,7 +146,15 @@ fn everything_behind_the_door_is_synchronous() {
     for file in sources().iter().filter(|file| {
         matches!(
             room(file).as_str(),
-            "audit" | "engine" | "terminology" | "definitions" | "search" | "certificate" | "fhir" | "outcome"
+            "audit"
+                | "backup"
+                | "engine"
+                | "terminology"
+                | "definitions"
+                | "search"
+                | "certificate"
+                | "fhir"
+                | "outcome"
         )
     }) {
         let text = code(file);
