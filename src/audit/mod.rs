@@ -21,7 +21,7 @@ mod verify;
 mod wanted;
 
 pub use event::{Action, Change, Entity, Event, From, Method, Who};
-pub use log::{Clock, Failing, Head, Log, Number, Options, State, folder};
+pub use log::{Clock, Failing, Head, Health, Log, Number, Options, State, folder};
 pub use read::{Events, Order};
 pub use resource::resource;
 pub use trail::{Part, Trail};
