@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Each room and the rooms it may use. Arrows never turn round; a room that is not listed here is a failure.
 const MAP: &[(&str, &[&str])] = &[
     ("limits", &[]),
-    ("tls", &[]),
+    ("tls", &["limits"]),
     ("metrics", &[]),
     ("trace", &[]),
     ("config", &["limits"]),
@@ -40,9 +40,13 @@ const MAP: &[(&str, &[&str])] = &[
             "trace",
         ],
     ),
-    ("http", &["access", "certificate", "config", "fhir", "interaction", "limits", "metrics", "outcome", "trace"]),
+    (
+        "http",
+        &["access", "certificate", "config", "fhir", "interaction", "limits", "metrics", "outcome", "tls", "trace"],
+    ),
     ("bulk", &["audit", "certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
     ("socket", &["audit", "bulk", "certificate", "engine", "interaction", "limits"]),
+    ("management", &["audit", "certificate", "engine", "http", "interaction", "limits", "metrics", "registry", "tls"]),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
     ("bench", &["certificate", "config", "corpus", "engine", "http", "interaction", "limits", "outcome", "registry"]),
     (
@@ -60,6 +64,7 @@ const MAP: &[(&str, &[&str])] = &[
             "http",
             "interaction",
             "limits",
+            "management",
             "metrics",
             "outcome",
             "registry",
@@ -75,10 +80,11 @@ const MAP: &[(&str, &[&str])] = &[
 
 /// A library and the only folders that may name it.
 const LIBRARIES: &[(&str, &[&str])] = &[
-    ("hyper", &["src/http/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
-    ("hyper_util", &["src/http/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
+    ("hyper", &["src/http/", "src/management/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
+    ("hyper_util", &["src/http/", "src/management/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
     ("hyper_rustls", &["src/registry/remote/", "src/access/token/"]),
-    ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs"]),
+    ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs", "src/tls/"]),
+    ("tokio_rustls", &["src/http/tls.rs", "src/registry/remote/tests/"]),
     ("rustls_native_certs", &["src/tls.rs"]),
     ("prometheus_client", &["src/metrics/"]),
     ("quick_cache", &["src/registry/remote/", "src/access/token/"]),

@@ -12,6 +12,7 @@ mod open;
 mod open_files;
 mod patients;
 mod progress;
+mod reindex;
 mod serve;
 mod terminology;
 mod token;
@@ -40,6 +41,7 @@ enum Command {
     Generate(generate::Generate),
     Import(import::Import),
     Export(export::Export),
+    Reindex(reindex::Reindex),
     Patients(patients::Patients),
     Terminology(terminology::Terminology),
     Audit(audit::Audit),
@@ -62,6 +64,7 @@ impl Cli {
             Command::Generate(generate) => generate.run(),
             Command::Import(import) => import.run(),
             Command::Export(export) => export.run(),
+            Command::Reindex(reindex) => reindex.run(),
             Command::Patients(patients) => patients.run(),
             Command::Terminology(terminology) => terminology.run(),
             Command::Audit(audit) => audit.run(),

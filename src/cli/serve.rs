@@ -67,6 +67,12 @@ async fn serve(config: Config) -> Result<(), Failure> {
         tracing::warn!(connections_max = fitting, "the limit of open files allows fewer connections than the setting");
         settings.connections_max = fitting;
     }
+    settings.tls = http::present(&config.tls)?;
+    if let Some(presented) = settings.tls.clone() {
+        let asked = signal(SignalKind::hangup());
+        let asked = asked.map_err(|error| Failure::Failed(format!("signals cannot be caught: {error}")))?;
+        tokio::spawn(http::keep_current(presented, asked));
+    }
     let stop = stop()?;
     let notice = Duration::from_secs(config.management.drain_notice_s);
     let (engine, trail) = open::engine_and_trail(&config, system_clock(), metrics).map_err(Failure::Failed)?;
@@ -140,6 +146,7 @@ fn watched(
         Box::new(management::Trail(trail)),
         Box::new(management::Registry(server.clone())),
         Box::new(management::Door(server.clone())),
+        Box::new(management::Tls(server.clone())),
     ]
 }
 

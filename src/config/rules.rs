@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::{Config, ConfigError, FaultRule, RegistryMode, access, management};
+use super::{Config, ConfigError, FaultRule, RegistryMode, access, management, tls};
 use crate::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
 
 const X_ROAD_HEADERS: [&str; 4] = ["x-road-client", "x-road-id", "x-road-issue", "x-road-userid"];
@@ -20,10 +20,16 @@ const RANGES: &[Range] = &[
     //    key                        low     high        unit
     range("server.workers",            1,         64, "threads"),
     range("server.connections_max",    1,    100_000, "connections"),
+    range("server.connections_per_address_max", 1, 100_000, "connections"),
+    range("server.requests_max",       1,    100_000, "requests"),
+    range("server.requests_per_address_max", 1, 100_000, "requests"),
+    range("server.requests_per_second", 0,   100_000, "requests"),
     range("server.body_bytes_max", 1_024, 67_108_864, "bytes"),
     range("server.query_bytes_max",  256,     60_000, "bytes"),
     range("server.header_timeout_s",   1,      3_600, "seconds"),
     range("server.body_timeout_s",     1,      3_600, "seconds"),
+    range("server.body_bytes_per_second_min", 1, 67_108_864, "bytes"),
+    range("server.request_timeout_s",  1,      3_600, "seconds"),
     range("server.write_timeout_s",    1,      3_600, "seconds"),
     range("server.drain_timeout_s",    1,      3_600, "seconds"),
     range("storage.cache_mb",          8,  1_048_576, "megabytes"),
@@ -116,6 +122,7 @@ pub fn check(config: &mut Config) -> Result<(), ConfigError> {
     for name in config.registry.required_headers.iter().filter(|name| !HEADERS.contains(&name.as_str())) {
         problems.push(refusal("registry.required_headers", name, &format!("one of {}", HEADERS.join(", "))));
     }
+    problems.extend(tls::problems(config));
     problems.extend(access::problems(config));
     problems.extend(management::problems(&config.management));
     problems.extend(faults(&config.registry.fault));

@@ -5,7 +5,7 @@ use http_body_util::BodyExt;
 use hyper::Method;
 use serde_json::Value;
 
-use super::parts::{disk, registry, storage, trail};
+use super::parts::{disk, registry, storage, tls, trail};
 use super::*;
 use crate::audit::{self, Number};
 use crate::certificate::Seq;
@@ -100,7 +100,8 @@ async fn a_part_that_hangs_or_panics_is_told_and_holds_up_nobody() {
     struct Hanging(Mutex<mpsc::Receiver<()>>);
     impl Watched for Hanging {
         fn look(&self, _: &mut Told) {
-            drop(self.0.lock().unwrap().recv());
+            let hang = self.0.lock().unwrap();
+            drop(hang.recv());
         }
     }
     let (release, hang) = mpsc::channel();
@@ -184,4 +185,18 @@ fn each_state_of_the_others_has_its_words() {
     for breaker in [BreakerState::Open, BreakerState::HalfOpen] {
         assert!(remote(breaker).status == Status::Degraded && !remote(breaker).holds_up);
     }
+}
+
+#[test]
+fn a_certificate_is_told_with_its_end() {
+    let status = |not_after, warnings: &[&str]| crate::tls::Status {
+        not_after: Some(not_after),
+        warnings: warnings.iter().map(|warning| (*warning).to_owned()).collect(),
+        ..crate::tls::Status::default()
+    };
+    let good = tls::part(&status(2_000_000_000, &[]), 1_900_000_000);
+    assert_eq!((good.status, &good.facts["certificate_end"]), (Status::Ok, &Fact::Text("2033-05-18T03:33:20Z".into())));
+    let ending = tls::part(&status(2_000_000_000, &["it ends soon"]), 1_999_999_999);
+    assert!(ending.status == Status::Degraded && ending.words.contains("it ends soon"));
+    assert_eq!(tls::part(&status(2_000_000_000, &[]), 2_000_000_000).status, Status::Down);
 }

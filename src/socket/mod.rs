@@ -38,8 +38,19 @@ pub enum Request {
     AuditVerify { head: Option<String> },
     /// AuditEvents come back, one a line, then `AuditTold`.
     AuditExport(AuditAsked),
+    /// `Step`s come back, one a line.
+    Reindex,
     /// The number of a version's change comes back, or `null`.
     SeqOf { id: u64, version: u32 },
+}
+
+/// How far a command has come that takes its time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Step {
+    At { at: u64, of: u64 },
+    Done { count: u64 },
+    Failed { problem: String },
 }
 
 /// How a command on the audit trail ended.

@@ -14,6 +14,7 @@ use super::classes::Classes;
 use super::counters;
 use super::index::{self, Snapshot, Writer};
 use super::overlay::{Generation, NewEntry, Numbered};
+use super::reindex::{Beside, clear_away, exchange};
 use super::standing::lay;
 use super::store::record::Record;
 use super::store::{Change, Error, Position, Reader, What};
@@ -29,7 +30,7 @@ const ROUND_TIME: Duration = Duration::from_secs(1);
 const TAIL_ROWS_MAX: u64 = 16_384;
 
 /// Changes read from the store in one go, so that no read lasts longer than some milliseconds.
-const CHUNK_ROWS: usize = 4_096;
+pub const CHUNK_ROWS: usize = 4_096;
 
 /// Wakes the indexer.
 #[derive(Default)]
@@ -46,6 +47,8 @@ struct BellState {
     now: bool,
     /// The index is damaged.
     condemned: bool,
+    /// An index made beside, to take the place of the one in use.
+    beside: Option<Beside>,
     closed: bool,
 }
 
@@ -78,6 +81,17 @@ impl Bell {
         std::mem::take(&mut self.state.lock().expect("no holder of this lock can panic").condemned)
     }
 
+    /// An index was made beside: it is to take the place of the one in use.
+    pub fn offer(&self, beside: Beside) {
+        self.state.lock().expect("no holder of this lock can panic").beside = Some(beside);
+        self.ring();
+    }
+
+    /// What was offered.
+    fn offered(&self) -> Option<Beside> {
+        self.state.lock().expect("no holder of this lock can panic").beside.take()
+    }
+
     /// Nothing more will come.
     pub fn close(&self) {
         self.state.lock().expect("no holder of this lock can panic").closed = true;
@@ -104,13 +118,14 @@ impl Bell {
         }
     }
 
-    fn is_closed(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         self.state.lock().expect("no holder of this lock can panic").closed
     }
 }
 
 /// Opens the index and starts the indexer's thread. When the index is at hand and close behind, searches work on return.
 pub fn start(shared: &Arc<Shared>) -> Result<JoinHandle<()>, Error> {
+    clear_away(&shared.index_folder);
     let (writer, snapshot) = open(shared).map_err(|error| Error::Io(error.0))?;
     let (at, seq) = (snapshot.at, shared.seq());
     if seq.0 - at.0 <= TAIL_ROWS_MAX {
@@ -155,22 +170,34 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
         // A panic in the index is a damaged index: it must not leave searches at an old moment.
         let outcome = catch_unwind(AssertUnwindSafe(|| rounds(shared, &mut writer, at)));
         match outcome.unwrap_or_else(|_| Err("it panicked".into())) {
-            Ok(()) => return writer.close(),
+            Ok(End::Closed) => return writer.close(),
+            Ok(End::Beside(beside)) => match replace(shared, writer, *beside) {
+                Ok(next) => {
+                    writer = next;
+                    continue;
+                }
+                Err(problem) => give_up(shared, &problem),
+            },
             Err(problem) => {
-                tracing::error!(problem = %problem, "the index is given up and built again");
-                shared.metrics.work.rebuilt();
-                shared.note_building(problem);
-                // In turn, or what the writer publishes at this moment would bring the damaged view back.
-                let _turn = shared.publishing();
-                shared.set_view(None);
+                give_up(shared, &problem);
+                // Before the new one, so that merges it still runs do not write into its folder.
+                writer.close();
             }
         }
-        // First, so that merges it still runs do not write into the folder of the new one.
-        writer.close();
         // Whatever was wrong with the index, the store has it all.
         let Some(fresh) = anew(shared) else { return };
         (writer, at) = (fresh, Seq(0));
     }
+}
+
+/// Searches wait from now on.
+fn give_up(shared: &Shared, problem: &str) {
+    tracing::error!(problem, "the index is given up and built again");
+    shared.metrics.work.rebuilt();
+    shared.note_building(problem);
+    // In turn, or what the writer publishes at this moment would bring the damaged view back.
+    let _turn = shared.publishing();
+    shared.set_view(None);
 }
 
 /// An empty index, as soon as the file system gives one; none when the engine is closed meanwhile.
@@ -188,9 +215,16 @@ fn anew(shared: &Shared) -> Option<Writer> {
     None
 }
 
-fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<(), String> {
+/// Why rounds come to an end.
+enum End {
+    Closed,
+    /// An index made beside has come to the checkpoint of the one in use.
+    Beside(Box<Beside>),
+}
+
+fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<End, String> {
     if shared.view().is_none() && !build(shared, writer, at)? {
-        return Ok(());
+        return Ok(End::Closed);
     }
     if let Some(view) = shared.view() {
         view.index.warm(view.classes.ranks()).map_err(|error| error.0)?;
@@ -205,9 +239,36 @@ fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<(), String> {
             return Err("its view was given up".into());
         }
         round(shared, writer)?;
+        if let Some(mut beside) = shared.bell.offered() {
+            match shared.catch_up_beside(&mut beside) {
+                Ok(()) => return Ok(End::Beside(Box::new(beside))),
+                Err(problem) => beside.refuse(problem),
+            }
+        }
         more = shared.bell.wait();
     }
-    round(shared, writer)
+    round(shared, writer)?;
+    Ok(End::Closed)
+}
+
+/// The index made beside takes the place of the one in use, which goes on where that fails.
+///
+/// # Errors
+/// Neither of them can be used any more.
+fn replace(shared: &Shared, writer: Writer, beside: Beside) -> Result<Writer, String> {
+    let Beside { writer: made, answer, .. } = beside;
+    // Both, or a merge that still runs would write into a folder that has changed its name.
+    writer.close();
+    made.close();
+    let exchanged = exchange(&shared.index_folder).map_err(|error| error.to_string());
+    let (writer, snapshot) = open(shared).map_err(|error| error.0)?;
+    if let Err(problem) = shared.adopt(snapshot) {
+        writer.close();
+        return Err(problem);
+    }
+    // Who went away needs no answer.
+    drop(answer.send(exchanged));
+    Ok(writer)
 }
 
 /// One round: seals what has come, indexes it, and replaces the view.
@@ -254,15 +315,8 @@ fn build(shared: &Shared, writer: &mut Writer, mut at: Seq) -> Result<bool, Stri
                 return Ok(false);
             }
             shared.built_percent.store(at.0 * 100 / target.0, Ordering::Release);
-            let rows = shared.read_rows(at, target, CHUNK_ROWS).map_err(|error| error.to_string())?;
-            let Some(last) = rows.last().map(|row| row.seq) else { break };
-            let mut done = HashSet::new();
-            for row in rows.iter().rev().filter(|row| done.insert(row.id)) {
-                put(writer, row.id, row.version, row.new.as_deref(), row.old.is_some()).map_err(|error| error.0)?;
-            }
-            at = last;
-            more += rows.iter().map(|row| balance(row.new.is_some(), row.old.is_some())).sum::<i64>();
-            uncommitted += rows.len();
+            let Some(done) = chunk(shared, writer, at, target)? else { break };
+            (at, more, uncommitted) = (done.at, more + done.more, uncommitted + done.changes);
             if uncommitted >= 64 * CHUNK_ROWS {
                 writer.commit(at, std::mem::take(&mut more), shared.classes().ranks()).map_err(|error| error.0)?;
                 uncommitted = 0;
@@ -279,8 +333,28 @@ fn build(shared: &Shared, writer: &mut Writer, mut at: Seq) -> Result<bool, Stri
     }
 }
 
+/// How far a chunk of changes brought an index.
+pub struct Done {
+    pub at: Seq,
+    /// Certificates it has more than before.
+    pub more: i64,
+    pub changes: usize,
+}
+
+/// Puts the next changes behind `at` into an index, none behind `until`. None when there are no more.
+pub fn chunk(shared: &Shared, writer: &Writer, at: Seq, until: Seq) -> Result<Option<Done>, String> {
+    let rows = shared.read_rows(at, until, CHUNK_ROWS).map_err(|error| error.to_string())?;
+    let Some(last) = rows.last().map(|row| row.seq) else { return Ok(None) };
+    let mut done = HashSet::new();
+    for row in rows.iter().rev().filter(|row| done.insert(row.id)) {
+        put(writer, row.id, row.version, row.new.as_deref(), row.old.is_some()).map_err(|error| error.0)?;
+    }
+    let more = rows.iter().map(|row| balance(row.new.is_some(), row.old.is_some())).sum();
+    Ok(Some(Done { at: last, more, changes: rows.len() }))
+}
+
 impl Shared {
-    fn classes(&self) -> Arc<Classes> {
+    pub fn classes(&self) -> Arc<Classes> {
         self.publishing().classes.clone()
     }
 

@@ -11,6 +11,7 @@ mod overlay;
 mod packed;
 mod patients;
 mod predicate;
+mod reindex;
 mod standing;
 mod store;
 mod subject;
@@ -99,6 +100,8 @@ struct Shared {
     /// Which patients are tied to which.
     links: RwLock<Links>,
     bell: indexer::Bell,
+    /// Held by whoever builds the index beside.
+    reindexing: Mutex<()>,
 }
 
 /// What the next view is made from besides the last one.
@@ -203,6 +206,7 @@ impl Embedded {
             queued: AtomicUsize::new(0),
             links,
             bell: indexer::Bell::default(),
+            reindexing: Mutex::default(),
         });
         let indexer = indexer::start(&shared)?;
         let (queue, jobs) = sync_channel(WRITE_QUEUE_MAX);

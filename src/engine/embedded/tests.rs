@@ -1,8 +1,10 @@
 //! Stories of the engine alone, with rows made by hand.
 
 mod consent;
+mod migration;
 mod moment;
 mod patients;
+mod reindex;
 mod search;
 
 use std::sync::Arc;

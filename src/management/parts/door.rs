@@ -1,10 +1,12 @@
 //! What waits at the door, and what is remembered behind it. It is no part of its own: a queue is no fault.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use crate::http::Server;
+use crate::http::{Load, Server};
 use crate::interaction::Service;
 use crate::management::{Told, Watched};
+use crate::metrics::Readings;
 use crate::registry::{Health, Remembered};
 
 /// Watches the door of a service.
@@ -16,6 +18,7 @@ impl Watched for Door {
         let waiting = self.0.service().waiting().map(|(turn, waiting)| (turn, waiting as f64));
         let help = "Requests that wait for their turn: heavy searches, and large answers";
         readings.gauges("hcert_turns_waiting", help, "turn", &waiting);
+        load(self.0.load(), readings);
         let mut caches = Vec::new();
         if let Some(tokens) = &self.0.settings().tokens {
             let tokens = tokens.remembered();
@@ -34,4 +37,36 @@ impl Watched for Door {
         readings.counters("hcert_cache_hits", "How often it was looked for and found", "cache", &found);
         readings.counters("hcert_cache_misses", "How often it was looked for and not found", "cache", &missed);
     }
+}
+
+/// Connections, and what was refused or cut because there was too much of it.
+fn load(load: &Load, readings: &mut Readings) {
+    let gauges = [
+        ("hcert_connections", "Connections that have a place", &load.connections),
+        ("hcert_http_requests_working", "Requests that are worked on", &load.requests),
+        ("hcert_http_requests_waiting", "Requests that wait to be worked on", &load.requests_waiting),
+    ];
+    for (name, help, value) in gauges {
+        readings.gauge(name, help, value.load(Ordering::Relaxed) as f64);
+    }
+    let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+    readings.counter("hcert_connections_accepted", "Connections taken", count(&load.connections_accepted) as f64);
+    let connections = [
+        ("made-room", count(&load.connections_made_room)),
+        ("refused", count(&load.connections_refused)),
+        ("handshake-failed", count(&load.handshakes_failed)),
+        ("answer-unread", count(&load.answers_unread)),
+    ];
+    let help =
+        "Connections closed by the service, by why: a newcomer needed the place, there was none, TLS, an unread answer";
+    readings.counters("hcert_connections_closed", help, "why", &connections);
+    let requests = [
+        ("full", count(&load.requests_refused)),
+        ("throttled", count(&load.requests_throttled)),
+        ("given-up", count(&load.requests_given_up)),
+        ("body-late", count(&load.bodies_late)),
+    ];
+    let help =
+        "Requests refused for the load they are, by why: too many at once, too many of one caller, too long, too slow";
+    readings.counters("hcert_http_requests_refused", help, "why", &requests);
 }

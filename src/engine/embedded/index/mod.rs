@@ -260,7 +260,7 @@ impl Writer {
         if alive != self.rows {
             return Err(Error(format!("the index holds {alive} certificates where the store has {}", self.rows)));
         }
-        Ok(Snapshot { segments, at: seq, counted: Mutex::default() })
+        Ok(Snapshot { segments, at: seq, alive, counted: Mutex::default() })
     }
 }
 
@@ -268,6 +268,8 @@ impl Writer {
 pub struct Snapshot {
     pub segments: Vec<Segment>,
     pub at: Seq,
+    /// Certificates.
+    pub alive: u64,
     /// How many rows met a filter, of searches that had to count many.
     counted: Mutex<HashMap<Filter, u64>>,
 }

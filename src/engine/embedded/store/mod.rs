@@ -10,10 +10,12 @@ pub mod consent;
 mod crc;
 mod floor;
 mod list;
+pub mod migration;
 mod opening;
 pub mod patient;
 mod reader;
 pub mod record;
+mod room;
 
 use std::fmt;
 use std::fs::{self, File};
@@ -43,6 +45,8 @@ pub enum Error {
     InUse,
     /// Made by a later release.
     Newer(String),
+    /// Made by an earlier release, and not to be brought to this one's format.
+    Migration(String),
     /// Made with other namespaces: the setting, what the folder has, what was asked for.
     OtherNames { name: String, stored: String, wanted: String },
     /// Bytes that cannot have been written so.
@@ -60,6 +64,9 @@ impl fmt::Display for Error {
         match self {
             Error::InUse => formatter.write_str("the data folder is in use by another process"),
             Error::Newer(what) => write!(formatter, "the data folder was written by a later release: {what}"),
+            Error::Migration(what) => {
+                write!(formatter, "the data folder cannot be brought to the format of this release: {what}")
+            }
             Error::OtherNames { name, stored, wanted } => write!(
                 formatter,
                 "the data folder was made with {name} = \"{stored}\", but the settings say \"{wanted}\"; stored certificates hold these \
@@ -88,8 +95,8 @@ const DICTIONARY: TableDefinition<u8, &[u8]> = TableDefinition::new("dictionary"
 const TERMINOLOGY: TableDefinition<&str, &[u8]> = TableDefinition::new("terminology");
 const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 
-/// Number of the layout of tables and keys. A folder with a higher one is refused.
-const FORMAT: u32 = 1;
+/// Number of the layout of tables and keys. A folder with a lower one is migrated when it is opened, one with a higher one is refused.
+const FORMAT: u32 = 2;
 
 /// How to open the store.
 #[derive(Clone, Debug)]
@@ -121,13 +128,13 @@ impl Store {
     /// Opens the store in a folder, or makes it.
     ///
     /// # Errors
-    /// `InUse`, `Newer`, `OtherNames`, or what the file system says.
+    /// `InUse`, `Newer`, `Migration`, `OtherNames`, or what the file system says.
     pub fn open(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
         let path = folder.join("store.redb");
         let database = open_database(&path, &options)?;
         // The file's name must survive a power cut as surely as what is committed to it.
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
-        let opened = first_look(&database, &options.names)?;
+        let opened = first_look(&database, &path, &options)?;
         let (kept, dictionaries) = (RwLock::default(), RwLock::default());
         let has_consent = AtomicBool::new(consent::is_used(&database.begin_read().map_err(io)?)?);
         let store = Store { path, options, database: RwLock::new(Some(database)), kept, dictionaries, has_consent };

@@ -185,6 +185,16 @@ impl Reader {
         patient::links(&self.transaction)
     }
 
+    /// Versions of patients made behind a change of patients, in their order, at most `max`.
+    pub fn patient_changes(&self, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, Error> {
+        patient::change::after(&self.transaction, after, max)
+    }
+
+    /// Number of the newest change of patients; 0 while there is none.
+    pub fn last_patient_change(&self) -> Result<u64, Error> {
+        patient::change::last(&self.transaction)
+    }
+
     /// One change.
     pub fn change(&self, seq: Seq) -> Result<Option<Change>, Error> {
         self.changes()?.get(seq.0).map_err(io)?.map(|bytes| Change::read(seq.0, bytes.value())).transpose()
@@ -247,7 +257,8 @@ impl Lying {
     }
 }
 
-fn version_of(number: u32) -> Result<Version, Error> {
+/// A version number as it stands in a key.
+pub fn version_of(number: u32) -> Result<Version, Error> {
     Version::new(number).ok_or_else(|| Error::Damaged("a version has number 0".into()))
 }
 
