@@ -4,6 +4,7 @@
 
 mod access;
 mod environment;
+mod management;
 mod network;
 mod rules;
 mod secret;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits;
 pub use access::{Access, AccessMode, AccessToken, Algorithm};
+pub use management::Management;
 pub use network::Network;
 pub use secret::Secret;
 pub use tls::{ClientAuth, MinVersion, Tls};
@@ -37,6 +39,7 @@ pub struct Config {
     pub access: Access,
     pub x_road: XRoad,
     pub namespaces: Namespaces,
+    pub management: Management,
     pub log: Log,
 }
 
@@ -274,6 +277,18 @@ impl Namespaces {
 #[serde(default, deny_unknown_fields)]
 pub struct Log {
     pub level: Level,
+    pub format: Format,
+}
+
+/// How lines of the log are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// In words on a terminal, else as JSON.
+    #[default]
+    Auto,
+    Json,
+    Text,
 }
 
 /// The least important line that is still written. It holds for the service's own lines; libraries never write below `warn`,

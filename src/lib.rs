@@ -3,6 +3,7 @@
 //!
 //! - [`cli`]: the commands. Each opens what it needs, does its work, and says what happened.
 //! - [`bench`](mod@bench): what `hcert bench` measures, and the floors beside it.
+//! - [`management`]: how the service is, told to whoever watches it, on an address of its own.
 //! - [`http`]: the door, and the only room that knows hyper. A request becomes an `Interaction` and a `Context`; an `Answer` or an
 //!   `Outcome` becomes status, headers and body.
 //! - [`socket`]: the way of commands to a running server, through the data folder. [`bulk`]: all versions as NDJSON, out and in.
@@ -38,6 +39,7 @@ pub mod fhir;
 pub mod http;
 pub mod interaction;
 pub mod limits;
+pub mod management;
 pub mod metrics;
 pub mod outcome;
 pub mod profile;

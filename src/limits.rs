@@ -513,6 +513,28 @@ pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 1024;
 /// Bytes of any other text of an audit event: a name, a code, a header.
 pub const AUDIT_TEXT_BYTES_MAX: usize = 512;
 
+/// Connections at once to the management listener. A probe, a scraper and a person or two; more wait.
+pub const MANAGEMENT_CONNECTIONS_MAX: usize = 16;
+
+/// Seconds that such a connection may take for its one request and answer.
+pub const MANAGEMENT_CONNECTION_S: u64 = 10;
+
+/// Bytes of the head of such a request; hyper allows no fewer.
+pub const MANAGEMENT_HEAD_BYTES_MAX: usize = 8 * 1024;
+
+/// Milliseconds that all parts of the service may take together to say how they are. One that waits for a disk is not well.
+pub const MANAGEMENT_LOOK_MS: u64 = 2_000;
+
+/// Seconds that `hcert health` waits for an answer.
+pub const HEALTH_WAIT_S: u64 = 5;
+
+/// Bytes of such an answer. One has some 2 KB.
+pub const HEALTH_BYTES_MAX: u64 = 256 * 1024;
+
+/// Megabytes of free disk below which the service is degraded (default of `management.disk_free_mb_min`). A certificate takes some 2 KB
+/// with its index: room for hundreds of thousands, and time to act.
+pub const DISK_FREE_MB_MIN: u64 = 1_024;
+
 /// Megabytes of a file of the audit trail (default of `audit.file_mb`). The next one lies ready, filled with zeros: some 50 000 events
 /// that a full disk cannot keep out.
 pub const AUDIT_FILE_MB: u64 = 16;

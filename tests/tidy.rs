@@ -47,6 +47,7 @@ const MAP: &[(&str, &[&str])] = &[
     ),
     ("bulk", &["audit", "certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
     ("socket", &["audit", "backup", "bulk", "certificate", "engine", "interaction", "limits"]),
+    ("management", &["audit", "certificate", "engine", "http", "interaction", "limits", "metrics", "registry", "tls"]),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
     ("bench", &["certificate", "config", "corpus", "engine", "http", "interaction", "limits", "outcome", "registry"]),
     (
@@ -65,6 +66,7 @@ const MAP: &[(&str, &[&str])] = &[
             "http",
             "interaction",
             "limits",
+            "management",
             "metrics",
             "outcome",
             "registry",
@@ -80,8 +82,8 @@ const MAP: &[(&str, &[&str])] = &[
 
 /// A library and the only folders that may name it.
 const LIBRARIES: &[(&str, &[&str])] = &[
-    ("hyper", &["src/http/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
-    ("hyper_util", &["src/http/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
+    ("hyper", &["src/http/", "src/management/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
+    ("hyper_util", &["src/http/", "src/management/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
     ("hyper_rustls", &["src/registry/remote/", "src/access/token/"]),
     ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs", "src/tls/"]),
     ("tokio_rustls", &["src/http/tls.rs", "src/registry/remote/tests/"]),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::{Config, ConfigError, FaultRule, RegistryMode, access, tls};
+use super::{Config, ConfigError, FaultRule, RegistryMode, access, management, tls};
 use crate::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
 
 const X_ROAD_HEADERS: [&str; 4] = ["x-road-client", "x-road-id", "x-road-issue", "x-road-userid"];
@@ -55,6 +55,8 @@ const RANGES: &[Range] = &[
     range("access.token.leeway_s",             0,     300, "seconds"),
     range("access.token.max_lifetime_s",      60, 604_800, "seconds"),
     range("access.token.developer_seconds",    1,  86_400, "seconds"),
+    range("management.drain_notice_s",         0,     300, "seconds"),
+    range("management.disk_free_mb_min",       0, 1_048_576, "megabytes"),
 ];
 
 const fn range(key: &'static str, low: i64, high: i64, unit: &'static str) -> Range {
@@ -131,6 +133,7 @@ pub fn check(config: &mut Config) -> Result<(), ConfigError> {
     }
     problems.extend(tls::problems(config));
     problems.extend(access::problems(config));
+    problems.extend(management::problems(&config.management));
     problems.extend(faults(&config.registry.fault));
     if problems.is_empty() { Ok(()) } else { Err(ConfigError(problems.join("\n"))) }
 }
