@@ -26,6 +26,12 @@ mod rooms {
     pub mod terminology;
     pub mod trace;
 
+    pub mod tls {
+        /// Stands in for the certificate that is shown.
+        #[derive(Debug)]
+        pub struct Presented;
+    }
+
     pub mod metrics {
         /// Stands in for what is counted.
         #[derive(Debug)]
