@@ -99,7 +99,8 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         folders.push("examples".into());
     }
     let files = folders.iter().flat_map(|folder| fs::read_dir(folder).expect("the seeds lie beside the targets"));
-    let seeds: Vec<_> = files.map(|file| fs::read(file.expect("it is listed").path()).expect("it can be read")).collect();
+    let seeds: Vec<_> =
+        files.map(|file| fs::read(file.expect("it is listed").path()).expect("it can be read")).collect();
     assert!(seeds.len() > 5, "{target} has seeds");
     seeds
 }

@@ -32,6 +32,7 @@ pub fn asked<'b>(context: &Context, body: &'b [u8]) -> Result<Result<Asked<'b>, 
     for (name, value) in context.parameters.iter().filter(|(name, _)| !name.starts_with('_')) {
         asked.take(name, value, format!("http.{name}"), &mut issues);
     }
+    issues.truncate(BODY_ISSUES_MAX);
     if !body.is_empty() {
         let Read { value, problems, .. } = match json::parse_with_problems(body) {
             Ok(read) => read,
@@ -123,6 +124,11 @@ mod tests {
         let parameters = vec![r#"{"name":"a"}"#; 10 * BODY_ISSUES_MAX].join(",");
         let body = format!(r#"{{"resourceType":"Parameters","parameter":[{parameters}]}}"#);
         let Err(refused) = asked(&Context::default(), body.as_bytes()) else { panic!("nobody knows 'a'") };
+        assert_eq!(refused.issues().len(), BODY_ISSUES_MAX);
+        let parameters = vec![("a".to_owned(), String::new()); 10 * BODY_ISSUES_MAX];
+        let Err(refused) = asked(&Context { parameters, ..Context::default() }, b"{") else {
+            panic!("nobody knows 'a'")
+        };
         assert_eq!(refused.issues().len(), BODY_ISSUES_MAX);
     }
 }
