@@ -119,12 +119,20 @@ pub const COUNTED_PAGE_ROWS_MAX: usize = 20_000;
 /// Rows the indexer takes in one round. Rounds of this size keep the overlay small and the cost of a commit (3 to 5 ms) unseen.
 pub const INDEX_ROUND_ROWS_MAX: usize = 16_384;
 
+/// Bytes of the index up to which its files are compared with their checksums before the start is done: some 20 ms. Those of a larger one
+/// are compared while reads are served already, and searches wait.
+pub const INDEX_CHECKED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
 /// Rows the overlay may hold before writes are slowed down, then refused with 503. About 128 MB; a row with many terms counts as
 /// several, one for each [`OVERLAY_ROW_TERMS`].
 pub const OVERLAY_ROWS_MAX: usize = 131_072;
 
 /// Terms of one counted row of the overlay. Most certificates have fewer.
 pub const OVERLAY_ROW_TERMS: usize = 32;
+
+/// Bytes of the store that may be held in memory while the disk takes no writes: what redb changes to open a file that was not closed.
+/// Beyond it reads wait for the disk as writes do.
+pub const STORE_ASIDE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Requests waiting for the writer. Beyond it a write is answered with 503 at once instead of waiting unseen.
 pub const WRITE_QUEUE_MAX: usize = 4_096;

@@ -144,6 +144,12 @@ mod rooms {
         }
     }
 
+    pub mod tls {
+        /// Stands in for the service's certificate.
+        #[derive(Debug)]
+        pub struct Presented;
+    }
+
     pub mod http {
         pub mod account;
         pub mod condition;
@@ -161,6 +167,14 @@ mod rooms {
         pub mod trace;
         pub mod wanted;
         pub mod x_road;
+
+        pub mod body {
+            /// Stands in for how long a body may take.
+            pub struct Patience {
+                pub whole: std::time::Duration,
+                pub bytes_per_second_min: u64,
+            }
+        }
 
         pub mod token {
             pub const TOKEN_PATH: &str = "/auth/v2/token";
