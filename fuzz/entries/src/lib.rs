@@ -26,12 +26,6 @@ mod rooms {
     pub mod terminology;
     pub mod trace;
 
-    pub mod tls {
-        /// Stands in for the certificate that is shown.
-        #[derive(Debug)]
-        pub struct Presented;
-    }
-
     pub mod metrics {
         /// Stands in for what is counted.
         #[derive(Debug)]
@@ -157,6 +151,7 @@ mod rooms {
         pub mod handed_on;
         pub mod header;
         pub mod media;
+        pub mod message;
         pub mod proxy;
         pub mod quality;
         pub mod query;
