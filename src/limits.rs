@@ -153,6 +153,37 @@ pub const IMPORT_BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// from a server that answers requests beside it.
 pub const IMPORT_THREADS: usize = 2;
 
+/// Bytes of a piece of the store that a backup copies at once and a restore commits at once. The largest record may exceed it.
+pub const COPY_PIECE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Milliseconds that a backup reads at one moment; while it does, pages that writers gave up are not used again.
+pub const COPY_READ_MS: u64 = 50;
+
+/// Bytes that a copied version may expand to: twice the largest `server.body_bytes_max` and its index row. What says more is damaged.
+pub const COPY_RECORD_BYTES_MAX: usize = 192 * 1024 * 1024;
+
+/// Bytes of a member of an archive that is held in memory: a piece with the largest record behind it. Files of the audit trail are
+/// copied without being held.
+pub const BACKUP_MEMBER_BYTES_MAX: usize = COPY_PIECE_BYTES + COPY_RECORD_BYTES_MAX;
+
+/// Bytes of the manifest of an archive. Each piece takes some 130; this is enough for one of two terabytes.
+pub const BACKUP_MANIFEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Minutes after which a scheduled backup that failed is tried again; a disk that was full may have room by then.
+pub const BACKUP_RETRY_MINUTES: u64 = 10;
+
+/// Minutes between two scheduled backups (default of `backup.every_minutes`): a day, which nobody has to type in again.
+pub const BACKUP_EVERY_MINUTES: u64 = 1_440;
+
+/// Every so-manieth scheduled backup is a full one (default of `backup.full_every`): with one a day, one a week.
+pub const BACKUP_FULL_EVERY: u64 = 7;
+
+/// Days that scheduled backups are kept (default of `backup.keep_days`).
+pub const BACKUP_KEEP_DAYS: u64 = 30;
+
+/// Ids that a restore leaves out (default of `backup.id_gap`). Contract 9.2: what was created behind the last archive had ids too.
+pub const RESTORE_ID_GAP: u64 = 1_000_000;
+
 /// Number of the last page that can be asked for. Times the largest count it still fits 64 bits; no store is that large.
 pub const PAGE_MAX: u64 = u32::MAX as u64;
 /// Certificates of a generated corpus. Five years of working time leave each some hundred milliseconds then, and every patient still
@@ -481,6 +512,28 @@ pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 1024;
 
 /// Bytes of any other text of an audit event: a name, a code, a header.
 pub const AUDIT_TEXT_BYTES_MAX: usize = 512;
+
+/// Connections at once to the management listener. A probe, a scraper and a person or two; more wait.
+pub const MANAGEMENT_CONNECTIONS_MAX: usize = 16;
+
+/// Seconds that such a connection may take for its one request and answer.
+pub const MANAGEMENT_CONNECTION_S: u64 = 10;
+
+/// Bytes of the head of such a request; hyper allows no fewer.
+pub const MANAGEMENT_HEAD_BYTES_MAX: usize = 8 * 1024;
+
+/// Milliseconds that all parts of the service may take together to say how they are. One that waits for a disk is not well.
+pub const MANAGEMENT_LOOK_MS: u64 = 2_000;
+
+/// Seconds that `hcert health` waits for an answer.
+pub const HEALTH_WAIT_S: u64 = 5;
+
+/// Bytes of such an answer. One has some 2 KB.
+pub const HEALTH_BYTES_MAX: u64 = 256 * 1024;
+
+/// Megabytes of free disk below which the service is degraded (default of `management.disk_free_mb_min`). A certificate takes some 2 KB
+/// with its index: room for hundreds of thousands, and time to act.
+pub const DISK_FREE_MB_MIN: u64 = 1_024;
 
 /// Megabytes of a file of the audit trail (default of `audit.file_mb`). The next one lies ready, filled with zeros: some 50 000 events
 /// that a full disk cannot keep out.

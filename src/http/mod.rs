@@ -172,7 +172,9 @@ impl<R: Run> Server<R> {
                 Issue::new(Hcert::TooManyRequests).with("problem", format!("{max} connections at once are allowed"))
             }
         };
-        let mut response = respond::outcome(&issue.into(), &wanted, &self.settings.issue_system);
+        let refusal = issue.into();
+        self.count(&refusal);
+        let mut response = respond::outcome(&refusal, &wanted, &self.settings.issue_system);
         security::protect(response.headers_mut(), self.settings.tls.is_some());
         response
     }

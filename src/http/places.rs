@@ -126,18 +126,19 @@ impl Places {
             if now < taken.look_again {
                 return None;
             }
-            let idle = taken.seats.values().filter(|seat| seat.may_leave(now));
-            let mut idle: Vec<_> = idle.map(|seat| (Arc::clone(seat), seat.touched())).collect();
+            let idle = taken.seats.iter().filter(|(_, seat)| seat.may_leave(now));
+            // Of those that came in one millisecond the first.
+            let mut idle: Vec<_> = idle.map(|(number, seat)| (seat.touched(), *number, Arc::clone(seat))).collect();
             if idle.is_empty() {
                 // Whoever is at work now is not idle within a hundredth of the time it takes to become so.
                 taken.look_again = now + IDLE_MS / 100;
                 return None;
             }
             let wanted = idle.len().min(ROOM_CANDIDATES);
-            idle.select_nth_unstable_by_key(wanted - 1, |(_, touched)| *touched);
+            idle.select_nth_unstable_by_key(wanted - 1, |(touched, number, _)| (*touched, *number));
             idle.truncate(wanted);
-            idle.sort_unstable_by_key(|(_, touched)| *touched);
-            taken.longest_idle = idle.into();
+            idle.sort_unstable_by_key(|(touched, number, _)| (*touched, *number));
+            taken.longest_idle = idle.into_iter().map(|(touched, _, seat)| (seat, touched)).collect();
         }
         None
     }

@@ -8,6 +8,7 @@ mod batch;
 pub mod body;
 mod change;
 pub mod consent;
+pub mod copy;
 mod crc;
 mod floor;
 mod list;
@@ -60,6 +61,8 @@ pub enum Error {
     CommitUnknown(String),
     /// Not at this moment: the database is being opened again after a failed commit.
     Reopening,
+    /// A restore into the folder was cut off.
+    Restoring,
 }
 
 impl fmt::Display for Error {
@@ -78,6 +81,9 @@ impl fmt::Display for Error {
             Error::Damaged(what) => write!(formatter, "the store is damaged: {what}"),
             Error::Io(what) => write!(formatter, "the store cannot be read or written: {what}"),
             Error::Reopening => formatter.write_str("the store is being opened again after a failed commit"),
+            Error::Restoring => formatter.write_str(
+                "a restore into the data folder was not finished; empty the folder and run the restore again",
+            ),
             Error::CommitUnknown(what) => write!(formatter, "a commit failed, its outcome is unknown: {what}"),
         }
     }
@@ -136,8 +142,17 @@ impl Store {
     /// Opens the store in a folder, or makes it.
     ///
     /// # Errors
-    /// `InUse`, `Newer`, `Migration`, `OtherNames`, or what the file system says.
+    /// `InUse`, `Newer`, `Migration`, `OtherNames`, `Restoring`, or what the file system says.
     pub fn open(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
+        match folder.join(copy::RESTORING).try_exists() {
+            Ok(false) => Store::open_restoring(folder, options),
+            Ok(true) => Err(Error::Restoring),
+            Err(error) => Err(io(error)),
+        }
+    }
+
+    /// As [`open`](Store::open), for the restore itself.
+    pub fn open_restoring(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
         let path = folder.join("store.redb");
         let database = open_database(&path, &options)?;
         // The file's name must survive a power cut as surely as what is committed to it.
@@ -198,7 +213,7 @@ impl Store {
         let mut loaded = self.dictionaries.write().expect("no holder of this lock can panic");
         for row in table.iter().map_err(io)? {
             let (number, content) = row.map_err(io)?;
-            loaded.push((number.value(), body::dictionary(content.value())));
+            loaded.push((number.value(), body::dictionary(content.value())?));
         }
         Ok(())
     }

@@ -14,6 +14,8 @@ use crate::engine::Names;
 pub struct Opened {
     /// Made at the first start; copies of the folder share it.
     pub uuid: String,
+    /// Made anew by a restore.
+    pub epoch: String,
     /// Key for links that carry sealed parameters.
     pub seal_key: [u8; 32],
     pub position: Position,
@@ -90,6 +92,7 @@ pub fn first_look(database: &Database, path: &Path, options: &Options) -> Result
     let seal_key = meta.get("seal-key").map_err(io)?.and_then(|key| key.value().try_into().ok());
     Ok(Opened {
         uuid: meta_text(&meta, "store")?,
+        epoch: meta_text(&meta, "epoch")?,
         seal_key: seal_key.ok_or_else(|| Error::Damaged("the key of sealed links is missing".into()))?,
         position: position(database)?,
         classes: stored_classes(database)?,
