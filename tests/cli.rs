@@ -10,6 +10,8 @@ mod health;
 mod lines;
 #[path = "cli/open_metrics.rs"]
 mod open_metrics;
+#[path = "cli/packaging.rs"]
+mod packaging;
 #[path = "cli/patients.rs"]
 mod patients;
 #[path = "cli/permissions.rs"]
