@@ -4,6 +4,7 @@
 
 mod access;
 mod environment;
+mod management;
 mod network;
 mod rules;
 mod secret;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits;
 pub use access::{Access, AccessMode, AccessToken, Algorithm};
+pub use management::Management;
 pub use network::Network;
 pub use secret::Secret;
 pub use tls::{ClientAuth, MinVersion, Tls};
@@ -32,10 +34,12 @@ pub struct Config {
     pub certificate: Certificate,
     pub validation: Validation,
     pub audit: Audit,
+    pub backup: Backup,
     pub registry: Registry,
     pub access: Access,
     pub x_road: XRoad,
     pub namespaces: Namespaces,
+    pub management: Management,
     pub log: Log,
 }
 
@@ -131,6 +135,22 @@ pub struct Audit {
     pub file_mb: u64,
     /// 0: for ever.
     pub retention_days: u32,
+}
+
+/// `[backup]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Backup {
+    /// Unset: no backups by the clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+    pub every_minutes: u64,
+    /// Every so-manieth is a full one.
+    pub full_every: u64,
+    /// 0: for ever.
+    pub keep_days: u64,
+    /// Contract 9.2.
+    pub id_gap: u64,
 }
 
 /// `[registry]`
@@ -257,6 +277,18 @@ impl Namespaces {
 #[serde(default, deny_unknown_fields)]
 pub struct Log {
     pub level: Level,
+    pub format: Format,
+}
+
+/// How lines of the log are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// In words on a terminal, else as JSON.
+    #[default]
+    Auto,
+    Json,
+    Text,
 }
 
 /// The least important line that is still written. It holds for the service's own lines; libraries never write below `warn`,
@@ -331,6 +363,18 @@ impl Default for Search {
 impl Default for Audit {
     fn default() -> Self {
         Audit { file_mb: limits::AUDIT_FILE_MB, retention_days: 0 }
+    }
+}
+
+impl Default for Backup {
+    fn default() -> Self {
+        Backup {
+            folder: None,
+            every_minutes: limits::BACKUP_EVERY_MINUTES,
+            full_every: limits::BACKUP_FULL_EVERY,
+            keep_days: limits::BACKUP_KEEP_DAYS,
+            id_gap: limits::RESTORE_ID_GAP,
+        }
     }
 }
 

@@ -119,12 +119,20 @@ pub const COUNTED_PAGE_ROWS_MAX: usize = 20_000;
 /// Rows the indexer takes in one round. Rounds of this size keep the overlay small and the cost of a commit (3 to 5 ms) unseen.
 pub const INDEX_ROUND_ROWS_MAX: usize = 16_384;
 
+/// Bytes of the index up to which its files are compared with their checksums before the start is done: some 20 ms. Those of a larger one
+/// are compared while reads are served already, and searches wait.
+pub const INDEX_CHECKED_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
 /// Rows the overlay may hold before writes are slowed down, then refused with 503. About 128 MB; a row with many terms counts as
 /// several, one for each [`OVERLAY_ROW_TERMS`].
 pub const OVERLAY_ROWS_MAX: usize = 131_072;
 
 /// Terms of one counted row of the overlay. Most certificates have fewer.
 pub const OVERLAY_ROW_TERMS: usize = 32;
+
+/// Bytes of the store that may be held in memory while the disk takes no writes: what redb changes to open a file that was not closed.
+/// Beyond it reads wait for the disk as writes do.
+pub const STORE_ASIDE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Requests waiting for the writer. Beyond it a write is answered with 503 at once instead of waiting unseen.
 pub const WRITE_QUEUE_MAX: usize = 4_096;
@@ -144,6 +152,37 @@ pub const IMPORT_BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// Threads that read and compress the lines of an import while the writer commits those before. More would take the processor
 /// from a server that answers requests beside it.
 pub const IMPORT_THREADS: usize = 2;
+
+/// Bytes of a piece of the store that a backup copies at once and a restore commits at once. The largest record may exceed it.
+pub const COPY_PIECE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Milliseconds that a backup reads at one moment; while it does, pages that writers gave up are not used again.
+pub const COPY_READ_MS: u64 = 50;
+
+/// Bytes that a copied version may expand to: twice the largest `server.body_bytes_max` and its index row. What says more is damaged.
+pub const COPY_RECORD_BYTES_MAX: usize = 192 * 1024 * 1024;
+
+/// Bytes of a member of an archive that is held in memory: a piece with the largest record behind it. Files of the audit trail are
+/// copied without being held.
+pub const BACKUP_MEMBER_BYTES_MAX: usize = COPY_PIECE_BYTES + COPY_RECORD_BYTES_MAX;
+
+/// Bytes of the manifest of an archive. Each piece takes some 130; this is enough for one of two terabytes.
+pub const BACKUP_MANIFEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Minutes after which a scheduled backup that failed is tried again; a disk that was full may have room by then.
+pub const BACKUP_RETRY_MINUTES: u64 = 10;
+
+/// Minutes between two scheduled backups (default of `backup.every_minutes`): a day, which nobody has to type in again.
+pub const BACKUP_EVERY_MINUTES: u64 = 1_440;
+
+/// Every so-manieth scheduled backup is a full one (default of `backup.full_every`): with one a day, one a week.
+pub const BACKUP_FULL_EVERY: u64 = 7;
+
+/// Days that scheduled backups are kept (default of `backup.keep_days`).
+pub const BACKUP_KEEP_DAYS: u64 = 30;
+
+/// Ids that a restore leaves out (default of `backup.id_gap`). Contract 9.2: what was created behind the last archive had ids too.
+pub const RESTORE_ID_GAP: u64 = 1_000_000;
 
 /// Number of the last page that can be asked for. Times the largest count it still fits 64 bits; no store is that large.
 pub const PAGE_MAX: u64 = u32::MAX as u64;
@@ -201,6 +240,9 @@ pub const BODY_BYTES_PER_SECOND_MIN: u64 = 500;
 
 /// Seconds before a body's speed is asked for. A line may stall as long when a packet is lost twice.
 pub const BODY_GRACE_S: u64 = 5;
+
+/// Bytes a second that a client must take of its answers on average, once `server.write_timeout_s` is used up: as slow as a body may be.
+pub const ANSWER_BYTES_PER_SECOND_MIN: u64 = 500;
 
 /// Bytes that an HTTP/2 connection must have written while it is idle to count as reading its answers: more than what pings take.
 pub const HTTP2_PROGRESS_BYTES: u64 = 1_024;
@@ -472,11 +514,39 @@ pub const REFLECTED_VALUES_MAX: usize = 20;
 /// Characters of a text that comes from another system's issue; what lies behind is cut off.
 pub const REFLECTED_TEXT_CHARACTERS_MAX: usize = 8_000;
 
+/// Changes that a reindex puts into the index beside before it commits them: a quarter of a million, so that its segments are few.
+pub const REINDEX_COMMIT_ROWS: usize = 262_144;
+
+/// By how much a thread that builds an index beside gives way to others, in the steps of nice(2), 0 to 19: it has time.
+pub const REINDEX_NICE: i32 = 15;
+
 /// Bytes of a search's parameters that its audit event keeps. A search asked by hand has a tenth.
 pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 1024;
 
 /// Bytes of any other text of an audit event: a name, a code, a header.
 pub const AUDIT_TEXT_BYTES_MAX: usize = 512;
+
+/// Connections at once to the management listener. A probe, a scraper and a person or two; more wait.
+pub const MANAGEMENT_CONNECTIONS_MAX: usize = 16;
+
+/// Seconds that such a connection may take for its one request and answer.
+pub const MANAGEMENT_CONNECTION_S: u64 = 10;
+
+/// Bytes of the head of such a request; hyper allows no fewer.
+pub const MANAGEMENT_HEAD_BYTES_MAX: usize = 8 * 1024;
+
+/// Milliseconds that all parts of the service may take together to say how they are. One that waits for a disk is not well.
+pub const MANAGEMENT_LOOK_MS: u64 = 2_000;
+
+/// Seconds that `hcert health` waits for an answer.
+pub const HEALTH_WAIT_S: u64 = 5;
+
+/// Bytes of such an answer. One has some 2 KB.
+pub const HEALTH_BYTES_MAX: u64 = 256 * 1024;
+
+/// Megabytes of free disk below which the service is degraded (default of `management.disk_free_mb_min`). A certificate takes some 2 KB
+/// with its index: room for hundreds of thousands, and time to act.
+pub const DISK_FREE_MB_MIN: u64 = 1_024;
 
 /// Megabytes of a file of the audit trail (default of `audit.file_mb`). The next one lies ready, filled with zeros: some 50 000 events
 /// that a full disk cannot keep out.
@@ -506,3 +576,9 @@ pub const AUDIT_PROBLEMS_MAX: usize = 100;
 
 /// Versions whose patient an export of the audit trail remembers, so that each is looked up once. Each takes some 100 bytes.
 pub const AUDIT_PATIENTS_CACHED_MAX: usize = 100_000;
+
+/// Rows that one commit of a migration writes: some milliseconds of work, and little to do again after a kill.
+pub const MIGRATION_CHUNK_ROWS: usize = 10_000;
+
+/// Bytes that the disk must have beside the copy of the store that a migration makes first: for what its steps add, and for events.
+pub const MIGRATION_ROOM_BYTES: u64 = 64 * 1024 * 1024;

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 const MAP: &[(&str, &[&str])] = &[
     ("limits", &[]),
     ("tls", &["limits"]),
+    ("metrics", &[]),
+    ("trace", &[]),
     ("config", &["limits"]),
     ("outcome", &["limits"]),
     ("fhir", &["limits", "outcome"]),
@@ -17,9 +19,10 @@ const MAP: &[(&str, &[&str])] = &[
     ("profile", &["certificate", "definitions", "fhir", "limits", "outcome", "terminology"]),
     ("search", &["certificate", "fhir", "limits", "outcome"]),
     ("audit", &["certificate", "config", "fhir", "limits", "outcome"]),
-    ("engine", &["certificate", "fhir", "limits", "outcome", "search"]),
+    ("engine", &["certificate", "fhir", "limits", "metrics", "outcome", "search"]),
+    ("backup", &["audit", "certificate", "engine", "limits"]),
     ("access", &["certificate", "config", "fhir", "limits", "outcome", "search", "tls"]),
-    ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search", "tls"]),
+    ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search", "tls", "trace"]),
     (
         "interaction",
         &[
@@ -35,11 +38,16 @@ const MAP: &[(&str, &[&str])] = &[
             "registry",
             "search",
             "terminology",
+            "trace",
         ],
     ),
-    ("http", &["access", "certificate", "config", "fhir", "interaction", "limits", "outcome", "tls"]),
+    (
+        "http",
+        &["access", "certificate", "config", "fhir", "interaction", "limits", "metrics", "outcome", "tls", "trace"],
+    ),
     ("bulk", &["audit", "certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
-    ("socket", &["audit", "bulk", "certificate", "engine", "interaction", "limits"]),
+    ("socket", &["audit", "backup", "bulk", "certificate", "engine", "interaction", "limits"]),
+    ("management", &["audit", "certificate", "engine", "http", "interaction", "limits", "metrics", "registry", "tls"]),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
     ("bench", &["certificate", "config", "corpus", "engine", "http", "interaction", "limits", "outcome", "registry"]),
     (
@@ -47,6 +55,7 @@ const MAP: &[(&str, &[&str])] = &[
         &[
             "access",
             "audit",
+            "backup",
             "bench",
             "bulk",
             "certificate",
@@ -57,11 +66,14 @@ const MAP: &[(&str, &[&str])] = &[
             "http",
             "interaction",
             "limits",
+            "management",
+            "metrics",
             "outcome",
             "registry",
             "search",
             "socket",
             "terminology",
+            "trace",
         ],
     ),
     ("main", &["cli", "config"]),
@@ -70,19 +82,21 @@ const MAP: &[(&str, &[&str])] = &[
 
 /// A library and the only folders that may name it.
 const LIBRARIES: &[(&str, &[&str])] = &[
-    ("hyper", &["src/http/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
-    ("hyper_util", &["src/http/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
+    ("hyper", &["src/http/", "src/management/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
+    ("hyper_util", &["src/http/", "src/management/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
     ("hyper_rustls", &["src/registry/remote/", "src/access/token/"]),
     // The name stands in that of tokio_rustls as well.
     ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs", "src/tls/", "src/http/tls.rs"]),
     ("tokio_rustls", &["src/http/tls.rs", "src/registry/remote/tests/"]),
     ("rustls_native_certs", &["src/tls.rs"]),
+    ("prometheus_client", &["src/metrics/"]),
     ("quick_cache", &["src/registry/remote/", "src/access/token/"]),
     ("redb", &["src/engine/embedded/store/"]),
     ("tantivy", &["src/engine/embedded/index/"]),
     ("zstd", &["src/engine/embedded/store/", "src/audit/", "src/corpus/tests.rs"]),
     ("clap", &["src/cli/", "src/main.rs"]),
     ("indicatif", &["src/cli/"]),
+    ("tar", &["src/backup/block.rs"]),
     ("roxmltree", &["src/fhir/", "src/outcome/operation_outcome.rs", "src/bench/svg.rs"]),
 ];
 
@@ -135,7 +149,15 @@ fn everything_behind_the_door_is_synchronous() {
     for file in sources().iter().filter(|file| {
         matches!(
             room(file).as_str(),
-            "audit" | "engine" | "terminology" | "definitions" | "search" | "certificate" | "fhir" | "outcome"
+            "audit"
+                | "backup"
+                | "engine"
+                | "terminology"
+                | "definitions"
+                | "search"
+                | "certificate"
+                | "fhir"
+                | "outcome"
         )
     }) {
         let text = code(file);

@@ -82,7 +82,8 @@ fn letter(action: Action) -> &'static str {
         CompositionCreate | TokenIssue | BulkImport | PatientsImport => "C",
         CompositionUpdate | CompositionSuspend | CompositionCancel | ConsentSet | TerminologyChange => "U",
         CompositionDelete | AuditRetention => "D",
-        CompositionValidate | AuditVerify | AuditRepaired | TokenRefused | Backup | Unknown => "E",
+        CompositionValidate | AuditVerify | AuditRepaired | TokenRefused | Backup | Restore | StoreVerify
+        | StoreCompact | StoreMigrate | IndexRebuild | Unknown => "E",
         CompositionRead
         | CompositionVread
         | CompositionHistory

@@ -1,16 +1,20 @@
 //! The command line: one file per command. A command is a struct of its flags with a method `run`.
 
 mod audit;
+mod backup;
 mod bench;
 mod catalogue;
 mod export;
 mod generate;
+mod health;
 mod import;
 mod log;
 mod open;
 mod open_files;
 mod patients;
 mod progress;
+mod reindex;
+mod restore;
 mod serve;
 mod terminology;
 mod token;
@@ -39,9 +43,13 @@ enum Command {
     Generate(generate::Generate),
     Import(import::Import),
     Export(export::Export),
+    Reindex(reindex::Reindex),
+    Backup(backup::Backup),
+    Restore(restore::Restore),
     Patients(patients::Patients),
     Terminology(terminology::Terminology),
     Audit(audit::Audit),
+    Health(health::Health),
     Token(token::Token),
     Catalogue(catalogue::Catalogue),
     Bench(bench::Bench),
@@ -60,9 +68,13 @@ impl Cli {
             Command::Generate(generate) => generate.run(),
             Command::Import(import) => import.run(),
             Command::Export(export) => export.run(),
+            Command::Reindex(reindex) => reindex.run(),
+            Command::Backup(backup) => backup.run(),
+            Command::Restore(restore) => restore.run(),
             Command::Patients(patients) => patients.run(),
             Command::Terminology(terminology) => terminology.run(),
             Command::Audit(audit) => audit.run(),
+            Command::Health(health) => health.run(),
             Command::Token(token) => token.run(),
             Command::Catalogue(catalogue) => catalogue.run(),
             Command::Bench(bench) => bench.run(),

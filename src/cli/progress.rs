@@ -56,3 +56,29 @@ impl Bar {
         self.bar.finish_and_clear();
     }
 }
+
+/// Shows how far something with a known end has come.
+pub struct Steps {
+    bar: ProgressBar,
+}
+
+impl Steps {
+    /// `what` is counted, such as "changes".
+    pub fn new(what: &'static str) -> Steps {
+        let bar = ProgressBar::new(0);
+        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(4));
+        let template = format!("{{bar:32}} {{percent:>3}} % {{pos}} of {{len}} {what}, {{per_sec}}, {{eta}} left");
+        bar.set_style(ProgressStyle::with_template(&template).expect("the template is well-formed"));
+        Steps { bar }
+    }
+
+    /// `at` of `of` are done.
+    pub fn show(&mut self, at: u64, of: u64) {
+        self.bar.set_length(of);
+        self.bar.set_position(at);
+    }
+
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

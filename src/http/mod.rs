@@ -30,6 +30,7 @@ mod settings;
 mod stream;
 mod tls;
 mod token;
+mod trace;
 mod wanted;
 mod watched;
 mod x_road;
@@ -54,8 +55,10 @@ use crate::interaction::{Answer, Context, Instead, Interaction, Service};
 use crate::limits::{
     ANSWERS_BYTES_MAX, BODIES_BYTES_MAX, HTTP2_SMALL_ANSWER_BYTES, LARGE_ANSWER_BYTES, SMALL_ANSWER_BYTES,
 };
+use crate::metrics::Answered;
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::tls::Status;
+use crate::trace::Trace;
 use admission::Admission;
 pub use listener::{Listen, serve};
 pub use load::Load;
@@ -66,6 +69,7 @@ use query::Pair;
 use route::Route;
 pub use settings::Settings;
 pub use tls::{keep_current, present};
+use trace::Traced;
 use wanted::Wanted;
 use x_road::{Fault, Place};
 
@@ -124,6 +128,9 @@ impl Run for Service {
     }
 }
 
+/// Under which name the log tells of every request, one line each.
+pub const ANSWERS: &str = "hcert::answers";
+
 /// Answers requests.
 pub struct Server<R> {
     run: R,
@@ -169,9 +176,20 @@ impl<R: Run> Server<R> {
                 Issue::new(Hcert::TooManyRequests).with("problem", format!("{max} connections at once are allowed"))
             }
         };
-        let mut response = respond::outcome(&issue.into(), &wanted, &self.settings.issue_system);
+        let refusal = issue.into();
+        self.count(&refusal);
+        let mut response = respond::outcome(&refusal, &wanted, &self.settings.issue_system);
         security::protect(response.headers_mut(), self.settings.tls.is_some());
         response
+    }
+
+    /// What runs the interactions.
+    pub fn service(&self) -> &R {
+        &self.run
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Answers one request. `peer` is who sent it, unknown on a Unix socket.
@@ -208,19 +226,20 @@ impl<R: Run> Server<R> {
         };
         let mut response = if changes(&route) {
             let server = Arc::clone(&self);
-            let task = tokio::spawn(async move { server.settle(started, route, parts, body, peer, formed).await });
+            let task = tokio::spawn(async move { server.trace(started, route, parts, body, peer, formed).await });
             task.await.unwrap_or_else(|error| {
                 let wanted = Wanted::new(&Method::GET, &hyper::HeaderMap::new());
                 respond::outcome(&Outcome::internal(error), &wanted, &self.settings.issue_system)
             })
         } else {
-            self.settle(started, route, parts, body, peer, formed).await
+            self.trace(started, route, parts, body, peer, formed).await
         };
         security::protect(response.headers_mut(), secure);
         response
     }
 
-    async fn settle<B>(
+    /// Settles a request within its trace, so that every line of the log about it says which.
+    async fn trace<B>(
         &self,
         started: Instant,
         route: Route,
@@ -232,7 +251,28 @@ impl<R: Run> Server<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        let mut wanted = Wanted::new(&parts.method, &parts.headers);
+        let _under_way = self.settings.metrics.requests.begin();
+        let wanted = Wanted::new(&parts.method, &parts.headers);
+        let traced = Traced::of(&parts.headers, &wanted.request_id);
+        let mut response = traced.trace.within(self.settle(started, route, parts, body, peer, formed, wanted)).await;
+        traced.give_back(&mut response);
+        response
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "it is the whole of one way")]
+    async fn settle<B>(
+        &self,
+        started: Instant,
+        route: Route,
+        parts: Parts,
+        body: B,
+        peer: Option<IpAddr>,
+        formed: Result<(), Issue>,
+        mut wanted: Wanted,
+    ) -> Response<Full<Bytes>>
+    where
+        B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
+    {
         let mut query = self.query(&parts);
         if let Err(issue) = formed {
             query.pairs = Err(issue);
@@ -251,7 +291,10 @@ impl<R: Run> Server<R> {
                 let issue = token::issue(tokens, &self.settings, &self.memory, &parts, body, &wanted, &mut event);
                 let issued = Box::pin(issue).await;
                 match event.take().map(|event| self.run.end_plain(event, issued.status().as_u16())) {
-                    Some(Err(unwritten)) => respond::outcome(&unwritten, &wanted, &self.settings.issue_system),
+                    Some(Err(unwritten)) => {
+                        self.count(&unwritten);
+                        respond::outcome(&unwritten, &wanted, &self.settings.issue_system)
+                    }
                     _ => issued,
                 }
             }
@@ -279,10 +322,13 @@ impl<R: Run> Server<R> {
                         self.respond_at_length(answer, &wanted).await
                     }
                     Ok(answer) => respond::answer(answer, &wanted),
-                    Err(outcome) => match fault.filter(|_| outcome.leading() == Hcert::PathUnknown) {
-                        Some(fault) => x_road::fault(fault, &wanted),
-                        None => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
-                    },
+                    Err(outcome) => {
+                        self.count(&outcome);
+                        match fault.filter(|_| outcome.leading() == Hcert::PathUnknown) {
+                            Some(fault) => x_road::fault(fault, &wanted),
+                            None => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
+                        }
+                    }
                 }
             }
         };
@@ -293,15 +339,23 @@ impl<R: Run> Server<R> {
             let allow = route::allow(self.base_path(&parts), parts.uri.path(), Some(&parts.method));
             response.headers_mut().insert(ALLOW, header::value(&allow));
         }
-        let (method, status, us) = (method_name(&parts.method), status.as_u16(), started.elapsed().as_micros());
-        tracing::info!(method, route = template, status, us, request = wanted.request_id.logged(), "answered");
+        let (method, status, took) = (method_name(&parts.method), status.as_u16(), started.elapsed());
+        self.settings.metrics.requests.answered(&Answered { method, route: template, status }, took);
+        let (us, request) = (took.as_micros(), wanted.request_id.logged());
+        tracing::info!(target: ANSWERS, method, route = template, status, us, request, "answered");
         response
+    }
+
+    /// Counts a refusal by the code that decides its status. Codes of other systems are counted together, since they may send any.
+    fn count(&self, outcome: &Outcome) {
+        let is_own = !outcome.issues().is_empty();
+        self.settings.metrics.requests.refused(if is_own { outcome.leading().code() } else { "reflected" });
     }
 
     /// Compressing or indenting a large answer takes so long that it would keep a worker from others.
     async fn respond_at_length(&self, answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
         let form = wanted.clone();
-        let responded = tokio::task::spawn_blocking(move || respond::answer(answer, &form)).await;
+        let responded = tokio::task::spawn_blocking(Trace::carried(move || respond::answer(answer, &form))).await;
         responded
             .unwrap_or_else(|error| respond::outcome(&Outcome::internal(error), wanted, &self.settings.issue_system))
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::body::Patience;
 use crate::access::Tokens;
 use crate::config::{AccessMode, Config, ConfigError, Network, XRoad};
+use crate::metrics::Metrics;
 use crate::tls::Presented;
 
 /// Settings of the HTTP room. `base_path` and `base_url` have no slash at the end.
@@ -27,6 +28,8 @@ pub struct Settings {
     pub needs_token: bool,
     /// `{hcert_issue_system}`.
     pub issue_system: String,
+    /// Where requests are counted.
+    pub metrics: Arc<Metrics>,
     /// What the service shows over TLS. `None`: it speaks in clear.
     pub tls: Option<Arc<Presented>>,
     /// Addresses whose connections and requests are not counted one by one: this machine's own. Proxies are not either.
@@ -88,6 +91,7 @@ impl Settings {
             tokens: None,
             needs_token: config.access.mode == AccessMode::Jwt,
             issue_system: config.namespaces.hcert_issue_system.clone(),
+            metrics: Metrics::new(),
             tls: None,
             uncounted: this_machine.to_vec(),
             connections_max: server.connections_max,

@@ -17,15 +17,6 @@ pub struct Turns {
     waiting: AtomicUsize,
 }
 
-/// One that waits, until it is dropped.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// A turn, given back when it is dropped. Whoever hands the work to another thread hands the turn over with it.
 #[derive(Debug)]
 pub struct Turn {
@@ -43,6 +34,11 @@ impl Turns {
         Turns { free: Arc::new(Semaphore::new(at_once)), patience, waiting: AtomicUsize::new(0) }
     }
 
+    /// Requests that wait for a turn at this moment.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
     /// Waits for a turn.
     ///
     /// # Errors
@@ -52,14 +48,29 @@ impl Turns {
         if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
             return Ok(Turn { _permit: permit });
         }
-        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let _waiting = Waiting(&self.waiting);
-        if before >= TURNS_WAITING_MAX {
+        let _waits = Waits::new(&self.waiting);
+        if self.waiting() > TURNS_WAITING_MAX {
             return Err(Hcert::Overloaded.into());
         }
         let taken = timeout(self.patience, Arc::clone(&self.free).acquire_owned()).await;
         let permit = taken.ok().and_then(Result::ok);
         permit.map(|permit| Turn { _permit: permit }).ok_or_else(|| Hcert::Overloaded.into())
+    }
+}
+
+/// One request that waits, whatever becomes of it.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl<'a> Waits<'a> {
+    fn new(waiting: &'a AtomicUsize) -> Waits<'a> {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Waits(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

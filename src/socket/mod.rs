@@ -3,6 +3,7 @@
 //! redb gives the folder to one process. A command that finds a server there hands its work over: one line of JSON says what is
 //! wanted, then lines flow in both directions until either side is done.
 
+mod backup;
 mod client;
 mod server;
 
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::backup::Base;
 use crate::bulk::AuditAsked;
 pub use client::{Connection, connect};
 pub use server::Server;
@@ -38,8 +40,21 @@ pub enum Request {
     AuditVerify { head: Option<String> },
     /// AuditEvents come back, one a line, then `AuditTold`.
     AuditExport(AuditAsked),
+    /// `Step`s come back, one a line.
+    Reindex,
+    /// Members of an archive come back, each a line and its bytes.
+    Backup { base: Option<Box<Base>> },
     /// The number of a version's change comes back, or `null`.
     SeqOf { id: u64, version: u32 },
+}
+
+/// How far a command has come that takes its time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Step {
+    At { at: u64, of: u64 },
+    Done { count: u64 },
+    Failed { problem: String },
 }
 
 /// How a command on the audit trail ended.

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::{AuditTold, Request};
+use super::{AuditTold, Request, Step, backup};
 use crate::audit::{self, Action, Head, Log};
 use crate::bulk::{self, Event, ImportOptions, Listed, Progress};
 use crate::certificate::{Id, Names, Seq, Version};
@@ -123,6 +124,11 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
             written.map_err(io::Error::other)?;
             bulk::export(engine, Seq(after), &mut out, &mut |_| {}).map_err(io::Error::other)?;
         }
+        Ok(Request::Reindex) => {
+            let told = reindex(engine, trail, &mut out);
+            send(&mut out, &told.map_or_else(|problem| Step::Failed { problem }, |count| Step::Done { count }))?;
+        }
+        Ok(Request::Backup { base }) => backup::send(&mut out, engine, trail, base.as_deref())?,
         Ok(Request::SeqOf { id, version }) => {
             let (id, version) = (Id::new(id), Version::new(version));
             let seq = match id.zip(version) {
@@ -175,6 +181,19 @@ fn verify(trail: &Log, head: Option<&str>) -> Result<AuditTold, String> {
     trail.append(&event).and_then(|_| trail.sync_now()).map_err(|failing| failing.to_string())?;
     let verified = audit::verify(&trail.trail().map_err(|error| error.to_string())?, head)?;
     Ok(AuditTold::Done { report: verified.report(), is_whole: verified.is_whole() })
+}
+
+/// Builds the index again, and tells how far it is some times a second. It is done also when nobody listens any more.
+fn reindex(engine: &Engine, trail: &Log, out: &mut (impl Write + Send)) -> Result<u64, String> {
+    bulk::write_down(trail, Action::IndexRebuild, "hcert reindex", None, None)?;
+    let mut told = Instant::now();
+    let mut is_heard = true;
+    engine.reindex(&mut |at, of| {
+        if is_heard && told.elapsed() >= Duration::from_millis(200) {
+            told = Instant::now();
+            is_heard = send(out, &Step::At { at: at.0, of: of.0 }).is_ok();
+        }
+    })
 }
 
 /// Sends what an import tells, and how it ended.

@@ -123,6 +123,7 @@ impl Server {
             names: engine::Names(config.namespaces.pairs()),
             unique_number: config.certificate.unique_number,
             witness: Some(witness.clone()),
+            metrics: hcert::metrics::Metrics::new(),
             clock: ticking,
         };
         let engine = Arc::new(Engine::open(options).expect("an empty folder can be opened"));

@@ -1,0 +1,67 @@
+//! `hcert reindex`: builds the search index again, in the running server where there is one.
+
+use std::io::BufRead;
+
+use clap::Args;
+
+use super::progress::Steps;
+use super::{Common, Failure, open};
+use crate::audit::Action;
+use crate::certificate::Seq;
+use crate::config::Config;
+use crate::engine::system_clock;
+use crate::socket::{self, Request, Step};
+
+/// Build the search index again from the store
+///
+/// A running server goes on answering from the index it has until the new one takes its place; the data folder needs room for two. The
+/// server mends an index that it finds damaged by itself, so this is for an index that is doubted, or that has grown.
+#[derive(Args, Debug)]
+pub struct Reindex {
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Reindex {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), Failure> {
+        let config = self.common.load(|_| ())?;
+        open::for_owner_only();
+        let certificates = reindex(&config).map_err(Failure::Failed)?;
+        eprintln!("the index was built again: {certificates} certificates");
+        Ok(())
+    }
+}
+
+fn reindex(config: &Config) -> Result<u64, String> {
+    let folder = &config.storage.data;
+    let server = socket::connect(folder, &Request::Reindex);
+    let server = server.map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut steps = Steps::new("changes");
+    let done = match server {
+        Some(server) => followed(&server, &mut steps),
+        None => {
+            let engine = open::engine(config, system_clock())?;
+            open::tell(config, &engine, Action::IndexRebuild, "hcert reindex", None, None)?;
+            let done = engine.reindex(&mut |at: Seq, of: Seq| steps.show(at.0, of.0));
+            engine.close();
+            done
+        }
+    };
+    steps.finish();
+    done
+}
+
+/// Shows what the server tells until it is done.
+fn followed(server: &socket::Connection, steps: &mut Steps) -> Result<u64, String> {
+    let lines = server.lines().map_err(|error| error.to_string())?;
+    for line in lines.lines() {
+        let line = line.map_err(|error| format!("the server's answer broke off: {error}"))?;
+        match serde_json::from_str(&line).map_err(|error| format!("the server's answer is not understood: {error}"))? {
+            Step::At { at, of } => steps.show(at, of),
+            Step::Done { count } => return Ok(count),
+            Step::Failed { problem } => return Err(problem),
+        }
+    }
+    Err("the server closed the connection before it was done".into())
+}

@@ -1,0 +1,202 @@
+//! Building the index again while searches go on with the one there is.
+//!
+//! The new one is made in a folder beside, on a thread that gives way to all others, from the same changes that a rebuild reads. When it
+//! is as far as the old one, the indexer finishes its last changes, lets both folders go, changes their names, and opens the new one in
+//! place of the old, whose files live on as long as a search still reads them. What is written meanwhile waits in the overlay, so no
+//! search misses it. A crash on the way leaves the old index, or none; then it is built at the start.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, TryLockError};
+use std::thread;
+use std::time::Duration;
+
+use super::index::{self, Snapshot, Writer};
+use super::indexer::{CHUNK_ROWS, chunk};
+use super::{Embedded, Shared};
+use crate::certificate::Seq;
+use crate::limits::{REINDEX_COMMIT_ROWS, REINDEX_NICE};
+
+/// How a reindex ended, in words, when it did not end well.
+pub type Problem = String;
+
+/// An index that was made beside, on its way to the indexer.
+pub struct Beside {
+    pub writer: Writer,
+    /// It holds the store's state at this change.
+    pub at: Seq,
+    pub answer: SyncSender<Result<(), Problem>>,
+}
+
+impl Beside {
+    /// It is not wanted any more.
+    pub fn refuse(self, problem: Problem) {
+        self.writer.close();
+        // Who went away needs no answer.
+        drop(self.answer.send(Err(problem)));
+    }
+}
+
+impl Embedded {
+    /// Builds the index again, from the store alone. Searches and writes go on meanwhile; the folder needs room for two indexes.
+    /// `progress` is told the number of the change that it has come to, and that of the last one.
+    ///
+    /// Where the index is being built already, since it was missing or damaged, that is waited for.
+    ///
+    /// Returns how many certificates the new index holds.
+    ///
+    /// # Errors
+    /// Another one is under way, the engine is being closed, or the folder cannot be written. The index that was there stays in use.
+    pub fn reindex(&self, progress: &mut (dyn FnMut(Seq, Seq) + Send)) -> Result<u64, Problem> {
+        let _only = match self.shared.reindexing.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err("the index is being built again already".into()),
+        };
+        if self.shared.view().is_none() {
+            self.shared.wait_until_built(progress)?;
+        } else {
+            let shared = &self.shared;
+            // A thread of its own, since what it gives up of its turn it cannot take back. tantivy's threads are as polite as who began them.
+            let built = thread::scope(|scope| {
+                let thread = thread::Builder::new().name("hcert-reindex".into());
+                let thread = thread.spawn_scoped(scope, || {
+                    give_way();
+                    shared.build_beside(progress)
+                });
+                let thread = thread.map_err(|error| format!("no thread can be started: {error}"))?;
+                thread.join().unwrap_or_else(|_| Err("it panicked".into()))
+            });
+            built.inspect_err(|_| drop(fs::remove_dir_all(beside(&self.shared.index_folder))))?;
+        }
+        let view = self.shared.view().ok_or("the index was given up meanwhile and is being built")?;
+        Ok(view.index.alive)
+    }
+}
+
+impl Shared {
+    /// The index is missing: the indexer builds it anyway.
+    fn wait_until_built(&self, progress: &mut (dyn FnMut(Seq, Seq) + Send)) -> Result<(), Problem> {
+        while self.view().is_none() {
+            if self.bell.is_closed() {
+                return Err(closing());
+            }
+            let last = self.seq();
+            let percent = self.built_percent.load(Ordering::Acquire);
+            progress(Seq(last.0 * percent / 100), last);
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    /// Makes an index beside, and has the indexer take it over.
+    fn build_beside(self: &Arc<Self>, progress: &mut (dyn FnMut(Seq, Seq) + Send)) -> Result<(), Problem> {
+        let told = |error: index::Error| error.0;
+        let (mut writer, _) = Writer::create(&beside(&self.index_folder), &self.origin).map_err(told)?;
+        let (mut at, mut uncommitted, mut more) = (Seq(0), 0, 0);
+        loop {
+            let target = self.seq();
+            progress(at, target);
+            if self.bell.is_closed() {
+                writer.close();
+                return Err(closing());
+            }
+            // The rest is so little that the indexer does it between two rounds.
+            if target.0 - at.0 <= CHUNK_ROWS as u64 {
+                break;
+            }
+            let Some(done) = chunk(self, &writer, at, target)? else { break };
+            (at, more, uncommitted) = (done.at, more + done.more, uncommitted + done.changes);
+            if uncommitted >= REINDEX_COMMIT_ROWS {
+                writer.commit(at, std::mem::take(&mut more), self.classes().ranks()).map_err(told)?;
+                uncommitted = 0;
+            }
+        }
+        writer.commit(at, more, self.classes().ranks()).map_err(told)?;
+        let (answer, ended): (_, Receiver<_>) = sync_channel(1);
+        self.bell.offer(Beside { writer, at, answer });
+        let ended = ended.recv().unwrap_or_else(|_| Err(closing()));
+        progress(self.seq(), self.seq());
+        ended
+    }
+
+    /// Brings an index that was made beside to the checkpoint of the one in use, which has just been committed.
+    pub(super) fn catch_up_beside(&self, beside: &mut Beside) -> Result<(), Problem> {
+        let until = self.view().ok_or("the index was given up meanwhile")?.index.at;
+        let mut more = 0;
+        while beside.at < until {
+            let Some(done) = chunk(self, &beside.writer, beside.at, until)? else { break };
+            (beside.at, more) = (done.at, more + done.more);
+        }
+        let committed = beside.writer.commit(until, more, self.classes().ranks());
+        committed.map(drop).map_err(|error| error.0)
+    }
+
+    /// Searches read the new index from now on. It is at the checkpoint of the one before, so nothing else of the view changes.
+    pub(super) fn adopt(&self, snapshot: Snapshot) -> Result<(), Problem> {
+        // What most searches want is made before the first of them asks.
+        snapshot.warm(self.classes().ranks()).map_err(|error| error.0)?;
+        let _turn = self.publishing();
+        let view = self.view().ok_or("the index was given up meanwhile")?;
+        if view.index.at != snapshot.at {
+            return Err("the new index is at another change than the one before".into());
+        }
+        let mut next = super::View::clone(&view);
+        next.index = Arc::new(snapshot);
+        self.set_view(Some(next));
+        Ok(())
+    }
+}
+
+/// The folder of an index that is made beside the one in use.
+pub fn beside(index_folder: &Path) -> PathBuf {
+    index_folder.with_extension("new")
+}
+
+/// Puts the folder made beside in the place of the index. Nobody may have either of them open for writing.
+pub fn exchange(index_folder: &Path) -> io::Result<()> {
+    let before = index_folder.with_extension("old");
+    match fs::remove_dir_all(&before) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    fs::rename(index_folder, &before)?;
+    if let Err(error) = fs::rename(beside(index_folder), index_folder) {
+        fs::rename(&before, index_folder)?;
+        return Err(error);
+    }
+    if let Some(folder) = index_folder.parent() {
+        fs::File::open(folder)?.sync_all()?;
+    }
+    // What it still fails to remove goes at the next start.
+    drop(fs::remove_dir_all(&before));
+    Ok(())
+}
+
+/// Removes what an exchange that was cut off left behind.
+pub fn clear_away(index_folder: &Path) {
+    for left in [beside(index_folder), index_folder.with_extension("old")] {
+        match fs::remove_dir_all(&left) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!(problem = %error, "a folder left by a reindex cannot be removed");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Lets other threads go first from here on. Linux knows the priority of single threads; elsewhere nothing happens.
+pub fn give_way() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: it takes three numbers and changes the priority of the calling thread, to a lower one, which everybody may do.
+    unsafe {
+        libc::setpriority(libc::PRIO_PROCESS, 0, REINDEX_NICE);
+    }
+}
+
+fn closing() -> Problem {
+    "the engine was closed before the index was built".into()
+}

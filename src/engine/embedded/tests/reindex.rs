@@ -1,0 +1,119 @@
+//! The index built again while it is used.
+
+use std::fs;
+use std::sync::atomic::AtomicBool;
+
+use super::*;
+use crate::certificate::Access;
+
+fn reindex(engine: &Engine) -> Result<u64, String> {
+    engine.reindex(&mut |_, _| ())
+}
+
+/// Each search finds every change that was acknowledged before it, whichever index it reads.
+#[test]
+fn an_index_is_built_again_while_writes_and_searches_go_on() {
+    let fixture = Fixture::new();
+    let engine = &fixture.engine;
+    let count = Query { filter: Filter::All(vec![]), sort: vec![], page: 1, count: 0 };
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Acquire) {
+                let id = fixture.create(State::Draft, "Patient/1").id;
+                fixture.update(id, Trigger::Update, State::Completed, "Patient/2").unwrap();
+                let id = fixture.create(State::Draft, "Patient/3").id;
+                fixture.delete(id).unwrap();
+            }
+        });
+        scope.spawn(|| {
+            while !stop.load(Ordering::Acquire) {
+                // Of every four changes one certificate is left, and in between there may be one more.
+                let page = engine.search(&count).expect("searches go on");
+                let (rounds, step) = (page.at.0 / 4, page.at.0 % 4);
+                assert_eq!(page.total, rounds + [0, 1, 1, 2][step as usize], "at change {}", page.at);
+            }
+        });
+        let _stop = Stop(&stop);
+        for _ in 0..10 {
+            let before = Arc::as_ptr(&engine.shared.view().unwrap().index);
+            reindex(engine).unwrap();
+            assert_ne!(Arc::as_ptr(&engine.shared.view().unwrap().index), before, "it is another one");
+        }
+    });
+    fixture.indexed();
+    let certificates = engine.seq().0 / 4;
+    assert_eq!(fixture.find(Filter::Term(about("Patient/2"))).0, certificates);
+    assert_eq!(reindex(engine).unwrap(), certificates);
+}
+
+#[test]
+fn an_index_built_again_is_the_one_that_the_next_start_opens() {
+    let mut fixture = Fixture::new();
+    let id = fixture.create(State::Draft, "Patient/1").id;
+    fixture.create(State::Completed, "Patient/2");
+    fixture.update(id, Trigger::Update, State::Completed, "Patient/2").unwrap();
+    fixture.set_consent(id, Consent { doctor: Access::Closed, representative: Access::Open }).unwrap();
+    fixture.indexed();
+    let found = fixture.find(Filter::Term(about("Patient/2")));
+    assert_eq!(reindex(&fixture.engine).unwrap(), 2);
+    assert_eq!(fixture.find(Filter::Term(about("Patient/2"))), found);
+    let data = fixture.folder.path().join("data");
+    assert!(!data.join("index.new").exists() && !data.join("index.old").exists());
+    fixture.reopen();
+    let at = fixture.engine.indexed().expect("the index is there at once");
+    assert_eq!(at, fixture.engine.seq());
+    assert_eq!(fixture.find(Filter::Term(about("Patient/2"))), found);
+}
+
+#[test]
+fn what_a_reindex_left_behind_goes_at_the_next_start() {
+    let mut fixture = Fixture::new();
+    fixture.create(State::Completed, "Patient/1");
+    fixture.engine.close();
+    let data = fixture.folder.path().join("data");
+    for left in ["index.new", "index.old"] {
+        fs::create_dir(data.join(left)).unwrap();
+        fs::write(data.join(left).join("meta.json"), "{").unwrap();
+    }
+    fixture.reopen();
+    assert!(!data.join("index.new").exists() && !data.join("index.old").exists());
+    // A crash between the two renamings: the index has another name.
+    fixture.engine.close();
+    fs::rename(data.join("index"), data.join("index.old")).unwrap();
+    fixture.reopen();
+    assert_eq!(fixture.find(Filter::Term(about("Patient/1"))), (1, vec![(1, 1)]));
+}
+
+#[test]
+fn a_reindex_that_cannot_be_done_leaves_the_index_in_use() {
+    let fixture = Fixture::new();
+    fixture.create(State::Completed, "Patient/1");
+    fixture.indexed();
+    // A file stands where the new folder has to be made.
+    let in_the_way = fixture.folder.path().join("data/index.new");
+    fs::write(&in_the_way, "").unwrap();
+    assert!(reindex(&fixture.engine).is_err());
+    assert_eq!(fixture.find(Filter::Term(about("Patient/1"))), (1, vec![(1, 1)]));
+    fs::remove_file(&in_the_way).unwrap();
+    // One that stands in the way of the exchange is met when the index is let go already.
+    let in_the_way = fixture.folder.path().join("data/index.old");
+    fs::write(&in_the_way, "").unwrap();
+    assert!(reindex(&fixture.engine).is_err());
+    fixture.create(State::Completed, "Patient/1");
+    assert_eq!(fixture.find(Filter::Term(about("Patient/1"))), (2, vec![(1, 1), (2, 1)]));
+    fixture.indexed();
+    fs::remove_file(&in_the_way).unwrap();
+    assert_eq!(reindex(&fixture.engine).unwrap(), 2);
+}
+
+#[test]
+fn only_one_reindex_runs_and_a_closed_engine_runs_none() {
+    let fixture = Fixture::new();
+    fixture.create(State::Completed, "Patient/1");
+    let _running = fixture.engine.shared.reindexing.lock().unwrap();
+    assert!(reindex(&fixture.engine).unwrap_err().contains("already"));
+    drop(_running);
+    fixture.engine.close();
+    assert!(reindex(&fixture.engine).is_err());
+}
