@@ -15,6 +15,7 @@ mod write;
 
 pub use consent::ConsentRecord;
 pub use embedded::{CommitFloor, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, SearchError};
+pub use embedded::{FileSize, Problem, Stats, TableSize, Verified, Verifying};
 pub use health::{Disk, Health, IndexHealth, StoreHealth};
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};

@@ -13,10 +13,12 @@ mod patients;
 mod predicate;
 mod reindex;
 mod standing;
+mod stats;
 mod store;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod verify;
 mod view;
 mod who;
 mod witnessed;
@@ -42,9 +44,11 @@ use classes::Classes;
 use counters::Counters;
 pub use packed::Packed;
 use patients::Links;
+pub use stats::{FileSize, Stats, TableSize};
 use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error};
 use store::{Store, body};
+pub use verify::{Problem, Verified, Verifying};
 use view::View;
 use writer::{Job, Prepared};
 
@@ -414,6 +418,11 @@ impl Embedded {
     /// The change up to which the index itself has come; none while it is being built.
     pub fn indexed(&self) -> Option<Seq> {
         self.shared.view().map(|view| view.index.at)
+    }
+
+    /// How far the index is being built, in percent.
+    fn built_percent(&self) -> u64 {
+        self.shared.built_percent.load(Ordering::Acquire)
     }
 
     /// Makes the indexer take its round now instead of waiting for the second to pass.

@@ -4,6 +4,7 @@
 
 mod arrays;
 mod columns;
+mod held;
 mod merge;
 mod order;
 mod plan;
@@ -32,6 +33,7 @@ use crate::search::filter::Filter;
 use crate::search::{Sort, SortKey};
 use columns::Columns;
 pub use columns::Segment;
+pub use held::{Held, Holdings};
 pub use merge::merge;
 pub use order::{Candidate, OrderBy, Ranks};
 pub use plan::{Plan, Test, plan, rows};

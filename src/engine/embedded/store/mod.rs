@@ -3,6 +3,7 @@
 //! All hot keys ascend, and certificates have no secondary tables: whatever is searched of them is searched in the index. `docs/STORAGE.md`
 //! describes every table byte by byte.
 
+mod bare;
 mod batch;
 pub mod body;
 mod change;
@@ -16,6 +17,7 @@ pub mod patient;
 mod reader;
 pub mod record;
 mod room;
+mod whole;
 
 use std::fmt;
 use std::fs::{self, File};
@@ -29,6 +31,7 @@ use redb::{
 };
 
 use crate::engine::{Names, QuickRepair};
+pub use bare::Records;
 pub use batch::Batch;
 use body::Dictionary;
 use change::CHANGE_BYTES;
@@ -37,6 +40,7 @@ pub use floor::CommitFloor;
 pub use opening::{Opened, Position};
 use opening::{first_look, open_database, position, stored_classes};
 pub use reader::{Lying, Reader};
+pub use whole::Measured;
 
 /// What really happens in the store.
 #[derive(Debug)]
@@ -96,7 +100,7 @@ const TERMINOLOGY: TableDefinition<&str, &[u8]> = TableDefinition::new("terminol
 const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 
 /// Number of the layout of tables and keys. A folder with a lower one is migrated when it is opened, one with a higher one is refused.
-const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 2;
 
 /// How to open the store.
 #[derive(Clone, Debug)]

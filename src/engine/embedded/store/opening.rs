@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use redb::{Database, DatabaseError, ReadOnlyTable, ReadableDatabase, ReadableTable};
+use redb::{Database, DatabaseError, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable};
 
 use super::change::Change;
 use super::{CHANGE, CLASS, COUNTER, DICTIONARY, Error, FORMAT, META, Options, TIME, VERSION, body, io, migration};
@@ -140,7 +140,11 @@ fn add_shipped_dictionary(database: &Database) -> Result<(), Error> {
 }
 
 pub fn position(database: &Database) -> Result<Position, Error> {
-    let transaction = database.begin_read().map_err(io)?;
+    position_at(&database.begin_read().map_err(io)?)
+}
+
+/// How far the store had come at a moment.
+pub fn position_at(transaction: &ReadTransaction) -> Result<Position, Error> {
     let meta = transaction.open_table(META).map_err(io)?;
     let number = |key: &str| -> Result<Option<u64>, Error> {
         Ok(meta.get(key).map_err(io)?.and_then(|bytes| bytes.value().try_into().ok()).map(u64::from_le_bytes))
