@@ -1,6 +1,7 @@
 //! The command line: one file per command. A command is a struct of its flags with a method `run`.
 
 mod audit;
+mod backup;
 mod bench;
 mod catalogue;
 mod export;
@@ -12,6 +13,7 @@ mod open_files;
 mod patients;
 mod progress;
 mod reindex;
+mod restore;
 mod serve;
 mod terminology;
 mod token;
@@ -41,6 +43,8 @@ enum Command {
     Import(import::Import),
     Export(export::Export),
     Reindex(reindex::Reindex),
+    Backup(backup::Backup),
+    Restore(restore::Restore),
     Patients(patients::Patients),
     Terminology(terminology::Terminology),
     Audit(audit::Audit),
@@ -63,6 +67,8 @@ impl Cli {
             Command::Import(import) => import.run(),
             Command::Export(export) => export.run(),
             Command::Reindex(reindex) => reindex.run(),
+            Command::Backup(backup) => backup.run(),
+            Command::Restore(restore) => restore.run(),
             Command::Patients(patients) => patients.run(),
             Command::Terminology(terminology) => terminology.run(),
             Command::Audit(audit) => audit.run(),

@@ -11,8 +11,10 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Common, Failure, log, open, open_files};
 use crate::access::Tokens;
-use crate::config::Config;
-use crate::engine::system_clock;
+use crate::audit::Log;
+use crate::backup::{Plan, Schedule};
+use crate::config::{self, Config};
+use crate::engine::{Engine, system_clock};
 use crate::http::{self, Server, Settings};
 use crate::metrics::Metrics;
 use crate::socket;
@@ -60,6 +62,12 @@ async fn serve(config: Config) -> Result<(), Failure> {
         tracing::warn!(connections_max = fitting, "the limit of open files allows fewer connections than the setting");
         settings.connections_max = fitting;
     }
+    settings.tls = http::present(&config.tls)?;
+    if let Some(presented) = settings.tls.clone() {
+        let asked = signal(SignalKind::hangup());
+        let asked = asked.map_err(|error| Failure::Failed(format!("signals cannot be caught: {error}")))?;
+        tokio::spawn(http::keep_current(presented, asked));
+    }
     let stop = stop()?;
     let (engine, trail) = open::engine_and_trail(&config, system_clock(), metrics.clone()).map_err(Failure::Failed)?;
     let mut policy = open::policy(&config).map_err(Failure::Failed)?;
@@ -74,9 +82,10 @@ async fn serve(config: Config) -> Result<(), Failure> {
         folder,
         engine.clone(),
         service.rulebook().clone(),
-        trail,
+        trail.clone(),
         service.settings().names.clone(),
     );
+    let schedule = scheduled(&config, &engine, &trail)?;
     let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", socket::path(folder).display())))?;
     let told = introduction(&settings.base_url, folder);
     if std::io::stdout().write_all(told.as_bytes()).is_err() {
@@ -84,7 +93,18 @@ async fn serve(config: Config) -> Result<(), Failure> {
     }
     http::serve(listener, Server::new(service, settings), stop).await;
     drop(socket);
+    // A backup that is being taken ends between two pieces.
+    drop(schedule);
     tokio::task::spawn_blocking(move || engine.close()).await.map_err(|error| Failure::Failed(error.to_string()))
+}
+
+/// Backups by the clock, where the settings name a folder for them.
+fn scheduled(config: &Config, engine: &Arc<Engine>, trail: &Arc<Log>) -> Result<Option<Schedule>, Failure> {
+    let Some(folder) = config.backup.folder.clone() else { return Ok(None) };
+    let config::Backup { every_minutes, full_every, keep_days, .. } = config.backup;
+    let plan = Plan { folder, every_minutes, full_every, keep_days };
+    let schedule = Schedule::start(plan, engine.clone(), trail.clone(), system_clock());
+    schedule.map(Some).map_err(Failure::Failed)
 }
 
 async fn bind(listen: &str) -> Result<TcpListener, Failure> {

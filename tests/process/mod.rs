@@ -84,6 +84,23 @@ impl Process {
         self.check_log();
     }
 
+    /// SIGKILL, while others still hold the server.
+    pub fn kill_now(&self) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-KILL", &id]).status().expect("every system has kill");
+        assert!(sent.success(), "the server was gone already: {}", text(&self.log));
+        self.ended();
+    }
+
+    /// Waits until the server no longer listens, while others still hold it.
+    pub fn ended(&self) {
+        eventually("the server ends", || {
+            let state = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+            // A zombie waits for the one who started it.
+            state.rsplit(')').next().is_none_or(|rest| matches!(rest.trim_start().chars().next(), None | Some('Z')))
+        });
+    }
+
     /// SIGTERM, then the exit status.
     pub fn stop(mut self) -> ExitStatus {
         self.terminate();

@@ -2,6 +2,7 @@
 
 mod classes;
 mod consent;
+mod copy;
 mod counters;
 mod health;
 mod history;
@@ -12,6 +13,7 @@ mod packed;
 mod patients;
 mod predicate;
 mod reindex;
+mod restore;
 mod standing;
 mod stats;
 mod store;
@@ -24,9 +26,10 @@ mod who;
 mod witnessed;
 mod writer;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
@@ -41,16 +44,20 @@ use crate::metrics::Metrics;
 use crate::search::row::Row;
 use crate::search::{Hit, Page, Query, row_bytes};
 use classes::Classes;
+pub use copy::CopyCheck;
 use counters::Counters;
+use indexer::Indexer;
 pub use packed::Packed;
 use patients::Links;
+pub use restore::Restore;
 pub use stats::{FileSize, Stats, TableSize};
+pub use store::copy::RESTORING;
 use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error};
 use store::{Store, body};
 pub use verify::{Problem, Verified, Verifying};
 use view::View;
-use writer::{Job, Prepared};
+use writer::{Job, Prepared, Writer};
 
 /// How to open the engine.
 #[derive(Clone)]
@@ -76,6 +83,21 @@ pub struct Embedded {
     queue: Mutex<Option<SyncSender<Job>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     seal_key: [u8; 32],
+    names: Names,
+}
+
+/// What the engine's files lie on: the file system, unless a test says otherwise.
+#[derive(Default)]
+struct Media {
+    store: store::Medium,
+    index: index::Medium,
+}
+
+/// What the engine's threads move.
+struct Hands {
+    writer: Writer,
+    queue: Receiver<Job>,
+    indexer: Indexer,
 }
 
 /// What writer, indexer and readers share.
@@ -89,6 +111,7 @@ struct Shared {
     /// The data folder.
     folder: PathBuf,
     index_folder: PathBuf,
+    index_medium: index::Medium,
     origin: index::Origin,
     /// What searches see; none while the index is being built.
     view: Mutex<Option<Arc<View>>>,
@@ -133,10 +156,20 @@ impl Shared {
         self.publishing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A search met an index it cannot read: it is given up.
-    fn damaged(&self, error: index::Error) -> SearchError {
-        self.bell.condemn();
-        SearchError::Failed(error.0)
+    /// Does a part of a search. An index that it cannot read is given up. Damage may show as a panic too, but a fault of ours as well,
+    /// which a new index would not mend: then the index is looked through first.
+    fn search<T>(&self, part: impl FnOnce() -> Result<T, index::Error>) -> Result<T, SearchError> {
+        match catch_unwind(AssertUnwindSafe(part)) {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(error)) => {
+                self.bell.condemn();
+                Err(SearchError::Failed(error.0))
+            }
+            Err(_) => {
+                self.bell.suspect();
+                Err(SearchError::Failed("it panicked".into()))
+            }
+        }
     }
 
     fn seq(&self) -> Seq {
@@ -182,11 +215,22 @@ impl Embedded {
     /// # Errors
     /// The folder is in use, newer than this release, made with other names, damaged, or not to be written.
     pub fn open(options: Options) -> Result<Embedded, Error> {
+        let (engine, hands) = Self::assemble(&options, Media::default())?;
+        let writer = writer::start(hands.writer, hands.queue)?;
+        engine.threads.lock().expect("no holder of this lock can panic").push(writer);
+        let indexer = indexer::start(hands.indexer)?;
+        engine.threads.lock().expect("no holder of this lock can panic").push(indexer);
+        Ok(engine)
+    }
+
+    /// The engine without its threads: whoever holds its hands moves them.
+    fn assemble(options: &Options, media: Media) -> Result<(Embedded, Hands), Error> {
         make_folder(&options.folder).map_err(|error| Error::Io(format!("{}: {error}", options.folder.display())))?;
         let store_options = store::Options {
             cache_bytes: options.cache_bytes,
             quick_repair: options.quick_repair,
             names: options.names.clone(),
+            medium: media.store,
         };
         let (store, opened) = Store::open(&options.folder, store_options)?;
         let classes = Arc::new(Classes::read(&opened.classes)?);
@@ -201,7 +245,12 @@ impl Embedded {
             notes: health::Notes::default(),
             folder: options.folder.clone(),
             index_folder: options.folder.join("index"),
-            origin: index::Origin { store: opened.uuid.clone(), schema: format!("layout {}", index::LAYOUT) },
+            index_medium: media.index,
+            origin: index::Origin {
+                store: opened.uuid.clone(),
+                epoch: opened.epoch.clone(),
+                schema: format!("layout {}", index::LAYOUT),
+            },
             view: Mutex::new(None),
             publishing: Mutex::new(Published { classes, counters }),
             seq: AtomicU64::new(opened.position.seq.0),
@@ -212,15 +261,13 @@ impl Embedded {
             bell: indexer::Bell::default(),
             reindexing: Mutex::default(),
         });
-        let indexer = indexer::start(&shared)?;
-        let (queue, jobs) = sync_channel(WRITE_QUEUE_MAX);
-        let writer = writer::start(&shared, opened.position, jobs)?;
-        Ok(Embedded {
-            shared,
-            queue: Mutex::new(Some(queue)),
-            threads: Mutex::new(vec![writer, indexer]),
-            seal_key: opened.seal_key,
-        })
+        let indexer = Indexer::open(&shared)?;
+        let writer = Writer::new(&shared, opened.position);
+        let (sender, queue) = sync_channel(WRITE_QUEUE_MAX);
+        let (sender, threads) = (Mutex::new(Some(sender)), Mutex::default());
+        let engine =
+            Embedded { shared, queue: sender, threads, seal_key: opened.seal_key, names: options.names.clone() };
+        Ok((engine, Hands { writer, queue, indexer }))
     }
 
     /// Key for links with sealed parameters; it belongs to the store, so links survive a restart.
@@ -292,10 +339,8 @@ impl Embedded {
     /// Plans a search over everything acknowledged before the call. The plan is at its moment from now on, and says what it costs.
     pub fn plan(&self, query: Query) -> Result<PlannedSearch, SearchError> {
         let view = self.shared.view().ok_or_else(|| self.building())?;
-        match view.plan(&query) {
-            Ok(planned) => Ok(PlannedSearch { shared: self.shared.clone(), view, query, planned }),
-            Err(error) => Err(self.shared.damaged(error)),
-        }
+        let planned = self.shared.search(|| view.plan(&query))?;
+        Ok(PlannedSearch { shared: self.shared.clone(), view, query, planned })
     }
 
     fn building(&self) -> SearchError {
@@ -473,7 +518,7 @@ impl PlannedSearch {
     }
 
     pub fn run(self) -> Result<Page, SearchError> {
-        self.view.run(&self.query, self.planned).map_err(|error| self.shared.damaged(error))
+        self.shared.search(|| self.view.run(&self.query, self.planned))
     }
 }
 /// Versions of an import, ready for the writer.

@@ -5,7 +5,9 @@ use std::path::Path;
 use redb::{Database, DatabaseError, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable};
 
 use super::change::Change;
-use super::{CHANGE, CLASS, COUNTER, DICTIONARY, Error, FORMAT, META, Options, TIME, VERSION, body, io, migration};
+use super::{
+    CHANGE, CLASS, COUNTER, DICTIONARY, Error, FORMAT, Holder, META, Options, TIME, VERSION, body, io, migration,
+};
 use crate::certificate::{Id, Seq};
 use crate::engine::Names;
 
@@ -14,6 +16,8 @@ use crate::engine::Names;
 pub struct Opened {
     /// Made at the first start; copies of the folder share it.
     pub uuid: String,
+    /// Made anew by a restore.
+    pub epoch: String,
     /// Key for links that carry sealed parameters.
     pub seal_key: [u8; 32],
     pub position: Position,
@@ -39,11 +43,35 @@ pub struct Position {
 pub fn open_database(path: &Path, options: &Options) -> Result<Database, Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
-    match builder.create(path) {
+    match options.medium.open(&builder, path) {
         Ok(database) => Ok(database),
-        Err(DatabaseError::DatabaseAlreadyOpen) => Err(Error::InUse),
+        Err(DatabaseError::DatabaseAlreadyOpen) => Err(Error::InUse(path.parent().and_then(Holder::of))),
         Err(DatabaseError::UpgradeRequired(format)) => Err(Error::Newer(format!("file format {format} of redb"))),
         Err(error) => Err(io(error)),
+    }
+}
+
+/// The database for reading, on a disk that takes no writes.
+pub fn open_aside(path: &Path, options: &Options) -> Result<Database, Error> {
+    let mut builder = Database::builder();
+    builder.set_cache_size(options.cache_bytes);
+    options.medium.open_aside(&builder, path).map_err(io)
+}
+
+/// Where a database that was opened again stands.
+#[derive(Clone, Debug)]
+pub struct Stands {
+    pub position: Position,
+    /// As [`Opened::classes`].
+    pub classes: Vec<Vec<u8>>,
+    /// As [`Opened::counters`].
+    pub counters: Vec<(u32, u64)>,
+}
+
+impl Stands {
+    pub fn read(database: &Database) -> Result<Stands, Error> {
+        let (position, classes) = (position(database)?, stored_classes(database)?);
+        Ok(Stands { position, classes, counters: stored_counters(database)? })
     }
 }
 
@@ -66,6 +94,7 @@ pub fn first_look(database: &Database, path: &Path, options: &Options) -> Result
     let seal_key = meta.get("seal-key").map_err(io)?.and_then(|key| key.value().try_into().ok());
     Ok(Opened {
         uuid: meta_text(&meta, "store")?,
+        epoch: meta_text(&meta, "epoch")?,
         seal_key: seal_key.ok_or_else(|| Error::Damaged("the key of sealed links is missing".into()))?,
         position: position(database)?,
         classes: stored_classes(database)?,

@@ -4,6 +4,7 @@
 //! The tables are made by the first write; a folder that never had a patient has none, and nobody is found in it.
 
 pub mod change;
+mod copied;
 pub mod record;
 
 use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
@@ -14,6 +15,7 @@ use crate::certificate::{Id, Stamp, Version};
 use crate::engine::{PatientFacts, PatientLine, PatientWrite, PatientWritten};
 use crate::limits::BIRTH_DATE_DAYS_MAX;
 use change::Log;
+pub use copied::insert_copied;
 use record::Record;
 
 type Versions = TableDefinition<'static, (u64, u32), &'static [u8]>;
@@ -54,15 +56,7 @@ pub fn write(transaction: &WriteTransaction, writes: &[PatientWrite], now: impl 
         Ok(u64::from_le_bytes(bytes))
     });
     let next_id = next_id.transpose()?;
-    let mut tables = Tables {
-        versions: transaction.open_table(PATIENT).map_err(io)?,
-        identifiers: transaction.open_table(IDENTIFIER).map_err(io)?,
-        born: transaction.open_table(BORN).map_err(io)?,
-        links: transaction.open_table(LINK).map_err(io)?,
-        log: Log::open(transaction)?,
-        next_id: next_id.unwrap_or(1),
-        links_changed: Vec::new(),
-    };
+    let mut tables = Tables::open(transaction, next_id.unwrap_or(1))?;
     let written = writes.iter().map(|write| tables.write(write, &now)).collect::<Result<Vec<_>, _>>()?;
     let (moved, links) = (tables.next_id, tables.links_changed);
     if next_id != Some(moved) {
@@ -82,7 +76,19 @@ struct Tables<'t> {
     links_changed: Vec<(Id, Vec<Id>)>,
 }
 
-impl Tables<'_> {
+impl<'t> Tables<'t> {
+    fn open(transaction: &'t WriteTransaction, next_id: u64) -> Result<Tables<'t>, Error> {
+        Ok(Tables {
+            versions: transaction.open_table(PATIENT).map_err(io)?,
+            identifiers: transaction.open_table(IDENTIFIER).map_err(io)?,
+            born: transaction.open_table(BORN).map_err(io)?,
+            links: transaction.open_table(LINK).map_err(io)?,
+            log: Log::open(transaction)?,
+            next_id,
+            links_changed: Vec::new(),
+        })
+    }
+
     fn write(&mut self, write: &PatientWrite, now: &impl Fn() -> i64) -> Result<PatientWritten, Error> {
         if let Some((system, value)) = &write.unless
             && let Some(id) = self.first_with(system, value)?
@@ -197,6 +203,18 @@ impl Readable {
         let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(None) };
         let read = |version, bytes: &[u8]| read(version, Record::read(id, version, bytes)?);
         newest(versions, id, read)?.transpose()
+    }
+
+    /// One version of a patient, as it lies there.
+    pub fn record<T>(
+        &self,
+        transaction: &ReadTransaction,
+        id: Id,
+        version: Version,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>, Error> {
+        let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(None) };
+        Ok(versions.get((id.get(), version.get())).map_err(io)?.map(|bytes| read(bytes.value())))
     }
 
     /// One version of a patient.

@@ -72,6 +72,9 @@ fn numbers(transaction: &ReadTransaction, classes: &Classes) -> Result<BTreeMap<
 fn dictionaries(transaction: &ReadTransaction) -> Result<BTreeMap<u8, Dictionary>, Error> {
     let table = transaction.open_table(DICTIONARY).map_err(io)?;
     let rows = table.iter().map_err(io)?;
-    rows.map(|row| row.map_err(io).map(|(number, content)| (number.value(), body::dictionary(content.value()))))
-        .collect()
+    rows.map(|row| {
+        let (number, content) = row.map_err(io)?;
+        Ok((number.value(), body::dictionary(content.value())?))
+    })
+    .collect()
 }
