@@ -162,7 +162,8 @@ fn files(folder: &Path) -> Vec<FileSize> {
     files
 }
 
-fn size(path: &Path) -> (u64, u64) {
+/// Files in a folder or of a file, and their bytes.
+pub fn size(path: &Path) -> (u64, u64) {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => {
             let inside = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| size(&entry.path()));

@@ -273,6 +273,23 @@ impl Writer {
         Ok(())
     }
 
+    /// Makes one segment of all, without what was deleted, and lets the folder go.
+    ///
+    /// # Errors
+    /// tantivy failed; what was committed is there all the same.
+    pub fn merge_all(mut self) -> Result<(), Error> {
+        self.writer.set_merge_policy(Box::new(NoMergePolicy));
+        let segments = self.writer.index().searchable_segment_ids()?;
+        if !segments.is_empty() {
+            self.writer.merge(&segments).wait()?;
+        }
+        self.columns.clear();
+        self.reader.reload()?;
+        self.writer.garbage_collect_files().wait()?;
+        self.writer.wait_merging_threads()?;
+        Ok(())
+    }
+
     /// Lets the folder go. Merges under way are waited for and no new ones begun: one that ends later would write its own list of
     /// segments over that of whoever opens the folder next.
     pub fn close(self) {

@@ -7,7 +7,6 @@ use redb::{Key, ReadOnlyTable, ReadableTable, ReadableTableMetadata, TableDefini
 use super::change::Change;
 use super::consent::{CLOSED, CONSENT};
 use super::opening::{Position, position_at};
-use super::patient::change::PATIENT_CHANGE;
 use super::patient::{BORN, BornRow, IDENTIFIER, LINK, PATIENT};
 use super::{CHANGE, CLASS, COUNTER, DICTIONARY, Error, META, Reader, TIME, VERSION, io, open};
 
@@ -171,10 +170,5 @@ impl Reader {
     pub fn links_of(&self, id: u64) -> Result<Option<Vec<u8>>, Error> {
         let Some(table) = self.found(LINK)? else { return Ok(None) };
         Ok(table.get(id).map_err(io)?.map(|links| links.value().to_vec()))
-    }
-
-    /// Rows of the log of patients.
-    pub fn patient_change_count(&self) -> Result<u64, Error> {
-        self.count_of(PATIENT_CHANGE)
     }
 }

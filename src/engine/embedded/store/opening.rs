@@ -20,6 +20,8 @@ pub struct Opened {
     pub epoch: String,
     /// Key for links that carry sealed parameters.
     pub seal_key: [u8; 32],
+    /// The format it was migrated from, where it was just now.
+    pub migrated: Option<u32>,
     pub position: Position,
     /// Stored classes in the order of their numbers, from 0.
     pub classes: Vec<Vec<u8>>,
@@ -87,7 +89,7 @@ pub fn first_look(database: &Database, path: &Path, options: &Options) -> Result
         make(database, names)?;
     }
     check_names(database, names)?;
-    migration::run(database, path, options.cache_bytes)?;
+    let migrated = migration::run(database, path, options.cache_bytes)?;
     add_shipped_dictionary(database)?;
     let transaction = database.begin_read().map_err(io)?;
     let meta = transaction.open_table(META).map_err(io)?;
@@ -96,6 +98,7 @@ pub fn first_look(database: &Database, path: &Path, options: &Options) -> Result
         uuid: meta_text(&meta, "store")?,
         epoch: meta_text(&meta, "epoch")?,
         seal_key: seal_key.ok_or_else(|| Error::Damaged("the key of sealed links is missing".into()))?,
+        migrated,
         position: position(database)?,
         classes: stored_classes(database)?,
         counters: stored_counters(database)?,
