@@ -14,6 +14,8 @@ mod read;
 mod restore;
 mod schedule;
 mod take;
+#[cfg(test)]
+mod tests;
 mod write;
 
 use serde::{Deserialize, Serialize};
