@@ -63,6 +63,11 @@ impl Inner {
 }
 
 impl Content<'_> {
+    /// How many are left of it.
+    pub fn bytes(&self) -> u64 {
+        self.left
+    }
+
     /// All of it.
     ///
     /// # Errors

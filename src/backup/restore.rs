@@ -54,7 +54,7 @@ pub fn restore(chain: &[Archive], wanted: &Wanted, report: &mut dyn FnMut(Progre
     let next_id = given(|archive| archive.about.next_id);
     let next_patient_id = given(|archive| archive.about.next_patient_id);
     let needed = up_to(chain, wanted.to)?;
-    check(chain, false, &mut |_| {})?;
+    check(chain, false, report)?;
     let mark = Mark::set(&wanted.data, chain).map_err(|problem| format!("{}: {problem}", wanted.data.display()))?;
     let done = fill(chain, needed, wanted, (next_id, next_patient_id), report);
     let restored = done.map_err(|problem| {
