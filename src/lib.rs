@@ -3,6 +3,7 @@
 //!
 //! - [`cli`]: the commands. Each opens what it needs, does its work, and says what happened.
 //! - [`bench`](mod@bench): what `hcert bench` measures, and the floors beside it.
+//! - [`management`]: how the service is, told to whoever watches it, on an address of its own.
 //! - [`http`]: the door, and the only room that knows hyper. A request becomes an `Interaction` and a `Context`; an `Answer` or an
 //!   `Outcome` becomes status, headers and body.
 //! - [`socket`]: the way of commands to a running server, through the data folder. [`bulk`]: all versions as NDJSON, out and in.
@@ -20,6 +21,7 @@
 //! - [`fhir`]: R5's own words: JSON, the element table, the walk over it, times, narratives, subsets, Bundles.
 //! - [`outcome`]: what went wrong, and the catalogue of our codes.
 //! - [`access`]: who calls, as a verified token says. `tls`: whom the service itself believes.
+//! - [`metrics`]: what is counted while the service runs, as OpenMetrics. [`trace`]: which request the present work is for.
 //! - [`config`]: settings. [`limits`]: every bound. [`corpus`]: synthetic certificates for trying, testing and measuring.
 
 pub mod access;
@@ -37,6 +39,8 @@ pub mod fhir;
 pub mod http;
 pub mod interaction;
 pub mod limits;
+pub mod management;
+pub mod metrics;
 pub mod outcome;
 pub mod profile;
 pub mod registry;
@@ -44,3 +48,4 @@ pub mod search;
 pub mod socket;
 pub mod terminology;
 mod tls;
+pub mod trace;

@@ -6,6 +6,12 @@ mod audit;
 mod backup;
 #[path = "cli/catalogue.rs"]
 mod catalogue;
+#[path = "cli/health.rs"]
+mod health;
+#[path = "cli/lines.rs"]
+mod lines;
+#[path = "cli/open_metrics.rs"]
+mod open_metrics;
 #[path = "cli/patients.rs"]
 mod patients;
 #[path = "cli/permissions.rs"]

@@ -44,6 +44,7 @@ fn every_answer_is_explained_by_the_order_of_the_changes() {
             names: engine::Names::default(),
             unique_number: unique,
             witness: None,
+            metrics: hcert::metrics::Metrics::new(),
             clock: clock.clone(),
         };
         let engine = Arc::new(Engine::open(options).unwrap());

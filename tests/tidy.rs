@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 /// Each room and the rooms it may use. Arrows never turn round; a room that is not listed here is a failure.
 const MAP: &[(&str, &[&str])] = &[
     ("limits", &[]),
-    ("tls", &[]),
+    ("tls", &["limits"]),
+    ("metrics", &[]),
+    ("trace", &[]),
     ("config", &["limits"]),
     ("outcome", &["limits"]),
     ("fhir", &["limits", "outcome"]),
@@ -17,10 +19,10 @@ const MAP: &[(&str, &[&str])] = &[
     ("profile", &["certificate", "definitions", "fhir", "limits", "outcome", "terminology"]),
     ("search", &["certificate", "fhir", "limits", "outcome"]),
     ("audit", &["certificate", "config", "fhir", "limits", "outcome"]),
-    ("engine", &["certificate", "fhir", "limits", "outcome", "search"]),
+    ("engine", &["certificate", "fhir", "limits", "metrics", "outcome", "search"]),
     ("backup", &["audit", "certificate", "engine", "limits"]),
     ("access", &["certificate", "config", "fhir", "limits", "outcome", "search", "tls"]),
-    ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search", "tls"]),
+    ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search", "tls", "trace"]),
     (
         "interaction",
         &[
@@ -36,11 +38,16 @@ const MAP: &[(&str, &[&str])] = &[
             "registry",
             "search",
             "terminology",
+            "trace",
         ],
     ),
-    ("http", &["access", "certificate", "config", "fhir", "interaction", "limits", "outcome"]),
+    (
+        "http",
+        &["access", "certificate", "config", "fhir", "interaction", "limits", "metrics", "outcome", "tls", "trace"],
+    ),
     ("bulk", &["audit", "certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
     ("socket", &["audit", "backup", "bulk", "certificate", "engine", "interaction", "limits"]),
+    ("management", &["audit", "certificate", "engine", "http", "interaction", "limits", "metrics", "registry", "tls"]),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
     ("bench", &["certificate", "config", "corpus", "engine", "http", "interaction", "limits", "outcome", "registry"]),
     (
@@ -59,11 +66,14 @@ const MAP: &[(&str, &[&str])] = &[
             "http",
             "interaction",
             "limits",
+            "management",
+            "metrics",
             "outcome",
             "registry",
             "search",
             "socket",
             "terminology",
+            "trace",
         ],
     ),
     ("main", &["cli", "config"]),
@@ -72,11 +82,13 @@ const MAP: &[(&str, &[&str])] = &[
 
 /// A library and the only folders that may name it.
 const LIBRARIES: &[(&str, &[&str])] = &[
-    ("hyper", &["src/http/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
-    ("hyper_util", &["src/http/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
+    ("hyper", &["src/http/", "src/management/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
+    ("hyper_util", &["src/http/", "src/management/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
     ("hyper_rustls", &["src/registry/remote/", "src/access/token/"]),
-    ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs"]),
+    ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs", "src/tls/"]),
+    ("tokio_rustls", &["src/http/tls.rs", "src/registry/remote/tests/"]),
     ("rustls_native_certs", &["src/tls.rs"]),
+    ("prometheus_client", &["src/metrics/"]),
     ("quick_cache", &["src/registry/remote/", "src/access/token/"]),
     ("redb", &["src/engine/embedded/store/"]),
     ("tantivy", &["src/engine/embedded/index/"]),

@@ -80,6 +80,7 @@ impl Store {
             names: engine::Names(config.namespaces.pairs()),
             unique_number: config.certificate.unique_number,
             witness: None,
+            metrics: hcert::metrics::Metrics::new(),
             clock: clock.clone(),
         };
         let engine = Arc::new(Engine::open(options.clone()).expect("an empty folder can be opened"));

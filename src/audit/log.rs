@@ -42,6 +42,18 @@ pub enum State {
     Failing(String),
 }
 
+/// The trail at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    pub state: State,
+    /// The newest event.
+    pub head: Number,
+    /// The newest event that is known to be durable.
+    pub durable: Number,
+    /// How long the first event behind it has waited.
+    pub waits: Duration,
+}
+
 /// Tells the time in milliseconds since 1970 UTC.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
@@ -264,6 +276,17 @@ impl Log {
     pub fn files(&self) -> Result<Vec<FileOf>, String> {
         self.sync_now().map_err(|failing| failing.0)?;
         self.trail().map(FileOf::all).map_err(|error| error.to_string())
+    }
+
+    /// How the trail is. Waits for an event that is being written.
+    pub fn health(&self) -> Health {
+        let writer = self.shared.writer();
+        Health {
+            state: writer.state(),
+            head: writer.head.number,
+            durable: writer.durable.head.number,
+            waits: writer.dirty_since.map_or(Duration::ZERO, |since| since.elapsed()),
+        }
     }
 
     /// The trail up to its newest event, to be read while it is written on.

@@ -10,6 +10,7 @@ use super::{Common, Failure, open};
 use crate::backup::{self, Archive, Base, Progress, Taking, Target, Unfinished, Written};
 use crate::config::Config;
 use crate::engine::system_clock;
+use crate::metrics::Metrics;
 use crate::socket::{self, Request};
 
 /// Write everything the service keeps into an archive
@@ -80,7 +81,7 @@ fn take(target: Target, base: Option<Base>, config: &Config) -> Result<Written, 
     let done = match server {
         Some(server) => server.receive_backup(&mut archive, &mut report),
         None => {
-            let (engine, trail) = open::engine_and_trail(config, system_clock())?;
+            let (engine, trail) = open::engine_and_trail(config, system_clock(), Metrics::new())?;
             let at = system_clock()();
             let taking = Taking { base: base.as_ref(), command: "hcert backup", at, is_gentle: false };
             let done = backup::take(&engine, &trail, &taking, &mut archive, &mut report);

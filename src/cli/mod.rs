@@ -6,6 +6,7 @@ mod bench;
 mod catalogue;
 mod export;
 mod generate;
+mod health;
 mod import;
 mod log;
 mod open;
@@ -48,6 +49,7 @@ enum Command {
     Patients(patients::Patients),
     Terminology(terminology::Terminology),
     Audit(audit::Audit),
+    Health(health::Health),
     Token(token::Token),
     Catalogue(catalogue::Catalogue),
     Bench(bench::Bench),
@@ -72,6 +74,7 @@ impl Cli {
             Command::Patients(patients) => patients.run(),
             Command::Terminology(terminology) => terminology.run(),
             Command::Audit(audit) => audit.run(),
+            Command::Health(health) => health.run(),
             Command::Token(token) => token.run(),
             Command::Catalogue(catalogue) => catalogue.run(),
             Command::Bench(bench) => bench.run(),

@@ -10,6 +10,7 @@ use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
 use crate::engine::{self, Clock, Engine, Witness};
 use crate::interaction::account::{self, Witnessing};
 use crate::interaction::{Policy, Rulebook, Service, Settings};
+use crate::metrics::Metrics;
 use crate::outcome::IssueSystems;
 use crate::registry::Registry;
 use crate::search::paging::Counts;
@@ -25,10 +26,15 @@ pub fn for_owner_only() {
 /// # Errors
 /// Why it cannot be opened, in words for the person at the terminal.
 pub fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
-    opened(config, clock, None)
+    opened(config, clock, None, Metrics::new())
 }
 
-fn opened(config: &Config, clock: Clock, witness: Option<Arc<dyn Witness>>) -> Result<Engine, String> {
+fn opened(
+    config: &Config,
+    clock: Clock,
+    witness: Option<Arc<dyn Witness>>,
+    metrics: Arc<Metrics>,
+) -> Result<Engine, String> {
     let storage = &config.storage;
     let options = engine::Options {
         folder: storage.data.clone(),
@@ -41,6 +47,7 @@ fn opened(config: &Config, clock: Clock, witness: Option<Arc<dyn Witness>>) -> R
         names: engine::Names(config.namespaces.pairs()),
         unique_number: config.certificate.unique_number,
         witness,
+        metrics,
         clock,
     };
     Engine::open(options).map_err(|error| format!("{}: {error}", storage.data.display()))
@@ -51,9 +58,13 @@ fn opened(config: &Config, clock: Clock, witness: Option<Arc<dyn Witness>>) -> R
 ///
 /// # Errors
 /// Why one of them cannot be opened, in words for the person at the terminal.
-pub fn engine_and_trail(config: &Config, clock: Clock) -> Result<(Arc<Engine>, Arc<Log>), String> {
+pub fn engine_and_trail(
+    config: &Config,
+    clock: Clock,
+    metrics: Arc<Metrics>,
+) -> Result<(Arc<Engine>, Arc<Log>), String> {
     let witness = Arc::new(Witnessing::default());
-    let engine = Arc::new(opened(config, clock.clone(), Some(witness.clone()))?);
+    let engine = Arc::new(opened(config, clock.clone(), Some(witness.clone()), metrics)?);
     let log = Log::open(audit_options(config, clock.clone()))?;
     let log = Arc::new(log);
     let completed = account::complete(&engine, &log, clock())?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-use super::{Config, ConfigError, FaultRule, RegistryMode, access};
+use super::{Config, ConfigError, FaultRule, RegistryMode, access, management, tls};
 use crate::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
 
 const X_ROAD_HEADERS: [&str; 4] = ["x-road-client", "x-road-id", "x-road-issue", "x-road-userid"];
@@ -22,10 +22,16 @@ const RANGES: &[Range] = &[
     //    key                        low     high        unit
     range("server.workers",            1,         64, "threads"),
     range("server.connections_max",    1,    100_000, "connections"),
+    range("server.connections_per_address_max", 1, 100_000, "connections"),
+    range("server.requests_max",       1,    100_000, "requests"),
+    range("server.requests_per_address_max", 1, 100_000, "requests"),
+    range("server.requests_per_second", 0,   100_000, "requests"),
     range("server.body_bytes_max", 1_024, 67_108_864, "bytes"),
     range("server.query_bytes_max",  256,     60_000, "bytes"),
     range("server.header_timeout_s",   1,      3_600, "seconds"),
     range("server.body_timeout_s",     1,      3_600, "seconds"),
+    range("server.body_bytes_per_second_min", 1, 67_108_864, "bytes"),
+    range("server.request_timeout_s",  1,      3_600, "seconds"),
     range("server.write_timeout_s",    1,      3_600, "seconds"),
     range("server.drain_timeout_s",    1,      3_600, "seconds"),
     range("storage.cache_mb",          8,  1_048_576, "megabytes"),
@@ -49,6 +55,8 @@ const RANGES: &[Range] = &[
     range("access.token.leeway_s",             0,     300, "seconds"),
     range("access.token.max_lifetime_s",      60, 604_800, "seconds"),
     range("access.token.developer_seconds",    1,  86_400, "seconds"),
+    range("management.drain_notice_s",         0,     300, "seconds"),
+    range("management.disk_free_mb_min",       0, 1_048_576, "megabytes"),
 ];
 
 const fn range(key: &'static str, low: i64, high: i64, unit: &'static str) -> Range {
@@ -123,7 +131,9 @@ pub fn check(config: &mut Config) -> Result<(), ConfigError> {
     for name in config.registry.required_headers.iter().filter(|name| !HEADERS.contains(&name.as_str())) {
         problems.push(refusal("registry.required_headers", name, &format!("one of {}", HEADERS.join(", "))));
     }
+    problems.extend(tls::problems(config));
     problems.extend(access::problems(config));
+    problems.extend(management::problems(&config.management));
     problems.extend(faults(&config.registry.fault));
     if problems.is_empty() { Ok(()) } else { Err(ConfigError(problems.join("\n"))) }
 }

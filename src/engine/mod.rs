@@ -7,6 +7,7 @@ mod consent;
 mod copied;
 mod decide;
 mod embedded;
+mod health;
 mod history;
 mod list;
 mod patient;
@@ -19,6 +20,7 @@ pub use embedded::{
     CommitFloor, CopyCheck, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, RESTORING, Restore,
     SearchError,
 };
+pub use health::{Disk, Health, IndexHealth, StoreHealth};
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};
 pub use patient::{PatientFacts, PatientLine, PatientWrite, PatientWritten, StoredPatient};

@@ -3,14 +3,19 @@
 //! [`Server::answer`] is the whole way of one request and needs no socket; [`serve`] puts it behind a listener.
 
 mod account;
+mod admission;
 mod body;
 mod caller;
+mod clients;
 mod condition;
 mod guard;
 mod handed_on;
 mod header;
 mod listener;
+mod load;
 mod media;
+mod message;
+mod places;
 mod pretty;
 mod proxy;
 mod quality;
@@ -19,10 +24,15 @@ mod request;
 mod request_id;
 mod respond;
 mod route;
+mod seat;
+mod security;
 mod settings;
 mod stream;
+mod tls;
 mod token;
+mod trace;
 mod wanted;
+mod watched;
 mod x_road;
 
 use std::io;
@@ -31,23 +41,33 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http_body_util::Full;
 use hyper::body::{Body, Bytes};
 use hyper::header::{ALLOW, EXPECT};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
+use tokio::time::timeout;
 
 use crate::interaction::context::{Action, Event};
 use crate::interaction::{Answer, Context, Instead, Interaction, Service};
 use crate::limits::LARGE_ANSWER_BYTES;
+use crate::metrics::Answered;
 use crate::outcome::{Hcert, Issue, Outcome};
+use crate::tls::Status;
+use crate::trace::Trace;
+use admission::Admission;
 pub use listener::{Listen, serve};
+pub use load::Load;
+use load::count;
 use media::{Content, Media};
+use places::NoPlace;
 use query::Pair;
 use route::Route;
 pub use settings::Settings;
+pub use tls::{keep_current, present};
+use trace::Traced;
 use wanted::Wanted;
 use x_road::{Fault, Place};
 
@@ -106,11 +126,16 @@ impl Run for Service {
     }
 }
 
+/// Under which name the log tells of every request, one line each.
+pub const ANSWERS: &str = "hcert::answers";
+
 /// Answers requests.
 pub struct Server<R> {
     run: R,
     settings: Settings,
     memory: body::Memory,
+    load: Arc<Load>,
+    admission: Admission,
 }
 
 /// The parts of a query that shape the answer, read before anything may be refused because of them.
@@ -122,7 +147,45 @@ struct Query {
 
 impl<R: Run> Server<R> {
     pub fn new(run: R, settings: Settings) -> Arc<Self> {
-        Arc::new(Server { run, settings, memory: body::Memory::default() })
+        let load: Arc<Load> = Arc::default();
+        let admission = Admission::new(&settings, Arc::clone(&load));
+        Arc::new(Server { run, settings, memory: body::Memory::default(), load, admission })
+    }
+
+    /// What connections and requests cost now, and did so far.
+    pub fn load(&self) -> &Arc<Load> {
+        &self.load
+    }
+
+    /// What is shown over TLS and what is wrong with it, at a moment in seconds since 1970; nothing where no TLS is spoken.
+    pub fn tls_status(&self, now: i64) -> Option<Status> {
+        self.settings.tls.as_ref().map(|presented| presented.status(now))
+    }
+
+    /// Answers a request of a connection that has no place.
+    fn turn_away<B>(&self, request: Request<B>, reason: NoPlace) -> Response<Full<Bytes>> {
+        let wanted = Wanted::new(request.method(), request.headers());
+        let issue = match reason {
+            NoPlace::Full => Issue::new(Hcert::Overloaded),
+            NoPlace::TooManyOfAddress => {
+                let max = self.settings.connections_per_address_max;
+                Issue::new(Hcert::TooManyRequests).with("problem", format!("{max} connections at once are allowed"))
+            }
+        };
+        let refusal = issue.into();
+        self.count(&refusal);
+        let mut response = respond::outcome(&refusal, &wanted, &self.settings.issue_system);
+        security::protect(response.headers_mut(), self.settings.tls.is_some());
+        response
+    }
+
+    /// What runs the interactions.
+    pub fn service(&self) -> &R {
+        &self.run
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Answers one request. `peer` is who sent it, unknown on a Unix socket.
@@ -149,6 +212,7 @@ impl<R: Run> Server<R> {
     {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
+        let secure = security::is_secure(&self.settings, &parts, peer);
         let route = match x_road::place(&self.settings, parts.uri.path()) {
             Place::Fhir(base_path) => route::route(base_path, &parts.method, parts.uri.path()),
             // On a path of ours that is not there, our own words tell so; on one of X-Road, X-Road's.
@@ -156,18 +220,22 @@ impl<R: Run> Server<R> {
             Place::Token => Route::Fault(Fault::UnknownService),
             Place::Fault(fault) => Route::Fault(fault),
         };
-        if !matches!(&route, Route::To(interaction) if interaction.may_change()) {
-            return self.settle(started, route, parts, body, peer, formed).await;
-        }
-        let server = Arc::clone(&self);
-        let task = tokio::spawn(async move { server.settle(started, route, parts, body, peer, formed).await });
-        task.await.unwrap_or_else(|error| {
-            let wanted = Wanted::new(&Method::GET, &hyper::HeaderMap::new());
-            respond::outcome(&Outcome::internal(error), &wanted, &self.settings.issue_system)
-        })
+        let mut response = if changes(&route) {
+            let server = Arc::clone(&self);
+            let task = tokio::spawn(async move { server.trace(started, route, parts, body, peer, formed).await });
+            task.await.unwrap_or_else(|error| {
+                let wanted = Wanted::new(&Method::GET, &hyper::HeaderMap::new());
+                respond::outcome(&Outcome::internal(error), &wanted, &self.settings.issue_system)
+            })
+        } else {
+            self.trace(started, route, parts, body, peer, formed).await
+        };
+        security::protect(response.headers_mut(), secure);
+        response
     }
 
-    async fn settle<B>(
+    /// Settles a request within its trace, so that every line of the log about it says which.
+    async fn trace<B>(
         &self,
         started: Instant,
         route: Route,
@@ -179,7 +247,28 @@ impl<R: Run> Server<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        let mut wanted = Wanted::new(&parts.method, &parts.headers);
+        let _under_way = self.settings.metrics.requests.begin();
+        let wanted = Wanted::new(&parts.method, &parts.headers);
+        let traced = Traced::of(&parts.headers, &wanted.request_id);
+        let mut response = traced.trace.within(self.settle(started, route, parts, body, peer, formed, wanted)).await;
+        traced.give_back(&mut response);
+        response
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "it is the whole of one way")]
+    async fn settle<B>(
+        &self,
+        started: Instant,
+        route: Route,
+        parts: Parts,
+        body: B,
+        peer: Option<IpAddr>,
+        formed: Result<(), Issue>,
+        mut wanted: Wanted,
+    ) -> Response<Full<Bytes>>
+    where
+        B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
+    {
         let mut query = self.query(&parts);
         if let Err(issue) = formed {
             query.pairs = Err(issue);
@@ -198,14 +287,25 @@ impl<R: Run> Server<R> {
                 let issue = token::issue(tokens, &self.settings, &self.memory, &parts, body, &wanted, &mut event);
                 let issued = Box::pin(issue).await;
                 match event.take().map(|event| self.run.end_plain(event, issued.status().as_u16())) {
-                    Some(Err(unwritten)) => respond::outcome(&unwritten, &wanted, &self.settings.issue_system),
+                    Some(Err(unwritten)) => {
+                        self.count(&unwritten);
+                        respond::outcome(&unwritten, &wanted, &self.settings.issue_system)
+                    }
                     _ => issued,
                 }
             }
             (Route::TokenKeys, Some(tokens)) => Box::pin(token::keys(tokens, &parts, &wanted)).await,
             _ => {
+                // What became of a write is told, however long it takes.
+                let patience = if changes(&route) { Duration::MAX } else { self.settings.request_timeout };
                 let work = self.work(route, query, &parts, body, peer, &mut wanted, &mut event);
-                let mut result = guarded(work).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")));
+                let mut result = match timeout(patience, guarded(work)).await {
+                    Ok(result) => result.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above"))),
+                    Err(_) => {
+                        count(&self.load.requests_given_up);
+                        Err(Outcome::from(Hcert::Overloaded).because("the request took longer than allowed"))
+                    }
+                };
                 if let Some(event) = event.take()
                     && let Err(unwritten) = self.run.end(event, &result)
                 {
@@ -217,10 +317,13 @@ impl<R: Run> Server<R> {
                         self.respond_at_length(answer, &wanted).await
                     }
                     Ok(answer) => respond::answer(answer, &wanted),
-                    Err(outcome) => match fault.filter(|_| outcome.leading() == Hcert::PathUnknown) {
-                        Some(fault) => x_road::fault(fault, &wanted),
-                        None => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
-                    },
+                    Err(outcome) => {
+                        self.count(&outcome);
+                        match fault.filter(|_| outcome.leading() == Hcert::PathUnknown) {
+                            Some(fault) => x_road::fault(fault, &wanted),
+                            None => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
+                        }
+                    }
                 }
             }
         };
@@ -231,15 +334,23 @@ impl<R: Run> Server<R> {
             let allow = route::allow(self.base_path(&parts), parts.uri.path(), Some(&parts.method));
             response.headers_mut().insert(ALLOW, header::value(&allow));
         }
-        let (method, status, us) = (method_name(&parts.method), status.as_u16(), started.elapsed().as_micros());
-        tracing::info!(method, route = template, status, us, request = wanted.request_id.logged(), "answered");
+        let (method, status, took) = (method_name(&parts.method), status.as_u16(), started.elapsed());
+        self.settings.metrics.requests.answered(&Answered { method, route: template, status }, took);
+        let (us, request) = (took.as_micros(), wanted.request_id.logged());
+        tracing::info!(target: ANSWERS, method, route = template, status, us, request, "answered");
         response
+    }
+
+    /// Counts a refusal by the code that decides its status. Codes of other systems are counted together, since they may send any.
+    fn count(&self, outcome: &Outcome) {
+        let is_own = !outcome.issues().is_empty();
+        self.settings.metrics.requests.refused(if is_own { outcome.leading().code() } else { "reflected" });
     }
 
     /// Compressing or indenting a large answer takes so long that it would keep a worker from others.
     async fn respond_at_length(&self, answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
         let form = wanted.clone();
-        let responded = tokio::task::spawn_blocking(move || respond::answer(answer, &form)).await;
+        let responded = tokio::task::spawn_blocking(Trace::carried(move || respond::answer(answer, &form))).await;
         responded
             .unwrap_or_else(|error| respond::outcome(&Outcome::internal(error), wanted, &self.settings.issue_system))
     }
@@ -262,6 +373,11 @@ impl<R: Run> Server<R> {
         if let Err(stranger) = guard::check(&self.settings, parts) {
             return refused(stranger.into(), body, parts);
         }
+        let under_way = proxy::client(&self.settings, parts, peer).map(|client| self.admission.begin(client));
+        let _under_way = match under_way.transpose() {
+            Ok(under_way) => under_way,
+            Err(throttled) => return refused(throttled.into(), body, parts),
+        };
         let understood = match (caller::identify(&self.settings, &route, &parts.headers).await, route) {
             (Ok(identity), Route::To(interaction)) => {
                 if let (Some(event), Some(identity)) = (&mut *event, &identity) {
@@ -292,8 +408,14 @@ impl<R: Run> Server<R> {
                 // On the heap, so that the way of a request without a body stays short.
                 Box::pin(self.work_with_body(interaction, context, content, parts, body, peer, wanted, event)).await
             }
-            None => self.run.run(interaction, context, Vec::new()).await,
+            None => self.run(interaction, context, Vec::new()).await,
         }
+    }
+
+    /// Runs an interaction as soon as it may be.
+    async fn run(&self, interaction: Interaction, context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
+        let _admitted = self.admission.enter().await?;
+        self.run.run(interaction, context, body).await
     }
 
     #[expect(clippy::too_many_arguments, reason = "it is the second half of one way")]
@@ -312,13 +434,14 @@ impl<R: Run> Server<R> {
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
         let length = request::length(&parts.headers)?;
-        let patience = self.settings.body_timeout;
+        let patience = self.settings.patience();
         let bytes_max = self.bytes_max(Some(content));
         let mut received = match body::receive(&mut body, length, bytes_max, patience, &self.memory).await {
             Ok(received) => received,
             Err(refusal) => {
-                if refusal.leading() != Hcert::BodyTimeout {
-                    tokio::spawn(body::linger(body));
+                match refusal.leading() {
+                    Hcert::BodyTimeout => count(&self.load.bodies_late),
+                    _ => drop(tokio::spawn(body::linger(body))),
                 }
                 return Err(refusal);
             }
@@ -339,7 +462,7 @@ impl<R: Run> Server<R> {
             caller::name(&mut context, identity);
             received.bytes.clear();
         }
-        self.run.run(interaction, context, received.bytes).await
+        self.run(interaction, context, received.bytes).await
     }
 
     /// Everything that is known before the body is read.
@@ -415,6 +538,11 @@ impl<R: Run> Server<R> {
     }
 }
 
+/// Whether a request may change something.
+fn changes(route: &Route) -> bool {
+    matches!(route, Route::To(interaction) if interaction.may_change())
+}
+
 /// Refuses a request whose body is not read.
 fn refused<B>(refusal: Outcome, body: B, parts: &Parts) -> Result<Answer, Outcome>
 where
@@ -451,7 +579,7 @@ async fn call<R: Run>(
     peer: Option<IpAddr>,
 ) -> io::Result<Response<Full<Bytes>>> {
     let (parts, body) = request.into_parts();
-    let formed = proxy::check_host(&parts);
+    let formed = message::check(&parts);
     let response = server.answer_well_formed(Request::from_parts(parts, body), peer, formed).await;
     match response.extensions().get() {
         Some(Instead::HangUp) => Err(io::Error::other("a fault ends the connection")),

@@ -64,7 +64,7 @@ impl RequestId {
 
 /// A uuid of its own: ten bytes drawn when the process began, behind six that count. A number of the system's source of chance for
 /// each request would be a system call for each request, and nobody has to be kept from guessing these.
-fn made() -> Uuid {
+pub(super) fn made() -> Uuid {
     static PROCESS: LazyLock<Uuid> = LazyLock::new(Uuid::new_v4);
     static COUNT: AtomicU64 = AtomicU64::new(0);
     /// Odd, so that no two counts of 48 bits give the same; large, so that neighbours do not look alike.

@@ -5,7 +5,7 @@ use super::context::{Context, Subset};
 use super::page::{ENTRY_BYTES, within};
 use super::read::reduced;
 use super::service::Service;
-use super::{Answer, Turn, search_parameter};
+use super::{Answer, DefinitionKind, Turn, search_parameter};
 use crate::certificate::Names;
 use crate::definitions;
 use crate::fhir::bundle::Bundle;
@@ -15,37 +15,6 @@ use crate::search::paging::Paging;
 use crate::search::parameter::{SHAPING, could_be_filter};
 use crate::search::{issue, link};
 use crate::terminology::{About, CodeSystem, Terminology, ValueSet};
-
-/// The types of resource that define the service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DefinitionKind {
-    StructureDefinition,
-    CodeSystem,
-    ValueSet,
-    OperationDefinition,
-    SearchParameter,
-}
-
-impl DefinitionKind {
-    pub const ALL: [DefinitionKind; 5] = [
-        DefinitionKind::StructureDefinition,
-        DefinitionKind::CodeSystem,
-        DefinitionKind::ValueSet,
-        DefinitionKind::OperationDefinition,
-        DefinitionKind::SearchParameter,
-    ];
-
-    /// The resource type.
-    pub fn name(self) -> &'static str {
-        match self {
-            DefinitionKind::StructureDefinition => "StructureDefinition",
-            DefinitionKind::CodeSystem => "CodeSystem",
-            DefinitionKind::ValueSet => "ValueSet",
-            DefinitionKind::OperationDefinition => "OperationDefinition",
-            DefinitionKind::SearchParameter => "SearchParameter",
-        }
-    }
-}
 
 /// A definition that never changes while the server runs.
 #[derive(Debug)]

@@ -211,6 +211,7 @@ mod tests {
             names: engine::Names::default(),
             unique_number: false,
             witness: None,
+            metrics: crate::metrics::Metrics::new(),
             clock: system_clock(),
         };
         let engine = Arc::new(Engine::open(options).unwrap());

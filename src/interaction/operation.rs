@@ -1,5 +1,7 @@
 //! `$suspend` and `$cancel`: POST /Composition/{id}/$suspend. Specification 3, 4.7; Contract 3.4.
 
+mod reason;
+
 use super::context::Context;
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance, update};
@@ -8,10 +10,9 @@ use crate::certificate::transition::{Need, Trigger};
 use crate::certificate::{State, head, narrative, section};
 use crate::engine::{Content, Write};
 use crate::fhir::json::{self, Json};
-use crate::fhir::shape;
-use crate::limits::REASON_CHARACTERS_MAX;
-use crate::outcome::{Hcert, Issue, Outcome};
+use crate::outcome::Outcome;
 use crate::search::extract::extract;
+use reason::reason;
 
 impl Service {
     /// Writes the reason into the certificate and moves it to the operation's state. Always answers the Composition.
@@ -59,29 +60,4 @@ impl Service {
             }
         }
     }
-}
-
-/// The one parameter `reason`.
-fn reason(body: &[u8]) -> Result<String, Outcome> {
-    let mut json = json::parse(body)?;
-    shape::expect(&mut json, "Parameters")?;
-    let wrong = || Outcome::from(Issue::new(Hcert::ParametersWrong).at("Parameters.parameter"));
-    let [parameter] = json.items("parameter") else { return Err(wrong()) };
-    let reason = match (parameter.text("name"), parameter.text("valueString")) {
-        (Some("reason"), Some(reason)) => reason,
-        _ => return Err(wrong()),
-    };
-    let at = "Parameters.parameter[0].value";
-    if reason.trim().is_empty() {
-        return Err(Issue::new(Hcert::ReasonBlank).at(at).into());
-    }
-    if reason.chars().count() > REASON_CHARACTERS_MAX || !reason.chars().all(is_xml) {
-        return Err(Issue::new(Hcert::ReasonWrong).with("max", REASON_CHARACTERS_MAX.to_string()).at(at).into());
-    }
-    Ok(reason.to_owned())
-}
-
-/// XML 1.0, production `Char`.
-fn is_xml(character: char) -> bool {
-    matches!(character, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..='\u{10FFFF}')
 }

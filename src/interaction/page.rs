@@ -13,6 +13,7 @@ use crate::fhir::bundle::{About, Bundle, Change, Link, VersionEntry};
 use crate::limits::{BUNDLE_BYTES_MAX, LARGE_ANSWER_BYTES};
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::Hit;
+use crate::trace::Trace;
 
 /// What a page shows.
 pub struct Page {
@@ -57,7 +58,7 @@ impl Service {
         }
         let turn = self.large_answers.take().await?;
         let engine = self.engine.clone();
-        let made = tokio::task::spawn_blocking(move || {
+        let made = tokio::task::spawn_blocking(Trace::carried(move || {
             // What was found while it waited was let go, since that too is memory.
             let mut bytes = 0;
             for hit in &page.hits {
@@ -72,7 +73,7 @@ impl Service {
             let body = page.finish(bundle);
             let shown = Shown::Many(page.hits);
             Ok(Answer { status: 200, body, turn: Some(turn), shown, ..Answer::default() })
-        });
+        }));
         made.await.map_err(Outcome::internal)?
     }
 }

@@ -16,6 +16,7 @@ use crate::outcome::{Hcert, Issue, Outcome, Severity};
 use crate::registry::{Failed, Purpose};
 use crate::search::query::{Found, Search};
 use crate::search::{Page, Query, query};
+use crate::trace::Trace;
 
 impl Service {
     pub(super) async fn search(&self, context: &Context) -> Result<Answer, Outcome> {
@@ -157,11 +158,11 @@ impl Service {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Outcome> {
         let turn = self.heavy_turns.take().await?;
-        let worked = tokio::task::spawn_blocking(move || {
+        let worked = tokio::task::spawn_blocking(Trace::carried(move || {
             // The turn ends with the work, which goes on when its client has gone.
             let _turn = turn;
             work()
-        });
+        }));
         worked.await.map_err(Outcome::internal)
     }
 
@@ -197,6 +198,7 @@ mod tests {
             names: engine::Names::default(),
             unique_number: false,
             witness: None,
+            metrics: crate::metrics::Metrics::new(),
             clock: system_clock(),
         };
         let settings = Settings {

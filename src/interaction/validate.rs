@@ -3,6 +3,8 @@
 //! POST with a Composition, or with Parameters that hold one in `resource`; on an instance GET too. `mode` and `profile` stand in the
 //! query or in the Parameters. The answer is 200 with an OperationOutcome, whatever was found.
 
+mod asked;
+
 use uuid::Uuid;
 
 use super::context::Context;
@@ -14,30 +16,11 @@ use crate::access::rights::May;
 use crate::certificate::transition::Trigger;
 use crate::certificate::{Id, State};
 use crate::engine::{Content, Stored, Write};
-use crate::fhir::json::{self, Json, Read};
-use crate::fhir::shape;
+use crate::fhir::json::{self, Json};
 use crate::outcome::{Hcert, Issue, Outcome, Problems, Reflected, Severity};
 use crate::profile::Profile;
 use crate::registry::Purpose;
-
-/// What a body is to be judged as. FHIR R5 value set `resource-validation-mode`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mode {
-    Create,
-    Update,
-    Delete,
-    /// By its content alone.
-    Profile,
-}
-
-/// What a request asks to be validated.
-struct Asked<'b> {
-    mode: Option<Mode>,
-    profile: Option<String>,
-    resource: Option<Json<'b>>,
-    /// What FHIR forbids in the JSON.
-    problems: Problems,
-}
+use asked::{Asked, Mode, asked};
 
 /// What was found, of our own and from the registry.
 #[derive(Default)]
@@ -226,92 +209,4 @@ impl Service {
 
 fn missing(what: &'static str) -> Outcome {
     Issue::new(Hcert::OperationParameterMissing).with("expected", what).at("Parameters.parameter").into()
-}
-
-/// Reads the request. The inner error is a body that cannot be read.
-fn asked<'b>(context: &Context, body: &'b [u8]) -> Result<Result<Asked<'b>, Outcome>, Outcome> {
-    let mut asked = Asked { mode: None, profile: None, resource: None, problems: Problems::default() };
-    let mut issues = Vec::new();
-    for (name, value) in context.parameters.iter().filter(|(name, _)| !name.starts_with('_')) {
-        asked.take(name, value, format!("http.{name}"), &mut issues);
-    }
-    if !body.is_empty() {
-        let Read { value, problems, .. } = match json::parse_with_problems(body) {
-            Ok(read) => read,
-            Err(unreadable) => return if issues.is_empty() { Ok(Err(unreadable)) } else { Err(issues.into()) },
-        };
-        asked.problems = problems;
-        match value.text("resourceType") {
-            Some("Parameters") => asked.take_parameters(value, &mut issues)?,
-            _ => asked.resource = Some(value),
-        }
-    }
-    if issues.is_empty() { Ok(Ok(asked)) } else { Err(issues.into()) }
-}
-
-impl<'b> Asked<'b> {
-    fn take(&mut self, name: &str, value: &str, place: String, issues: &mut Vec<Issue>) {
-        let wrong = |expected: &'static str| {
-            let issue = Issue::new(Hcert::OperationParameterWrong).with("value", value.to_owned());
-            issue.with("name", name.to_owned()).with("expected", expected).at(place.clone())
-        };
-        match name {
-            "mode" if self.mode.is_some() => issues.push(wrong("one value")),
-            "profile" if self.profile.is_some() => issues.push(wrong("one value")),
-            "mode" => match value {
-                "create" => self.mode = Some(Mode::Create),
-                "update" => self.mode = Some(Mode::Update),
-                "delete" => self.mode = Some(Mode::Delete),
-                "profile" => self.mode = Some(Mode::Profile),
-                _ => issues.push(wrong("one of create, update, delete, profile")),
-            },
-            "profile" => self.profile = Some(value.to_owned()),
-            _ => issues.push(unknown(name, place)),
-        }
-    }
-
-    /// The parameters of a body. The resource among them is taken out before the others are checked, as it is judged on its own.
-    fn take_parameters(&mut self, body: Json<'b>, issues: &mut Vec<Issue>) -> Result<(), Outcome> {
-        let mut body = body;
-        let mut resources = Vec::new();
-        if let Json::Object(object) = &mut body
-            && let Some(Json::Array(parameters)) = object.get_mut("parameter")
-        {
-            for parameter in parameters {
-                let Json::Object(parameter) = parameter else { continue };
-                let is_resource = parameter.get("name").and_then(Json::as_str) == Some("resource");
-                if let Some(place) = parameter.get_mut("resource").filter(|_| is_resource) {
-                    let stand_in = Json::object([("resourceType", Json::string("Basic"))]);
-                    resources.push(std::mem::replace(place, stand_in));
-                }
-            }
-        }
-        shape::expect(&mut body, "Parameters")?;
-        for (at, parameter) in body.items("parameter").iter().enumerate() {
-            let place = format!("Parameters.parameter[{at}]");
-            let name = parameter.text("name").unwrap_or_default();
-            let value = ["valueCode", "valueCanonical", "valueUri", "valueUrl", "valueString"];
-            match (name, value.into_iter().find_map(|name| parameter.text(name))) {
-                ("resource", _) if parameter.get("resource").is_some() => {}
-                ("mode" | "profile", Some(value)) => self.take(name, value, place, issues),
-                ("mode" | "profile" | "resource", _) => {
-                    let issue =
-                        Issue::new(Hcert::OperationParameterWrong).with("value", "").with("name", name.to_owned());
-                    issues.push(issue.with("expected", "a simple value, or a resource as 'resource'").at(place));
-                }
-                _ => issues.push(unknown(name, place)),
-            }
-        }
-        if resources.len() > 1 {
-            let issue = Issue::new(Hcert::OperationParameterWrong).with("value", "").with("name", "resource");
-            issues.push(issue.with("expected", "one value").at("Parameters.parameter"));
-        }
-        self.resource = resources.pop();
-        Ok(())
-    }
-}
-
-fn unknown(name: &str, place: String) -> Issue {
-    let issue = Issue::new(Hcert::OperationParameterUnknown).with("name", name.to_owned());
-    issue.with("known", "resource, mode, profile").at(place)
 }

@@ -1,6 +1,6 @@
 //! How many current certificates there are of each class: exact at every moment, and summed by whatever asks for classes only.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::overlay::NewEntry;
 
@@ -9,7 +9,7 @@ use super::overlay::NewEntry;
 pub struct Counters(Vec<u64>);
 
 /// What changes bring and take, by class number.
-pub type Deltas = HashMap<u32, i64>;
+pub type Deltas = BTreeMap<u32, i64>;
 
 impl Counters {
     /// From the stored numbers.

@@ -11,17 +11,17 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::classes::Classes;
-use super::counters;
+use super::counters::{self, Counters};
 use super::index::{self, Snapshot, Writer};
 use super::overlay::{Generation, NewEntry, Numbered};
 use super::reindex::{Beside, clear_away, exchange};
 use super::standing::lay;
 use super::store::record::Record;
-use super::store::{Change, Error, Position, Reader, What};
+use super::store::{Change, Error, Reader, Stands, What};
 use super::view::{View, numbered};
 use super::{Published, Shared, State};
 use crate::certificate::{Consent, Id, Seq, Version};
-use crate::limits::INDEX_ROUND_ROWS_MAX;
+use crate::limits::{INDEX_CHECKED_BYTES_MAX, INDEX_ROUND_ROWS_MAX};
 
 /// A round is taken when this long has passed since its first change.
 const ROUND_TIME: Duration = Duration::from_secs(1);
@@ -31,6 +31,16 @@ const TAIL_ROWS_MAX: u64 = 16_384;
 
 /// Changes read from the store in one go, so that no read lasts longer than some milliseconds.
 pub const CHUNK_ROWS: usize = 4_096;
+
+/// The index's files are looked through when this long has passed: bytes may change on a disk that nobody writes to.
+const LOOK_TIME: Duration = Duration::from_secs(3_600);
+
+/// After a suspicion they are not looked through again within this time: it costs as much as reading them.
+const SUSPICION_TIME: Duration = Duration::from_secs(60);
+
+/// The shortest and the longest wait before an index that fails soon after its beginning is built again.
+const REBUILD_PAUSE_MIN: Duration = Duration::from_millis(250);
+const REBUILD_PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// Wakes the indexer.
 #[derive(Default)]
@@ -47,6 +57,10 @@ struct BellState {
     now: bool,
     /// The index is damaged.
     condemned: bool,
+    /// The index may be damaged.
+    suspected: bool,
+    /// When its files were looked through last.
+    looked: Option<Instant>,
     /// An index made beside, to take the place of the one in use.
     beside: Option<Beside>,
     closed: bool,
@@ -74,6 +88,30 @@ impl Bell {
     pub fn condemn(&self) {
         self.state.lock().expect("no holder of this lock can panic").condemned = true;
         self.ring();
+    }
+
+    /// A search panicked: the index's files are to be looked through.
+    pub fn suspect(&self) {
+        self.state.lock().expect("no holder of this lock can panic").suspected = true;
+        self.ring();
+    }
+
+    /// Whether the index's files are to be looked through now: after a suspicion, though not again and again, and at times without one.
+    fn is_time_to_look(&self) -> bool {
+        let mut state = self.state.lock().expect("no holder of this lock can panic");
+        let since = state.looked.map_or(Duration::MAX, |looked| looked.elapsed());
+        let is_time = state.suspected && since >= SUSPICION_TIME || state.look_is_due();
+        if is_time {
+            (state.suspected, state.looked) = (false, Some(Instant::now()));
+        }
+        is_time
+    }
+
+    /// Waits, however often it is rung. False when the engine is closed meanwhile.
+    fn pause(&self, time: Duration) -> bool {
+        let state = self.state.lock().expect("no holder of this lock can panic");
+        let waited = self.rang.wait_timeout_while(state, time, |state| !state.closed);
+        !waited.expect("no holder of this lock can panic").0.closed
     }
 
     /// Whether the index was condemned since this was asked last.
@@ -106,15 +144,13 @@ impl Bell {
                 return false;
             }
             let left = state.since.map(|since| ROUND_TIME.saturating_sub(since.elapsed()));
-            if state.now || left == Some(Duration::ZERO) {
+            if state.now || left == Some(Duration::ZERO) || state.look_is_due() {
                 state.now = false;
                 state.since = None;
                 return true;
             }
-            state = match left {
-                Some(left) => self.rang.wait_timeout(state, left).expect("no holder of this lock can panic").0,
-                None => self.rang.wait(state).expect("no holder of this lock can panic"),
-            };
+            let left = left.unwrap_or(LOOK_TIME);
+            state = self.rang.wait_timeout(state, left).expect("no holder of this lock can panic").0;
         }
     }
 
@@ -123,44 +159,100 @@ impl Bell {
     }
 }
 
-/// Opens the index and starts the indexer's thread. When the index is at hand and close behind, searches work on return.
-pub fn start(shared: &Arc<Shared>) -> Result<JoinHandle<()>, Error> {
-    clear_away(&shared.index_folder);
-    let (writer, snapshot) = open(shared).map_err(|error| Error::Io(error.0))?;
-    let (at, seq) = (snapshot.at, shared.seq());
-    if seq.0 - at.0 <= TAIL_ROWS_MAX {
-        shared.go_live(snapshot, seq)?;
+impl BellState {
+    fn look_is_due(&self) -> bool {
+        self.looked.is_some_and(|looked| looked.elapsed() >= LOOK_TIME)
     }
-    let shared = shared.clone();
+}
+
+/// The indexer before its thread takes it over.
+pub struct Indexer {
+    pub shared: Arc<Shared>,
+    pub writer: Writer,
+    /// What the index holds.
+    pub at: Seq,
+}
+
+impl Indexer {
+    /// Opens the index. When it is at hand and close behind, searches work on return, unless it is so large that looking through its
+    /// files would hold up the start: then they work as soon as that is done.
+    pub fn open(shared: &Arc<Shared>) -> Result<Indexer, Error> {
+        clear_away(&shared.index_folder);
+        let told = |error: index::Error| Error::Io(error.0);
+        let (mut writer, mut snapshot) = open(shared).map_err(told)?;
+        let is_small = writer.bytes() <= INDEX_CHECKED_BYTES_MAX;
+        if is_small && let Err(problem) = look_through(shared, &writer) {
+            tracing::warn!(problem, "the index is damaged and is built again");
+            shared.note_building(problem);
+            drop(snapshot);
+            writer.close();
+            (writer, snapshot) =
+                Writer::create_on(&shared.index_medium, &shared.index_folder, &shared.origin).map_err(told)?;
+        }
+        let (at, seq) = (snapshot.at, shared.seq());
+        if is_small && seq.0 - at.0 <= TAIL_ROWS_MAX {
+            shared.go_live(snapshot, seq)?;
+        } else if at.0 > 0 {
+            shared.note_building(if is_small {
+                "the index was far behind the store"
+            } else {
+                "its files are being looked through"
+            });
+        }
+        Ok(Indexer { shared: shared.clone(), writer, at })
+    }
+}
+
+/// Starts the indexer's thread.
+pub fn start(indexer: Indexer) -> Result<JoinHandle<()>, Error> {
+    let Indexer { shared, writer, at } = indexer;
     let thread = thread::Builder::new().name("hcert-indexer".into());
     thread
         .spawn(move || run(&shared, writer, at))
         .map_err(|error| Error::Io(format!("no thread for the indexer: {error}")))
 }
 
+/// Reads the index's files and compares them with their checksums: damage in the middle of one would give wrong answers, not errors.
+fn look_through(shared: &Shared, writer: &Writer) -> Result<(), String> {
+    shared.bell.state.lock().expect("no holder of this lock can panic").looked = Some(Instant::now());
+    let looked = catch_unwind(AssertUnwindSafe(|| writer.verify()));
+    looked.unwrap_or_else(|_| Err(index::Error("reading it panicked".into()))).map_err(|error| error.0)
+}
+
 /// The index of the folder with all it holds, or an empty one in place of an index that is missing, torn or foreign.
 fn open(shared: &Shared) -> Result<(Writer, Snapshot), index::Error> {
     // A torn file may show as a panic as well as an error.
-    let opened = catch_unwind(AssertUnwindSafe(|| Writer::open(&shared.index_folder, &shared.origin)));
+    let (medium, folder, origin) = (&shared.index_medium, &shared.index_folder, &shared.origin);
+    let opened = catch_unwind(AssertUnwindSafe(|| Writer::open_on(medium, folder, origin)));
     match opened {
         // An index ahead of its store is not the store's: the folder was put together from two.
         Ok(Ok((writer, snapshot))) if snapshot.at <= shared.seq() => return Ok((writer, snapshot)),
-        Ok(Ok(_)) => tracing::warn!("the index is ahead of the store and is built again"),
+        Ok(Ok(_)) => {
+            tracing::warn!("the index is ahead of the store and is built again");
+            shared.note_building("the index was ahead of the store");
+        }
         // A store without a change has no index to miss.
         Ok(Err(error)) if shared.seq() == Seq(0) => tracing::debug!(problem = %error.0, "an empty index is made"),
-        Ok(Err(error)) => tracing::info!(problem = %error.0, "the index is built from the store"),
-        Err(_) => tracing::warn!("the index could not be read and is built again"),
+        Ok(Err(error)) => {
+            tracing::info!(problem = %error.0, "the index is built from the store");
+            shared.note_building(error.0);
+        }
+        Err(_) => {
+            tracing::warn!("the index could not be read and is built again");
+            shared.note_building("the index could not be read");
+        }
     }
-    Writer::create(&shared.index_folder, &shared.origin)
+    Writer::create_on(medium, folder, origin)
 }
 
 fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
+    let mut back_off = BackOff::default();
     loop {
         // A panic in the index is a damaged index: it must not leave searches at an old moment.
         let outcome = catch_unwind(AssertUnwindSafe(|| rounds(shared, &mut writer, at)));
         match outcome.unwrap_or_else(|_| Err("it panicked".into())) {
             Ok(End::Closed) => return writer.close(),
-            Ok(End::Beside(beside)) => match replace(shared, writer, beside) {
+            Ok(End::Beside(beside)) => match replace(shared, writer, *beside) {
                 Ok(next) => {
                     writer = next;
                     continue;
@@ -173,6 +265,9 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
                 writer.close();
             }
         }
+        if !shared.bell.pause(back_off.next(Instant::now())) {
+            return;
+        }
         // Whatever was wrong with the index, the store has it all.
         let Some(fresh) = anew(shared) else { return };
         (writer, at) = (fresh, Seq(0));
@@ -182,6 +277,8 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
 /// Searches wait from now on.
 fn give_up(shared: &Shared, problem: &str) {
     tracing::error!(problem, "the index is given up and built again");
+    shared.metrics.work.rebuilt();
+    shared.note_building(problem);
     // In turn, or what the writer publishes at this moment would bring the damaged view back.
     let _turn = shared.publishing();
     shared.set_view(None);
@@ -190,25 +287,53 @@ fn give_up(shared: &Shared, problem: &str) {
 /// An empty index, as soon as the file system gives one; none when the engine is closed meanwhile.
 fn anew(shared: &Shared) -> Option<Writer> {
     while !shared.bell.is_closed() {
-        match Writer::create(&shared.index_folder, &shared.origin) {
+        match Writer::create_on(&shared.index_medium, &shared.index_folder, &shared.origin) {
             Ok((fresh, _)) => return Some(fresh),
-            Err(error) => tracing::error!(problem = %error.0, "no new index can be made yet"),
+            Err(error) => {
+                tracing::error!(problem = %error.0, "no new index can be made yet");
+                shared.note_building(format!("no new index can be made yet: {}", error.0));
+            }
         }
-        thread::sleep(Duration::from_secs(1));
+        shared.bell.pause(REBUILD_PAUSE_MIN * 4);
     }
     None
+}
+
+/// How long to wait before an index that failed is built again: not at all, unless the one before it failed a moment ago. One that
+/// cannot hold would otherwise be built without end, at the cost of everything else.
+#[derive(Default)]
+struct BackOff {
+    last: Option<Instant>,
+    pause: Duration,
+}
+
+impl BackOff {
+    fn next(&mut self, now: Instant) -> Duration {
+        let is_calm = self.last.is_none_or(|last| now.duration_since(last) > REBUILD_PAUSE_MAX + self.pause);
+        self.pause = match is_calm {
+            true => Duration::ZERO,
+            false => (self.pause * 2).clamp(REBUILD_PAUSE_MIN, REBUILD_PAUSE_MAX),
+        };
+        self.last = Some(now);
+        self.pause
+    }
 }
 
 /// Why rounds come to an end.
 enum End {
     Closed,
     /// An index made beside has come to the checkpoint of the one in use.
-    Beside(Beside),
+    Beside(Box<Beside>),
 }
 
 fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<End, String> {
-    if shared.view().is_none() && !build(shared, writer, at)? {
-        return Ok(End::Closed);
+    if shared.view().is_none() {
+        if at > Seq(0) {
+            look_through(shared, writer)?;
+        }
+        if !build(shared, writer, at)? {
+            return Ok(End::Closed);
+        }
     }
     if let Some(view) = shared.view() {
         view.index.warm(view.classes.ranks()).map_err(|error| error.0)?;
@@ -222,10 +347,13 @@ fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<End, String> 
         if shared.view().is_none() {
             return Err("its view was given up".into());
         }
+        if shared.bell.is_time_to_look() {
+            look_through(shared, writer)?;
+        }
         round(shared, writer)?;
         if let Some(mut beside) = shared.bell.offered() {
             match shared.catch_up_beside(&mut beside) {
-                Ok(()) => return Ok(End::Beside(beside)),
+                Ok(()) => return Ok(End::Beside(Box::new(beside))),
                 Err(problem) => beside.refuse(problem),
             }
         }
@@ -257,18 +385,33 @@ fn replace(shared: &Shared, writer: Writer, beside: Beside) -> Result<Writer, St
 
 /// One round: seals what has come, indexes it, and replaces the view.
 fn round(shared: &Shared, writer: &mut Writer) -> Result<(), String> {
-    let Some((sealed, seq)) = shared.seal() else { return Ok(()) };
+    let Some(sealed) = shared.seal() else { return Ok(()) };
+    let started = Instant::now();
+    let snapshot = index_sealed(shared, writer, &sealed)?;
+    shared.drop_generations(snapshot, &sealed);
+    shared.metrics.work.round(started.elapsed());
+    Ok(())
+}
+
+/// What a round takes in.
+pub struct Sealed {
+    generations: Vec<Arc<Generation>>,
+    /// The last change that counts.
+    seq: Seq,
+}
+
+/// Puts what was sealed into the index and commits.
+pub fn index_sealed(shared: &Shared, writer: &mut Writer, sealed: &Sealed) -> Result<Snapshot, String> {
+    let Sealed { generations, seq } = sealed;
     let mut more = 0;
-    for entry in sealed.iter().flat_map(|generation| generation.until(seq)) {
+    for entry in generations.iter().flat_map(|generation| generation.until(*seq)) {
         more += balance(entry.new.is_some(), entry.old.is_some());
-        if entry.newest_at(seq) {
+        if entry.newest_at(*seq) {
             let row = entry.new.as_deref();
             put(writer, entry.id, entry.version, row, entry.old.is_some()).map_err(|error| error.0)?;
         }
     }
-    let snapshot = writer.commit(seq, more, shared.classes().ranks()).map_err(|error| error.0)?;
-    shared.drop_generations(snapshot, sealed.len());
-    Ok(())
+    writer.commit(*seq, more, shared.classes().ranks()).map_err(|error| error.0)
 }
 
 /// How many more certificates there are after a change.
@@ -288,30 +431,56 @@ fn put(writer: &Writer, id: Id, version: Version, row: Option<&Numbered>, replac
 }
 
 /// Brings an index that is missing or far behind close to the store, then goes live. False when the engine is closed meanwhile.
-fn build(shared: &Shared, writer: &mut Writer, mut at: Seq) -> Result<bool, String> {
-    loop {
-        let target = shared.seq();
-        let (mut uncommitted, mut more) = (0, 0);
-        while at < target {
-            if shared.bell.is_closed() {
-                return Ok(false);
-            }
-            shared.built_percent.store(at.0 * 100 / target.0, Ordering::Release);
-            let Some(done) = chunk(shared, writer, at, target)? else { break };
-            (at, more, uncommitted) = (done.at, more + done.more, uncommitted + done.changes);
-            if uncommitted >= 64 * CHUNK_ROWS {
-                writer.commit(at, std::mem::take(&mut more), shared.classes().ranks()).map_err(|error| error.0)?;
-                uncommitted = 0;
-            }
-        }
-        let snapshot = writer.commit(at, more, shared.classes().ranks()).map_err(|error| error.0)?;
-        if shared.seq().0 - at.0 <= TAIL_ROWS_MAX {
-            // Nothing is published while the tail is read, so the view is complete from its first moment.
-            let published = shared.publishing();
-            let seq = shared.seq();
-            shared.go_live_locked(snapshot, seq, &published).map_err(|error| error.to_string())?;
+fn build(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<bool, String> {
+    let mut building = Building::from(at);
+    while !shared.bell.is_closed() {
+        if building.step(shared, writer)? {
             return Ok(true);
         }
+    }
+    Ok(false)
+}
+
+/// An index on its way to the store's last change.
+pub struct Building {
+    at: Seq,
+    /// What is put in and not committed.
+    uncommitted: usize,
+    more: i64,
+}
+
+impl Building {
+    /// From an index that holds the state at a change.
+    pub fn from(at: Seq) -> Building {
+        Building { at, uncommitted: 0, more: 0 }
+    }
+
+    /// Takes a chunk of changes in; close behind the store, goes live. True when it has.
+    pub fn step(&mut self, shared: &Shared, writer: &mut Writer) -> Result<bool, String> {
+        let target = shared.seq();
+        if self.at < target {
+            shared.built_percent.store(self.at.0 * 100 / target.0, Ordering::Release);
+            if let Some(done) = chunk(shared, writer, self.at, target)? {
+                self.at = done.at;
+                self.more += done.more;
+                self.uncommitted += done.changes;
+            }
+        }
+        let is_near = shared.seq().0 - self.at.0 <= TAIL_ROWS_MAX;
+        if !is_near && self.uncommitted < 64 * CHUNK_ROWS {
+            return Ok(false);
+        }
+        let more = std::mem::take(&mut self.more);
+        let snapshot = writer.commit(self.at, more, shared.classes().ranks()).map_err(|error| error.0)?;
+        self.uncommitted = 0;
+        if !is_near {
+            return Ok(false);
+        }
+        // Nothing is published while the tail is read, so the view is complete from its first moment.
+        let published = shared.publishing();
+        let seq = shared.seq();
+        shared.go_live_locked(snapshot, seq, &published).map_err(|error| error.to_string())?;
+        Ok(true)
     }
 }
 
@@ -343,30 +512,50 @@ impl Shared {
     /// Makes what a commit brought visible.
     pub fn publish(&self, entries: Vec<NewEntry>, classes: Option<Arc<Classes>>, seq: Seq) {
         let mut published = self.publishing();
-        if let Some(classes) = classes {
-            published.classes = classes;
-        }
-        Arc::make_mut(&mut published.counters).apply(&counters::deltas(&entries));
-        let Some(view) = self.view() else {
+        let mut counters = published.counters.clone();
+        Arc::make_mut(&mut counters).apply(&counters::deltas(&entries));
+        let classes = classes.unwrap_or_else(|| published.classes.clone());
+        self.publish_locked(entries, Published { classes, counters }, seq, &mut published);
+    }
+
+    /// Whatever can panic comes first: then what is published is of one moment at any time, and the overlay alone may hold more.
+    fn publish_locked(&self, entries: Vec<NewEntry>, next: Published, seq: Seq, published: &mut Published) {
+        let view = self.view().map(|view| {
+            let (open, earlier) = view.generations.split_last().expect("a view has an open generation");
+            entries.into_iter().for_each(|entry| open.push(earlier, entry));
+            let many = open.rows() >= INDEX_ROUND_ROWS_MAX;
+            let Published { classes, counters } = next.clone();
+            (View { classes, counters, seq, ..View::clone(&view) }, many)
+        });
+        *published = next;
+        let Some((view, many)) = view else {
             self.seq.store(seq.0, Ordering::Release);
             return;
         };
-        let (open, earlier) = view.generations.split_last().expect("a view has an open generation");
-        entries.into_iter().for_each(|entry| open.push(earlier, entry));
-        let many = open.rows() >= INDEX_ROUND_ROWS_MAX;
-        let (classes, counters) = (published.classes.clone(), published.counters.clone());
-        self.set_view(Some(View { classes, counters, seq, ..View::clone(&view) }));
+        self.set_view(Some(view));
         self.seq.store(seq.0, Ordering::Release);
         self.bell.note(many);
     }
 
-    /// Takes in what a failed commit may have stored after all: `from` is the last change known, `classes` are those stored now.
-    pub fn catch_up(&self, from: Seq, position: Position, classes: Classes) -> Result<Position, Error> {
-        if position.seq > from {
-            let rows = self.read_rows_with(&classes, from, position.seq, usize::MAX)?;
-            self.publish(rows, Some(Arc::new(classes)), position.seq);
+    /// Takes in what the store holds now that it was opened again: a commit that failed may have been stored after all.
+    pub fn catch_up(&self, stands: Stands) -> Result<(), Error> {
+        let Stands { position, classes, counters } = stands;
+        let next =
+            Published { classes: Arc::new(Classes::read(&classes)?), counters: Arc::new(Counters::new(counters)) };
+        let mut published = self.publishing();
+        let from = self.seq();
+        if position.seq < from {
+            // Nothing but a disk that forgets what it has synced does that.
+            tracing::error!(acknowledged = from.0, stored = position.seq.0, "the store has lost acknowledged changes");
+            self.set_view(None);
+            self.bell.ring();
         }
-        Ok(position)
+        let rows = match self.view() {
+            Some(_) => self.read_rows_with(&next.classes, from, position.seq, usize::MAX)?,
+            None => Vec::new(),
+        };
+        self.publish_locked(rows, next, position.seq, &mut published);
+        Ok(())
     }
 
     /// Searches work from now on: the index at its checkpoint, and the tail up to `seq` from the store.
@@ -394,27 +583,27 @@ impl Shared {
         Ok(())
     }
 
-    /// Starts a new generation and hands out those before, with the seq they reach to. None when nothing has come.
-    fn seal(&self) -> Option<(Vec<Arc<Generation>>, Seq)> {
+    /// Starts a new generation and hands out those before. None when nothing has come.
+    pub fn seal(&self) -> Option<Sealed> {
         let _turn = self.publishing();
         let view = self.view()?;
         if view.generations.iter().all(|generation| generation.len() == 0) {
             return None;
         }
-        let sealed = view.generations.clone();
+        let generations = view.generations.clone();
         let mut next = View::clone(&view);
         next.generations.push(Arc::new(Generation::default()));
         let seq = next.seq;
         self.set_view(Some(next));
-        Some((sealed, seq))
+        Some(Sealed { generations, seq })
     }
 
     /// The index holds the oldest generations now.
-    fn drop_generations(&self, snapshot: Snapshot, count: usize) {
+    pub fn drop_generations(&self, snapshot: Snapshot, sealed: &Sealed) {
         let _turn = self.publishing();
         if let Some(view) = self.view() {
             let mut next = View::clone(&view);
-            next.generations.drain(..count);
+            next.generations.drain(..sealed.generations.len());
             next.index = Arc::new(snapshot);
             self.set_view(Some(next));
         }

@@ -4,6 +4,7 @@ mod classes;
 mod consent;
 mod copy;
 mod counters;
+mod health;
 mod history;
 mod index;
 mod indexer;
@@ -23,9 +24,10 @@ mod who;
 mod witnessed;
 mod writer;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
@@ -36,11 +38,13 @@ use super::write::{Import, Imported, Refused, Subject, Write, Written};
 use super::{Clock, ListChange, Names, QuickRepair, Stored, StoredList, Witness};
 use crate::certificate::{Id, Seq, State, Version};
 use crate::limits::{OVERLAY_ROWS_MAX, WRITE_QUEUE_MAX};
+use crate::metrics::Metrics;
 use crate::search::row::Row;
 use crate::search::{Hit, Page, Query, row_bytes};
 use classes::Classes;
 pub use copy::CopyCheck;
 use counters::Counters;
+use indexer::Indexer;
 pub use packed::Packed;
 use patients::Links;
 pub use restore::Restore;
@@ -49,7 +53,7 @@ use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error};
 use store::{Store, body};
 use view::View;
-use writer::{Job, Prepared};
+use writer::{Job, Prepared, Writer};
 
 /// How to open the engine.
 #[derive(Clone)]
@@ -64,6 +68,8 @@ pub struct Options {
     pub unique_number: bool,
     /// Is told of every change.
     pub witness: Option<Arc<dyn Witness>>,
+    /// Where writer and indexer count.
+    pub metrics: Arc<Metrics>,
     pub clock: Clock,
 }
 
@@ -76,13 +82,32 @@ pub struct Embedded {
     names: Names,
 }
 
+/// What the engine's files lie on: the file system, unless a test says otherwise.
+#[derive(Default)]
+struct Media {
+    store: store::Medium,
+    index: index::Medium,
+}
+
+/// What the engine's threads move.
+struct Hands {
+    writer: Writer,
+    queue: Receiver<Job>,
+    indexer: Indexer,
+}
+
 /// What writer, indexer and readers share.
 struct Shared {
     store: Store,
     clock: Clock,
     unique_number: bool,
     witness: Option<Arc<dyn Witness>>,
+    metrics: Arc<Metrics>,
+    notes: health::Notes,
+    /// The data folder.
+    folder: PathBuf,
     index_folder: PathBuf,
+    index_medium: index::Medium,
     origin: index::Origin,
     /// What searches see; none while the index is being built.
     view: Mutex<Option<Arc<View>>>,
@@ -93,6 +118,8 @@ struct Shared {
     /// How far the index is being built, in percent.
     built_percent: AtomicU64,
     overlay_rows: AtomicUsize,
+    /// Requests handed over that the writer has not begun with.
+    queued: AtomicUsize,
     /// Which patients are tied to which.
     links: RwLock<Links>,
     bell: indexer::Bell,
@@ -125,10 +152,20 @@ impl Shared {
         self.publishing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A search met an index it cannot read: it is given up.
-    fn damaged(&self, error: index::Error) -> SearchError {
-        self.bell.condemn();
-        SearchError::Failed(error.0)
+    /// Does a part of a search. An index that it cannot read is given up. Damage may show as a panic too, but a fault of ours as well,
+    /// which a new index would not mend: then the index is looked through first.
+    fn search<T>(&self, part: impl FnOnce() -> Result<T, index::Error>) -> Result<T, SearchError> {
+        match catch_unwind(AssertUnwindSafe(part)) {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(error)) => {
+                self.bell.condemn();
+                Err(SearchError::Failed(error.0))
+            }
+            Err(_) => {
+                self.bell.suspect();
+                Err(SearchError::Failed("it panicked".into()))
+            }
+        }
     }
 
     fn seq(&self) -> Seq {
@@ -174,11 +211,22 @@ impl Embedded {
     /// # Errors
     /// The folder is in use, newer than this release, made with other names, damaged, or not to be written.
     pub fn open(options: Options) -> Result<Embedded, Error> {
+        let (engine, hands) = Self::assemble(&options, Media::default())?;
+        let writer = writer::start(hands.writer, hands.queue)?;
+        engine.threads.lock().expect("no holder of this lock can panic").push(writer);
+        let indexer = indexer::start(hands.indexer)?;
+        engine.threads.lock().expect("no holder of this lock can panic").push(indexer);
+        Ok(engine)
+    }
+
+    /// The engine without its threads: whoever holds its hands moves them.
+    fn assemble(options: &Options, media: Media) -> Result<(Embedded, Hands), Error> {
         make_folder(&options.folder).map_err(|error| Error::Io(format!("{}: {error}", options.folder.display())))?;
         let store_options = store::Options {
             cache_bytes: options.cache_bytes,
             quick_repair: options.quick_repair,
             names: options.names.clone(),
+            medium: media.store,
         };
         let (store, opened) = Store::open(&options.folder, store_options)?;
         let classes = Arc::new(Classes::read(&opened.classes)?);
@@ -189,7 +237,11 @@ impl Embedded {
             clock: options.clock.clone(),
             unique_number: options.unique_number,
             witness: options.witness.clone(),
+            metrics: options.metrics.clone(),
+            notes: health::Notes::default(),
+            folder: options.folder.clone(),
             index_folder: options.folder.join("index"),
+            index_medium: media.index,
             origin: index::Origin {
                 store: opened.uuid.clone(),
                 epoch: opened.epoch.clone(),
@@ -200,20 +252,18 @@ impl Embedded {
             seq: AtomicU64::new(opened.position.seq.0),
             built_percent: AtomicU64::new(0),
             overlay_rows: AtomicUsize::new(0),
+            queued: AtomicUsize::new(0),
             links,
             bell: indexer::Bell::default(),
             reindexing: Mutex::default(),
         });
-        let indexer = indexer::start(&shared)?;
-        let (queue, jobs) = sync_channel(WRITE_QUEUE_MAX);
-        let writer = writer::start(&shared, opened.position, jobs)?;
-        Ok(Embedded {
-            shared,
-            queue: Mutex::new(Some(queue)),
-            threads: Mutex::new(vec![writer, indexer]),
-            seal_key: opened.seal_key,
-            names: options.names,
-        })
+        let indexer = Indexer::open(&shared)?;
+        let writer = Writer::new(&shared, opened.position);
+        let (sender, queue) = sync_channel(WRITE_QUEUE_MAX);
+        let (sender, threads) = (Mutex::new(Some(sender)), Mutex::default());
+        let engine =
+            Embedded { shared, queue: sender, threads, seal_key: opened.seal_key, names: options.names.clone() };
+        Ok((engine, Hands { writer, queue, indexer }))
     }
 
     /// Key for links with sealed parameters; it belongs to the store, so links survive a restart.
@@ -285,10 +335,8 @@ impl Embedded {
     /// Plans a search over everything acknowledged before the call. The plan is at its moment from now on, and says what it costs.
     pub fn plan(&self, query: Query) -> Result<PlannedSearch, SearchError> {
         let view = self.shared.view().ok_or_else(|| self.building())?;
-        match view.plan(&query) {
-            Ok(planned) => Ok(PlannedSearch { shared: self.shared.clone(), view, query, planned }),
-            Err(error) => Err(self.shared.damaged(error)),
-        }
+        let planned = self.shared.search(|| view.plan(&query))?;
+        Ok(PlannedSearch { shared: self.shared.clone(), view, query, planned })
     }
 
     fn building(&self) -> SearchError {
@@ -353,14 +401,19 @@ impl Embedded {
         if self.shared.overlay_rows.load(Ordering::Acquire) > OVERLAY_ROWS_MAX && job.may_be_refused() {
             return job.refuse(Refused::Busy);
         }
-        if job.may_be_refused() {
-            match queue.try_send(job) {
-                Ok(()) => {}
-                Err(TrySendError::Full(job)) => job.refuse(Refused::Busy),
-                Err(TrySendError::Disconnected(job)) => job.refuse(Refused::Closed),
-            }
-        } else if let Err(failed) = queue.send(job) {
-            failed.0.refuse(Refused::Closed);
+        // Counted first, or the writer might take it off before it is on.
+        self.shared.queued.fetch_add(1, Ordering::AcqRel);
+        let refused = if job.may_be_refused() {
+            queue.try_send(job).map_err(|error| match error {
+                TrySendError::Full(job) => (job, Refused::Busy),
+                TrySendError::Disconnected(job) => (job, Refused::Closed),
+            })
+        } else {
+            queue.send(job).map_err(|failed| (failed.0, Refused::Closed))
+        };
+        if let Err((job, why)) = refused {
+            self.shared.queued.fetch_sub(1, Ordering::AcqRel);
+            job.refuse(why);
         }
     }
 
@@ -431,6 +484,7 @@ impl Embedded {
         }
         self.shared.set_view(None);
         self.shared.store.close();
+        self.shared.note_closed();
     }
 }
 
@@ -455,7 +509,7 @@ impl PlannedSearch {
     }
 
     pub fn run(self) -> Result<Page, SearchError> {
-        self.view.run(&self.query, self.planned).map_err(|error| self.shared.damaged(error))
+        self.shared.search(|| self.view.run(&self.query, self.planned))
     }
 }
 /// Versions of an import, ready for the writer.

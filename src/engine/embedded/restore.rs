@@ -46,7 +46,12 @@ impl Restore {
     pub fn begin(folder: &Path, cache_bytes: usize, beginning: Beginning) -> Result<Restore, Error> {
         let Beginning { store: uuid, names, dictionaries, to } = beginning;
         // Nothing is to be repaired quickly here: a restore that was cut begins anew.
-        let options = store::Options { cache_bytes, quick_repair: QuickRepair::Off, names: Names(names) };
+        let options = store::Options {
+            cache_bytes,
+            quick_repair: QuickRepair::Off,
+            names: Names(names),
+            medium: store::Medium::default(),
+        };
         let (store, opened) = Store::open_restoring(folder, options)?;
         if opened.position.seq != Seq(0) {
             return Err(Error::Damaged("there is a store already".into()));

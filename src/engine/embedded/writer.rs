@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -87,17 +87,42 @@ impl Job {
 }
 
 /// Starts the writer's thread. It ends when the queue does.
-pub fn start(shared: &Arc<Shared>, position: Position, queue: Receiver<Job>) -> Result<JoinHandle<()>, Error> {
-    let mut writer = Writer { shared: shared.clone(), position, told: position.seq };
+pub fn start(mut writer: Writer, queue: Receiver<Job>) -> Result<JoinHandle<()>, Error> {
     let thread = thread::Builder::new().name("hcert-writer".into());
     thread.spawn(move || writer.run(&queue)).map_err(|error| Error::Io(format!("no thread for the writer: {error}")))
 }
 
-struct Writer {
+/// The writer in steps: its thread takes them one after another, a test may do something else in between.
+pub struct Writer {
     shared: Arc<Shared>,
     position: Position,
     /// The last change that the witness was told of.
     told: Seq,
+}
+
+/// How often an idle writer looks whether the store has failed a reader.
+const IDLE_TIME: Duration = Duration::from_secs(1);
+
+/// A batch that is committed, and that nobody knows of yet.
+pub struct Stored {
+    pending: Pending,
+    replies: Vec<Reply>,
+}
+
+/// A batch that is not stored, as far as is known.
+pub struct Failed {
+    error: Arc<Error>,
+    replies: Vec<Reply>,
+    /// Those that the batch did not come to.
+    jobs: Vec<Job>,
+}
+
+impl Failed {
+    /// Tells everyone.
+    pub fn answer(self) {
+        self.replies.into_iter().for_each(|reply| reply.fail(&self.error));
+        self.jobs.into_iter().for_each(|job| job.refuse(Refused::Store(self.error.clone())));
+    }
 }
 
 /// What a batch has done so far, in memory; it counts only after the commit.
@@ -133,25 +158,44 @@ enum Reply {
 }
 
 impl Writer {
+    pub fn new(shared: &Arc<Shared>, position: Position) -> Writer {
+        Writer { shared: shared.clone(), position, told: position.seq }
+    }
+
     fn run(&mut self, queue: &Receiver<Job>) {
-        while let Ok(first) = queue.recv() {
+        loop {
+            let first = match queue.recv_timeout(IDLE_TIME) {
+                Ok(first) => Some(first),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            // A reader may have met the failure; nothing else would open the store again.
+            let first = if self.shared.store.has_failed() { self.reopen(queue, first) } else { first };
+            let Some(first) = first else { continue };
             self.slow_down();
-            let mut bytes = first.bytes();
-            let mut jobs = vec![first];
-            while jobs.len() < BATCH_JOBS_MAX && bytes < BATCH_BYTES_MAX {
-                let Ok(job) = queue.try_recv() else { break };
-                bytes += job.bytes();
-                jobs.push(job);
-            }
+            let jobs = self.take(first, queue);
+            self.shared.metrics.work.batch(jobs.len());
             // A panic is a fault of ours in the middle of a batch: what was stored is asked of the store, and the next batch goes on.
             if catch_unwind(AssertUnwindSafe(|| self.batch(jobs))).is_err() {
-                tracing::error!("the writer panicked; its batch was given up");
-                // The overlay may hold a part of the batch. The store is asked for everything again.
-                self.shared.set_view(None);
-                self.shared.bell.ring();
-                self.reopen();
+                self.give_up();
+            }
+            if self.shared.store.has_failed() {
+                self.reopen(queue, None);
             }
         }
+    }
+
+    /// After a panic: nothing that the batch may have left half-way is seen again.
+    pub fn give_up(&mut self) {
+        tracing::error!("the writer panicked; its batch was given up");
+        self.shared.store.distrust();
+        self.shared.note_trouble("the writer panicked".into());
+        {
+            // The overlay may hold a part of the batch. In turn, or what the indexer makes of the view at this moment would bring it back.
+            let _turn = self.shared.publishing();
+            self.shared.set_view(None);
+        }
+        self.shared.bell.ring();
     }
 
     /// Lets the indexer catch up before the overlay reaches its bound: past its half a batch waits for each thousand rows more.
@@ -162,7 +206,34 @@ impl Writer {
         }
     }
 
+    /// The first jobs of the queue that make a batch together.
+    pub fn take(&self, first: Job, queue: &Receiver<Job>) -> Vec<Job> {
+        let mut bytes = first.bytes();
+        let mut jobs = vec![first];
+        while jobs.len() < BATCH_JOBS_MAX && bytes < BATCH_BYTES_MAX {
+            let Ok(job) = queue.try_recv() else { break };
+            bytes += job.bytes();
+            jobs.push(job);
+        }
+        self.shared.queued.fetch_sub(jobs.len(), Ordering::AcqRel);
+        jobs
+    }
+
     fn batch(&mut self, jobs: Vec<Job>) {
+        match self.commit(jobs) {
+            Ok(mut stored) => {
+                self.publish(&mut stored);
+                stored.answer();
+            }
+            Err(failed) => failed.answer(),
+        }
+    }
+
+    /// Judges the jobs of a batch in their order and commits what they change.
+    ///
+    /// # Errors
+    /// The store failed. Whether the batch is in it is known when it is open again.
+    pub fn commit(&self, jobs: Vec<Job>) -> Result<Stored, Failed> {
         let mut pending = Pending {
             position: self.position,
             entries: Vec::new(),
@@ -176,39 +247,11 @@ impl Writer {
         };
         let mut replies = Vec::with_capacity(jobs.len());
         let mut jobs = jobs.into_iter();
+        let mut decided = None;
         let outcome = self.shared.store.write(|batch| {
             // On a storage error the batch is given up; `replies` and `jobs` then hold everyone who waits.
             for job in jobs.by_ref() {
-                match job {
-                    Job::Write(prepared) => {
-                        let (answer, result) = self.one(batch, &mut pending, prepared)?;
-                        replies.push(Reply::Write(answer, result));
-                    }
-                    Job::Import { versions, answer } => {
-                        let imported = versions
-                            .into_iter()
-                            .map(|(draft, import)| self.import_one(batch, &mut pending, &draft, import))
-                            .collect::<Result<Vec<_>, _>>()?;
-                        replies.push(Reply::Import(answer, imported));
-                    }
-                    Job::Lists { changes, answer } => {
-                        batch.change_lists(&changes)?;
-                        pending.lists_changed = true;
-                        replies.push(Reply::Lists(answer));
-                    }
-                    Job::Patients { writes, answer, .. } => {
-                        let done = match batch.write_patients(&writes, || (self.shared.clock)()) {
-                            Ok(done) => done,
-                            Err(error) => {
-                                replies.push(Reply::Patients(answer, Vec::new()));
-                                return Err(error);
-                            }
-                        };
-                        pending.patients_changed |= done.written.iter().any(|written| written.is_new());
-                        pending.links.extend(done.links);
-                        replies.push(Reply::Patients(answer, done.written));
-                    }
-                }
+                self.job(batch, &mut pending, job, &mut replies)?;
             }
             let moved = counters::deltas(&pending.entries);
             if !moved.is_empty() {
@@ -218,24 +261,52 @@ impl Writer {
                 batch.remember_latest_stamp(pending.position.milliseconds)?;
             }
             let nothing = pending.entries.is_empty() && !pending.lists_changed && !pending.patients_changed;
+            decided = (!nothing).then(Instant::now);
             Ok(((), if nothing { Commit::No } else { Commit::Yes }))
         });
         match outcome {
             Ok(()) => {
-                let told = self.publish(pending);
-                self.shared.tell(&told);
-                self.told = self.position.seq;
-                replies.into_iter().for_each(Reply::send);
+                if let Some(decided) = decided {
+                    self.shared.metrics.work.committed(decided.elapsed());
+                }
+                Ok(Stored { pending, replies })
             }
             Err(error) => {
                 tracing::error!(error = %error, "a batch was not stored");
-                let unknown = matches!(error, Error::CommitUnknown(_));
-                let error = Arc::new(error);
-                replies.into_iter().for_each(|reply| reply.fail(&error));
-                jobs.for_each(|job| job.refuse(Refused::Store(error.clone())));
-                if unknown {
-                    self.reopen();
+                self.shared.metrics.work.commit_failed();
+                if self.shared.store.has_failed() {
+                    self.shared.note_trouble(error.to_string());
                 }
+                Err(Failed { error: Arc::new(error), replies, jobs: jobs.collect() })
+            }
+        }
+    }
+
+    /// Does one job. Whoever waits for it is in `replies` afterwards, also when the store failed.
+    fn job(&self, batch: &mut Batch, pending: &mut Pending, job: Job, replies: &mut Vec<Reply>) -> Result<(), Error> {
+        match job {
+            Job::Write(prepared) => {
+                let Prepared { write, draft, answer } = *prepared;
+                let done = self.one(batch, pending, write, &draft);
+                keep(replies, done, |result| Reply::Write(answer, result), Err(Refused::Closed))
+            }
+            Job::Import { versions, answer } => {
+                let one = |(draft, import)| self.import_one(batch, pending, &draft, import);
+                let done = versions.into_iter().map(one).collect();
+                keep(replies, done, |imported| Reply::Import(answer, imported), Vec::new())
+            }
+            Job::Lists { changes, answer } => {
+                let done = batch.change_lists(&changes);
+                pending.lists_changed = true;
+                keep(replies, done, |()| Reply::Lists(answer), ())
+            }
+            Job::Patients { writes, answer, .. } => {
+                let done = batch.write_patients(&writes, || (self.shared.clock)()).map(|done| {
+                    pending.patients_changed |= done.written.iter().any(|written| written.is_new());
+                    pending.links.extend(done.links);
+                    done.written
+                });
+                keep(replies, done, |written| Reply::Patients(answer, written), Vec::new())
             }
         }
     }
@@ -245,9 +316,9 @@ impl Writer {
         &self,
         batch: &mut Batch,
         pending: &mut Pending,
-        prepared: Box<Prepared>,
-    ) -> Result<(Answer<Written>, Result<Written, Refused>), Error> {
-        let Prepared { write, draft, answer } = *prepared;
+        write: Write,
+        draft: &Draft,
+    ) -> Result<Result<Written, Refused>, Error> {
         let (id, current, old) = match &write {
             Write::Create { .. } => (pending.position.next_id, None, None),
             Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => {
@@ -257,13 +328,13 @@ impl Writer {
         };
         let decision = match judge(&write, current.as_ref()) {
             Ok(decision) => decision,
-            Err(refused) => return Ok((answer, Err(refused))),
+            Err(refused) => return Ok(Err(refused)),
         };
         let state = match decision {
             Decision::Store(state) => state,
             Decision::Nothing => {
                 let current = current.expect("only a stored certificate can be as it should be already");
-                return Ok((answer, Ok(self.unchanged(batch, id, current.version)?)));
+                return Ok(Ok(self.unchanged(batch, id, current.version)?));
             }
             Decision::Consent(consent) => {
                 let current = current.expect("only a stored certificate has a consent to change");
@@ -272,18 +343,18 @@ impl Writer {
                 let by = By { action: Action::Consent, who, patient };
                 let said = Said { consent, fields: &draft.fields, by };
                 let written = self.store_consent(batch, pending, id, (current, old), said)?;
-                return Ok((answer, Ok(written)));
+                return Ok(Ok(written));
             }
         };
         if let Write::Create { if_none_exist: Some(term), rows, .. } = &write {
             match self.with_term(pending, term, rows.as_deref()) {
-                Err(refused) => return Ok((answer, Err(refused))),
+                Err(refused) => return Ok(Err(refused)),
                 Ok(found) => match found.as_slice() {
                     [] => {}
                     [(id, version)] => {
-                        return Ok((answer, Ok(self.unchanged(batch, *id, *version)?)));
+                        return Ok(Ok(self.unchanged(batch, *id, *version)?));
                     }
-                    _ => return Ok((answer, Err(Outcome::from(Hcert::MultipleMatches).into()))),
+                    _ => return Ok(Err(Outcome::from(Hcert::MultipleMatches).into())),
                 },
             }
         }
@@ -300,17 +371,17 @@ impl Writer {
             && self.shared.unique_number
             && let Err(refused) = self.check_number(pending, id, row)
         {
-            return Ok((answer, Err(refused)));
+            return Ok(Err(refused));
         }
         if row.as_ref().is_some_and(|row| !self.has_room_for(pending, row)) {
-            return Ok((answer, Err(Outcome::from(classes_full()).into())));
+            return Ok(Err(Outcome::from(classes_full()).into()));
         }
         let version = current.map_or(Version::FIRST, |current| current.version.next());
         let stamp = self.stamp(pending);
         let consent = old.as_ref().map(|old| old.row.class.consent).unwrap_or_default();
         let by = By { action: Action::of(version, state), who, patient };
-        self.store(batch, pending, Step { id, version, stamp, state, row, old, by }, &draft)?;
-        Ok((answer, Ok(Written { id, version, stamp, state, changed: true, consent })))
+        self.store(batch, pending, Step { id, version, stamp, state, row, old, by }, draft)?;
+        Ok(Ok(Written { id, version, stamp, state, changed: true, consent }))
     }
 
     /// The time of the next change: later than that of every change before.
@@ -452,41 +523,89 @@ impl Writer {
         Ok(Written { id, version, stamp, state, changed: false, consent: batch.consent(id)? })
     }
 
-    /// Makes what was committed visible: after the commit, before the answers. Returns what the witness is to be told.
-    fn publish(&mut self, pending: Pending) -> Vec<Committed> {
-        self.position = pending.position;
-        self.shared.link(pending.links);
-        if !pending.entries.is_empty() {
-            self.shared.publish(pending.entries, pending.classes.map(Arc::new), pending.position.seq);
+    /// Makes what was committed visible and tells the witness: after the commit, before the answers.
+    pub fn publish(&mut self, stored: &mut Stored) {
+        let pending = &mut stored.pending;
+        self.shared.link(std::mem::take(&mut pending.links));
+        let (entries, classes) = (std::mem::take(&mut pending.entries), pending.classes.take());
+        if !entries.is_empty() {
+            self.shared.publish(entries, classes.map(Arc::new), pending.position.seq);
         }
-        pending.told
+        self.position = pending.position;
+        self.shared.tell(&std::mem::take(&mut pending.told));
+        self.told = self.position.seq;
     }
 
-    /// After a failed commit: opens the database again, with back-off, and takes in what may have been stored after all.
-    fn reopen(&mut self) {
+    /// Opens the store again, with back-off; whoever waits meanwhile is told so. Gives back who waited first, when nothing was to wait for.
+    fn reopen(&mut self, queue: &Receiver<Job>, mut first: Option<Job>) -> Option<Job> {
+        let refused = Arc::new(Error::Reopening);
         let mut pause = Duration::from_millis(10);
         loop {
-            let reopened = self.shared.store.reopen().and_then(|(position, classes)| {
-                self.shared.read_links()?;
-                let missed = match self.shared.witness {
-                    Some(_) => self.shared.committed_after(self.told, usize::MAX)?,
-                    None => Vec::new(),
-                };
-                Ok((self.shared.catch_up(self.position.seq, position, Classes::read(&classes)?)?, missed))
-            });
-            match reopened {
-                Ok((position, missed)) => {
-                    tracing::warn!(seq = position.seq.0, "the store is open again");
-                    self.position = position;
-                    self.shared.tell(&missed);
-                    self.told = position.seq;
-                    return;
+            // What is read may be as damaged as what failed, and a panic here would end the thread.
+            let tried = catch_unwind(AssertUnwindSafe(|| self.try_reopen()));
+            match tried.unwrap_or_else(|_| Err(Error::Damaged("opening it again panicked".into()))) {
+                Ok(()) => return first,
+                Err(error) => {
+                    tracing::error!(error = %error, "the store cannot be opened again yet");
+                    self.shared.note_trouble(error.to_string());
                 }
-                Err(error) => tracing::error!(error = %error, "the store cannot be opened again yet"),
             }
-            thread::sleep(pause);
+            let until = Instant::now() + pause;
+            loop {
+                if let Some(first) = first.take() {
+                    self.take(first, queue).into_iter().for_each(|job| job.refuse(Refused::Store(refused.clone())));
+                }
+                first = match queue.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                    Ok(job) => Some(job),
+                    Err(RecvTimeoutError::Timeout) => break,
+                    // Nobody comes any more, and whatever is acknowledged is in the store.
+                    Err(RecvTimeoutError::Disconnected) => return None,
+                }
+            }
             pause = (pause * 2).min(Duration::from_secs(5));
         }
+    }
+
+    /// Opens the store again, and takes in what a batch that failed has stored after all.
+    pub fn try_reopen(&mut self) -> Result<(), Error> {
+        let stands = self.shared.store.reopen()?;
+        self.shared.read_links()?;
+        let missed = match self.shared.witness {
+            Some(_) => self.shared.committed_after(self.told, usize::MAX)?,
+            None => Vec::new(),
+        };
+        let position = stands.position;
+        self.shared.catch_up(stands)?;
+        tracing::warn!(seq = position.seq.0, "the store is open again");
+        self.position = position;
+        self.shared.tell(&missed);
+        self.told = position.seq;
+        self.shared.store.trust();
+        self.shared.note_store_good();
+        self.shared.metrics.work.reopened();
+        Ok(())
+    }
+}
+
+/// Notes who waits for a job that is done, or that the store failed: then `nothing` stands where its result would.
+fn keep<T>(
+    replies: &mut Vec<Reply>,
+    done: Result<T, Error>,
+    reply: impl FnOnce(T) -> Reply,
+    nothing: T,
+) -> Result<(), Error> {
+    let (value, result) = match done {
+        Ok(value) => (value, Ok(())),
+        Err(error) => (nothing, Err(error)),
+    };
+    replies.push(reply(value));
+    result
+}
+
+impl Stored {
+    /// Tells everyone.
+    pub fn answer(self) {
+        self.replies.into_iter().for_each(Reply::send);
     }
 }
 

@@ -14,6 +14,7 @@ use crate::search::paging::{Counts, Paging};
 use crate::search::parameter::SHAPING;
 use crate::search::reference::is_id;
 use crate::search::value::{split, unescape};
+use crate::trace::Trace;
 
 /// A search as it was asked.
 #[derive(Debug, Default)]
@@ -112,7 +113,7 @@ impl Embedded {
     async fn lines_of_all(&self, search: &Arc<Search>, caller: &Caller) -> Result<Vec<PatientLine>, Failed> {
         let turn = self.turns.clone().acquire_owned().await.map_err(|error| Silent::Unreachable(error.to_string()))?;
         let (engine, search) = (self.engine.clone(), search.clone());
-        let found = tokio::task::spawn_blocking(move || {
+        let found = tokio::task::spawn_blocking(Trace::carried(move || {
             // The turn ends with the work, which goes on when its client has gone.
             let _turn = turn;
             let (from, to) = search.span();
@@ -121,7 +122,7 @@ impl Embedded {
                 false => engine.patients_born(from, to, PATIENT_RESULTS_MAX),
             };
             found.map(|found| found.map(|lines| search.chosen(lines)))
-        });
+        }));
         let found = found.await.map_err(|error| Silent::Unreachable(error.to_string()))?.map_err(unreadable)?;
         Ok(found.ok_or_else(|| self.refusals(caller).one("MPI-027", &[]))?)
     }

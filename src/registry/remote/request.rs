@@ -8,6 +8,7 @@ use hyper::header::{ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, HeaderName, HeaderVa
 use crate::limits::ID_CHARACTERS_MAX;
 use crate::outcome::Language;
 use crate::registry::{Ask, Caller, Purpose};
+use crate::trace::Trace;
 
 /// Path and query behind the base address: `/Patient?identifier=https%3A%2F%2Ffhir.ee%2Fsid%7C38001085718`. It names what is asked, and
 /// nothing else does. Nothing when an id or version is none of FHIR's, which is never sent.
@@ -70,6 +71,10 @@ pub fn headers(caller: &Caller, own: Option<HeaderValue>) -> HeaderMap {
     }
     if caller.purpose == Purpose::Look {
         headers.insert("x-hcert-purpose", HeaderValue::from_static("look"));
+    }
+    if let Some(trace) = Trace::current() {
+        let parent = HeaderValue::from_str(&trace.parent()).expect("it is made of digits and hyphens");
+        headers.insert("traceparent", parent);
     }
     let x_road = &caller.x_road;
     for (name, value) in [
@@ -136,6 +141,14 @@ mod tests {
         }
         let nobody = Caller { purpose: Purpose::Callers, ..Caller::default() };
         assert!(headers(&nobody, own()).get("authorization").is_none(), "the service never lends its own");
+    }
+
+    #[test]
+    fn the_trace_of_the_request_goes_on() {
+        assert!(headers(&Caller::default(), None).get("traceparent").is_none());
+        let trace = Trace { id: [0xab; 16], span: [1; 8], is_sampled: true };
+        let _entered = trace.enter();
+        assert_eq!(headers(&Caller::default(), None)["traceparent"], trace.parent());
     }
 
     #[test]

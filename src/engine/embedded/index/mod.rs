@@ -4,6 +4,7 @@
 
 mod arrays;
 mod columns;
+pub mod medium;
 mod merge;
 mod order;
 mod plan;
@@ -17,9 +18,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use tantivy::directory::MmapDirectory;
 use tantivy::index::SegmentId;
-use tantivy::indexer::{LogMergePolicy, NoMergePolicy};
+use tantivy::indexer::{LogMergePolicy, MergePolicy, NoMergePolicy};
 use tantivy::schema::{BytesOptions, Field, INDEXED, NumericOptions, Schema};
 use tantivy::{
     Index, IndexReader, IndexSettings, IndexSortByField, IndexWriter, Order, ReloadPolicy, TantivyDocument, Term,
@@ -32,6 +32,7 @@ use crate::search::filter::Filter;
 use crate::search::{Sort, SortKey};
 use columns::Columns;
 pub use columns::Segment;
+pub use medium::Medium;
 pub use merge::merge;
 pub use order::{Candidate, OrderBy, Ranks};
 pub use plan::{Plan, Test, plan, rows};
@@ -126,12 +127,18 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// [`open_on`](Self::open_on) the file system.
+    #[cfg(test)]
+    pub fn open(folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
+        Self::open_on(&Medium::default(), folder, origin)
+    }
+
     /// Opens the index of a folder with all it holds.
     ///
     /// # Errors
     /// There is none, or one that is torn or foreign.
-    pub fn open(folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
-        let index = Index::open(MmapDirectory::open(folder).map_err(|error| Error(error.to_string()))?)?;
+    pub fn open_on(medium: &Medium, folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
+        let index = Index::open(medium.directory(folder)?)?;
         let (schema, fields) = schema();
         if index.schema() != schema {
             return Err(Error("the index has other fields".into()));
@@ -141,16 +148,17 @@ impl Writer {
         if payload.origin != *origin {
             return Err(Error("the index was made from another store or by other rules".into()));
         }
-        Self::wrap(index, fields, origin, Seq(payload.seq), payload.rows)
+        Self::wrap(index, fields, origin, Seq(payload.seq), payload.rows, medium)
+    }
+
+    /// [`create_on`](Self::create_on) the file system.
+    pub fn create(folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
+        Self::create_on(&Medium::default(), folder, origin)
     }
 
     /// Starts an empty index, in place of whatever was there.
-    pub fn create(folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
-        match std::fs::remove_dir_all(folder) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
-        std::fs::create_dir_all(folder)?;
+    pub fn create_on(medium: &Medium, folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
+        medium.clear(folder)?;
         let (schema, fields) = schema();
         let settings = IndexSettings {
             sort_by_field: Some(IndexSortByField { field: "last_updated".into(), order: Order::Desc }),
@@ -158,18 +166,27 @@ impl Writer {
             docstore_compress_dedicated_thread: false,
             ..IndexSettings::default()
         };
-        let index = Index::builder().schema(schema).settings(settings).create_in_dir(folder)?;
-        Self::wrap(index, fields, origin, Seq(0), 0)
+        let index = Index::builder().schema(schema).settings(settings).open_or_create(medium.directory(folder)?)?;
+        Self::wrap(index, fields, origin, Seq(0), 0, medium)
     }
 
-    fn wrap(index: Index, fields: Fields, origin: &Origin, at: Seq, rows: u64) -> Result<(Writer, Snapshot), Error> {
+    fn wrap(
+        index: Index,
+        fields: Fields,
+        origin: &Origin,
+        at: Seq,
+        rows: u64,
+        medium: &Medium,
+    ) -> Result<(Writer, Snapshot), Error> {
         let writer: IndexWriter = index.writer_with_num_threads(1, ARENA_BYTES)?;
         // A kill before a commit leaves files that no commit knows. The next round counts on from the commit before and would give
         // one of its own the same name, which tantivy refuses.
         writer.garbage_collect_files().wait()?;
         let mut merge = LogMergePolicy::default();
         merge.set_del_docs_ratio_before_merge(DELETED_RATIO_MAX);
-        writer.set_merge_policy(Box::new(merge));
+        let policy: Box<dyn MergePolicy> =
+            if medium.merges_when_told() { Box::new(NoMergePolicy) } else { Box::new(merge) };
+        writer.set_merge_policy(policy);
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let mut writer = Writer { writer, reader, fields, origin: origin.clone(), rows, columns: HashMap::new() };
         let snapshot = writer.snapshot(at, &Ranks::default())?;
@@ -222,6 +239,36 @@ impl Writer {
         commit.commit()?;
         self.reader.reload()?;
         self.snapshot(seq, ranks)
+    }
+
+    /// Bytes of the files of the last commit.
+    pub fn bytes(&self) -> u64 {
+        let of = |segment: &tantivy::SegmentReader| segment.space_usage().map_or(0, |usage| usage.total().get_bytes());
+        self.reader.searcher().segment_readers().iter().map(of).sum()
+    }
+
+    /// Reads all files of the last commit and compares them with their checksums.
+    ///
+    /// # Errors
+    /// One is missing, or not what was written.
+    pub fn verify(&self) -> Result<(), Error> {
+        let damaged = self.writer.index().validate_checksum()?;
+        match damaged.iter().next() {
+            None => Ok(()),
+            Some(file) => {
+                Err(Error(format!("{} files are not what was written, as {}", damaged.len(), file.display())))
+            }
+        }
+    }
+
+    /// Makes one segment of all, as tantivy does by itself elsewhere.
+    #[cfg(test)]
+    pub fn merge(&mut self) -> Result<(), Error> {
+        let segments = self.writer.index().searchable_segment_ids()?;
+        if segments.len() > 1 {
+            self.writer.merge(&segments).wait()?;
+        }
+        Ok(())
     }
 
     /// Lets the folder go. Merges under way are waited for and no new ones begun: one that ends later would write its own list of

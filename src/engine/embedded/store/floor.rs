@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::record::{Draft, Record, Tag};
-use super::{Change, Commit, Error, Options, Position, Store, What};
+use super::{Change, Commit, Error, Medium, Options, Position, Store, What};
 use crate::certificate::{Stamp, State, Version};
 use crate::engine::{Names, QuickRepair};
 
@@ -25,7 +25,7 @@ impl CommitFloor {
     /// # Errors
     /// The folder is in use, newer than this release, damaged, or not to be written.
     pub fn open(folder: &Path, cache_bytes: usize, quick_repair: QuickRepair) -> Result<CommitFloor, Error> {
-        let options = Options { cache_bytes, quick_repair, names: Names::default() };
+        let options = Options { cache_bytes, quick_repair, names: Names::default(), medium: Medium::default() };
         let (store, opened) = Store::open(folder, options)?;
         let mut drafts = Vec::new();
         store.reader()?.all(|version, bytes| {

@@ -3,6 +3,7 @@
 //! All hot keys ascend, and certificates have no secondary tables: whatever is searched of them is searched in the index. `docs/STORAGE.md`
 //! describes every table byte by byte.
 
+pub mod backend;
 mod batch;
 pub mod body;
 mod change;
@@ -20,6 +21,7 @@ mod room;
 
 use std::fmt;
 use std::fs::{self, File};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard};
@@ -30,13 +32,14 @@ use redb::{
 };
 
 use crate::engine::{Names, QuickRepair};
+pub use backend::Medium;
 pub use batch::Batch;
 use body::Dictionary;
 use change::CHANGE_BYTES;
 pub use change::{Change, What};
 pub use floor::CommitFloor;
-pub use opening::{Opened, Position};
-use opening::{first_look, open_database, position, stored_classes};
+pub use opening::{Opened, Position, Stands};
+use opening::{first_look, open_aside, open_database};
 pub use reader::{Lying, Reader};
 
 /// What really happens in the store.
@@ -110,6 +113,7 @@ pub struct Options {
     pub cache_bytes: usize,
     pub quick_repair: QuickRepair,
     pub names: Names,
+    pub medium: Medium,
 }
 
 /// The open store. Reads go on while the one writer commits.
@@ -125,6 +129,10 @@ pub struct Store {
     dictionaries: RwLock<Vec<(u8, Dictionary)>>,
     /// Consent was changed at some time, or is being changed: until then nobody looks for it. Set before the commit.
     has_consent: AtomicBool,
+    /// What is in memory may not be what is stored: the database is to be opened again.
+    distrusted: AtomicBool,
+    /// The disk takes no writes; the database is opened aside.
+    is_aside: AtomicBool,
 }
 
 /// File size from which quick repair is switched on by `auto`: below it a full repair takes well under a second.
@@ -152,7 +160,9 @@ impl Store {
         let opened = first_look(&database, &path, &options)?;
         let (kept, dictionaries) = (RwLock::default(), RwLock::default());
         let has_consent = AtomicBool::new(consent::is_used(&database.begin_read().map_err(io)?)?);
-        let store = Store { path, options, database: RwLock::new(Some(database)), kept, dictionaries, has_consent };
+        let (distrusted, is_aside) = (AtomicBool::new(false), AtomicBool::new(false));
+        let database = RwLock::new(Some(database));
+        let store = Store { path, options, database, kept, dictionaries, has_consent, distrusted, is_aside };
         store.load_dictionaries()?;
         Ok((store, opened))
     }
@@ -214,7 +224,7 @@ impl Store {
     /// What `write` returned (nothing is stored then), or `CommitUnknown`.
     pub fn write<T>(&self, write: impl FnOnce(&mut Batch) -> Result<(T, Commit), Error>) -> Result<T, Error> {
         let guard = self.database.read().expect("no holder of this lock can panic");
-        let database = guard.as_ref().ok_or(Error::Reopening)?;
+        let database = guard.as_ref().filter(|_| !self.is_aside()).ok_or(Error::Reopening)?;
         let mut transaction = database.begin_write().map_err(io)?;
         transaction.set_durability(Durability::Immediate).map_err(io)?;
         transaction.set_quick_repair(self.quick_repair());
@@ -227,7 +237,10 @@ impl Store {
         };
         match outcome {
             Ok((value, Commit::Yes)) => {
-                transaction.commit().map_err(|error| Error::CommitUnknown(error.to_string()))?;
+                transaction.commit().map_err(|error| {
+                    self.distrust();
+                    Error::CommitUnknown(error.to_string())
+                })?;
                 drop(guard);
                 self.forget_reader();
                 Ok(value)
@@ -251,17 +264,48 @@ impl Store {
         }
     }
 
-    /// Closes and opens the database again, as redb demands after a failed commit. Reads wait meanwhile. Returns how far the store
-    /// really came, and its classes.
-    pub fn reopen(&self) -> Result<(Position, Vec<Vec<u8>>), Error> {
+    /// Closes and opens the database again, as redb demands after a call that failed. Reads wait meanwhile. Returns where it stands now.
+    ///
+    /// # Errors
+    /// It cannot be opened. Where it can be opened aside, reads go on; nothing is written until this succeeds.
+    pub fn reopen(&self) -> Result<Stands, Error> {
+        self.distrust();
         let mut kept = self.kept.write().expect("no holder of this lock can panic");
         *kept = None;
         let mut guard = self.database.write().expect("no holder of this lock can panic");
         *guard = None;
-        let database = open_database(&self.path, &self.options)?;
-        let found = (position(&database)?, stored_classes(&database)?);
-        *guard = Some(database);
-        Ok(found)
+        // What failed may be damaged, and damage may show as a panic; the locks must outlive it.
+        let opened = guarded(|| {
+            let database = open_database(&self.path, &self.options)?;
+            Ok((Stands::read(&database)?, database))
+        });
+        let (stands, database) = match opened {
+            Ok((stands, database)) => (Ok(stands), Some(database)),
+            Err(error) => (Err(error), guarded(|| open_aside(&self.path, &self.options)).ok()),
+        };
+        self.is_aside.store(stands.is_err(), Ordering::Release);
+        *guard = database;
+        stands
+    }
+
+    /// What is in memory may not be what is stored, from now on until [`trust`](Self::trust).
+    pub fn distrust(&self) {
+        self.distrusted.store(true, Ordering::Release);
+    }
+
+    /// What is in memory was read from the database that is open.
+    pub fn trust(&self) {
+        self.distrusted.store(false, Ordering::Release);
+    }
+
+    /// Whether the database is to be opened again.
+    pub fn has_failed(&self) -> bool {
+        self.distrusted.load(Ordering::Acquire) || self.options.medium.has_failed()
+    }
+
+    /// Whether the disk takes no writes, so that the database can only be read.
+    pub fn is_aside(&self) -> bool {
+        self.is_aside.load(Ordering::Acquire)
     }
 
     /// Closes the file; every later call fails.
@@ -270,6 +314,12 @@ impl Store {
         *kept = None;
         *self.database.write().expect("no holder of this lock can panic") = None;
     }
+}
+
+/// What is done, or the panic that it ended with.
+fn guarded<T>(done: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let panicked = |_| Err(Error::Damaged("reading it panicked".into()));
+    catch_unwind(AssertUnwindSafe(done)).unwrap_or_else(panicked)
 }
 
 /// A table, where there is one.

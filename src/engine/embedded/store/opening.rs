@@ -41,11 +41,35 @@ pub struct Position {
 pub fn open_database(path: &Path, options: &Options) -> Result<Database, Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
-    match builder.create(path) {
+    match options.medium.open(&builder, path) {
         Ok(database) => Ok(database),
         Err(DatabaseError::DatabaseAlreadyOpen) => Err(Error::InUse),
         Err(DatabaseError::UpgradeRequired(format)) => Err(Error::Newer(format!("file format {format} of redb"))),
         Err(error) => Err(io(error)),
+    }
+}
+
+/// The database for reading, on a disk that takes no writes.
+pub fn open_aside(path: &Path, options: &Options) -> Result<Database, Error> {
+    let mut builder = Database::builder();
+    builder.set_cache_size(options.cache_bytes);
+    options.medium.open_aside(&builder, path).map_err(io)
+}
+
+/// Where a database that was opened again stands.
+#[derive(Clone, Debug)]
+pub struct Stands {
+    pub position: Position,
+    /// As [`Opened::classes`].
+    pub classes: Vec<Vec<u8>>,
+    /// As [`Opened::counters`].
+    pub counters: Vec<(u32, u64)>,
+}
+
+impl Stands {
+    pub fn read(database: &Database) -> Result<Stands, Error> {
+        let (position, classes) = (position(database)?, stored_classes(database)?);
+        Ok(Stands { position, classes, counters: stored_counters(database)? })
     }
 }
 

@@ -1,0 +1,76 @@
+//! What the engine's threads note about themselves for [`Health`].
+
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::{Embedded, Shared};
+use crate::engine::{Disk, Health, IndexHealth, StoreHealth};
+
+/// Notes of writer and indexer. The locks are held for a copy and never while a disk works.
+#[derive(Default)]
+pub struct Notes {
+    store: Mutex<StoreHealth>,
+    /// Why the index is being built.
+    index: Mutex<String>,
+}
+
+impl Embedded {
+    /// How the engine is. Waits for nobody; only the room of the disk is asked of the file system.
+    pub fn health(&self) -> Health {
+        let shared = &self.shared;
+        let index = match shared.view() {
+            Some(view) => IndexHealth::Live { lag: view.seq.0.saturating_sub(view.index.at.0) },
+            None => IndexHealth::Building {
+                percent: shared.built_percent.load(Ordering::Acquire).min(100),
+                why: shared.notes.index().clone(),
+            },
+        };
+        Health {
+            store: shared.notes.store().clone(),
+            index,
+            disk: Disk::of(&shared.folder),
+            overlay_rows: shared.overlay_rows.load(Ordering::Acquire),
+            queue: shared.queued.load(Ordering::Acquire),
+            seq: shared.seq(),
+        }
+    }
+}
+
+impl Shared {
+    /// The store has failed and is being opened again. The moment of the first failure stays.
+    pub fn note_trouble(&self, problem: String) {
+        let now = (self.clock)();
+        let mut store = self.notes.store();
+        let since = match &*store {
+            StoreHealth::Reopening { since, .. } => *since,
+            StoreHealth::Good | StoreHealth::Closed => now,
+        };
+        *store = StoreHealth::Reopening { since, problem };
+    }
+
+    /// The store reads and writes again.
+    pub fn note_store_good(&self) {
+        *self.notes.store() = StoreHealth::Good;
+    }
+
+    pub fn note_closed(&self) {
+        *self.notes.store() = StoreHealth::Closed;
+    }
+
+    /// The index is built, and this is why.
+    pub fn note_building(&self, why: impl Into<String>) {
+        self.built_percent.store(0, Ordering::Release);
+        *self.notes.index() = why.into();
+    }
+}
+
+impl Notes {
+    fn store(&self) -> MutexGuard<'_, StoreHealth> {
+        // What is noted is replaced as a whole; so below.
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn index(&self) -> MutexGuard<'_, String> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,57 @@
+//! Where the index's files lie: in the file system, unless a test says otherwise.
+
+#[cfg(test)]
+pub mod memory;
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use tantivy::directory::{Directory, MmapDirectory};
+
+use super::Error;
+
+/// What the index is opened on.
+#[derive(Clone, Debug, Default)]
+pub struct Medium {
+    #[cfg(test)]
+    memory: Option<std::sync::Arc<memory::Memory>>,
+}
+
+impl Medium {
+    /// A disk that a test plays.
+    #[cfg(test)]
+    pub fn of(memory: &std::sync::Arc<memory::Memory>) -> Medium {
+        Medium { memory: Some(memory.clone()) }
+    }
+
+    /// The files of a folder that is there.
+    pub fn directory(&self, folder: &Path) -> Result<Box<dyn Directory>, Error> {
+        #[cfg(test)]
+        if let Some(memory) = &self.memory {
+            return Ok(Box::new(memory.power_on()));
+        }
+        Ok(Box::new(MmapDirectory::open(folder).map_err(|error| Error(error.to_string()))?))
+    }
+
+    /// Makes the folder, or empties it.
+    pub fn clear(&self, folder: &Path) -> Result<(), Error> {
+        #[cfg(test)]
+        if let Some(memory) = &self.memory {
+            return Ok(memory.clear()?);
+        }
+        match std::fs::remove_dir_all(folder) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        Ok(std::fs::create_dir_all(folder)?)
+    }
+
+    /// Whether segments are merged only when that is asked for, so that a test knows when.
+    pub fn merges_when_told(&self) -> bool {
+        #[cfg(test)]
+        if self.memory.is_some() {
+            return true;
+        }
+        false
+    }
+}

@@ -1,0 +1,240 @@
+//! Files in memory that a power cut takes: names since the last sync of the folder are there or not, by a seed. What tantivy has ended
+//! it has synced, so a file that keeps its name keeps its bytes; one that was still written is empty.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
+use tantivy::directory::{
+    AntiCallToken, Directory, DirectoryLock, FileHandle, Lock, OwnedBytes, TerminatingWrite, WatchCallback,
+    WatchHandle, WritePtr,
+};
+
+/// The files of one index. They outlive the processes that use them.
+#[derive(Default)]
+pub struct Memory(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    seen: Files,
+    synced: Files,
+    /// Files that were ever made, so that what a power cut leaves does not depend on their names, which are random.
+    made: u64,
+    /// Makings and endings of files so far.
+    calls: u64,
+    /// Calls from which on there is no room.
+    full_from: Option<u64>,
+    /// As of the store's disk.
+    life: u64,
+}
+
+type Files = BTreeMap<PathBuf, File>;
+
+#[derive(Clone)]
+struct File {
+    number: u64,
+    bytes: OwnedBytes,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Memory")
+    }
+}
+
+impl Memory {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For a process that starts now, or opens the files again.
+    pub fn power_on(self: &Arc<Memory>) -> Powered {
+        Powered { memory: self.clone(), life: self.state().life }
+    }
+
+    pub fn clear(&self) -> io::Result<()> {
+        let mut state = self.state();
+        state.spend()?;
+        state.seen.clear();
+        // Whoever still has the files open must not write into those that come.
+        state.life += 1;
+        Ok(())
+    }
+
+    /// There is no room for anything from so many calls on.
+    pub fn fill_up(&self, calls: u64) {
+        let mut state = self.state();
+        state.full_from = Some(state.calls + calls);
+    }
+
+    pub fn mend(&self) {
+        self.state().full_from = None;
+    }
+
+    /// Cuts the power and turns it on again.
+    pub fn crash(&self, keep: &mut dyn FnMut() -> bool) {
+        let mut state = self.state();
+        let mut names: Vec<(u64, PathBuf)> = Vec::new();
+        for (path, file) in state.seen.iter().chain(&state.synced) {
+            names.push((file.number, path.clone()));
+        }
+        names.sort();
+        names.dedup_by(|later, first| later.1 == first.1);
+        for (_, path) in names {
+            let (seen, synced) = (state.seen.get(&path), state.synced.get(&path));
+            if seen.map(|file| file.number) == synced.map(|file| file.number) {
+                continue;
+            }
+            let left = if keep() { seen.cloned() } else { synced.cloned() };
+            match left {
+                Some(file) => state.seen.insert(path, file),
+                None => state.seen.remove(&path),
+            };
+        }
+        state.synced = state.seen.clone();
+        state.full_from = None;
+        state.life += 1;
+    }
+
+    /// Names of the files, in the order they were made.
+    pub fn names(&self) -> Vec<PathBuf> {
+        let state = self.state();
+        let mut files: Vec<(&PathBuf, &File)> = state.seen.iter().collect();
+        files.sort_by_key(|(_, file)| file.number);
+        files.into_iter().map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Changes the bytes of a file behind everyone's back; without bytes it is removed. Whoever has it open keeps what it was.
+    pub fn damage(&self, path: &Path, damage: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>) {
+        let mut state = self.state();
+        let bytes = state.seen.get(path).map_or(Vec::new(), |file| file.bytes.to_vec());
+        match damage(bytes) {
+            Some(bytes) => state.put(path, bytes),
+            None => drop(state.seen.remove(path)),
+        }
+        state.synced = state.seen.clone();
+    }
+}
+
+impl State {
+    fn spend(&mut self) -> io::Result<()> {
+        self.calls += 1;
+        match self.full_from.is_some_and(|from| self.calls >= from) {
+            true => Err(ErrorKind::StorageFull.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn put(&mut self, path: &Path, bytes: Vec<u8>) {
+        self.made += 1;
+        self.seen.insert(path.to_owned(), File { number: self.made, bytes: OwnedBytes::new(bytes) });
+    }
+}
+
+/// The files as one process has them.
+#[derive(Clone, Debug)]
+pub struct Powered {
+    memory: Arc<Memory>,
+    life: u64,
+}
+
+impl Powered {
+    fn state(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.memory.state();
+        match state.life == self.life {
+            true => Ok(state),
+            false => Err(io::Error::other("the power was cut")),
+        }
+    }
+
+    fn open(&self, path: &Path) -> Result<OwnedBytes, OpenReadError> {
+        let wrapped = |error| OpenReadError::wrap_io_error(error, path.to_owned());
+        let state = self.state().map_err(wrapped)?;
+        let found = state.seen.get(path).map(|file| file.bytes.clone());
+        found.ok_or_else(|| OpenReadError::FileDoesNotExist(path.to_owned()))
+    }
+}
+
+impl Directory for Powered {
+    fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        Ok(Arc::new(self.open(path)?))
+    }
+
+    fn delete(&self, path: &Path) -> Result<(), DeleteError> {
+        let wrapped = |error| DeleteError::IoError { io_error: Arc::new(error), filepath: path.to_owned() };
+        let removed = self.state().map_err(wrapped)?.seen.remove(path);
+        removed.map(drop).ok_or_else(|| DeleteError::FileDoesNotExist(path.to_owned()))
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
+        let wrapped = |error| OpenReadError::wrap_io_error(error, path.to_owned());
+        Ok(self.state().map_err(wrapped)?.seen.contains_key(path))
+    }
+
+    fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
+        let wrapped = |error| OpenWriteError::wrap_io_error(error, path.to_owned());
+        let mut state = self.state().map_err(wrapped)?;
+        if state.seen.contains_key(path) {
+            return Err(OpenWriteError::FileAlreadyExists(path.to_owned()));
+        }
+        state.spend().map_err(wrapped)?;
+        state.put(path, Vec::new());
+        Ok(BufWriter::new(Box::new(Writing { directory: self.clone(), path: path.to_owned(), bytes: Vec::new() })))
+    }
+
+    fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
+        Ok(self.open(path)?.to_vec())
+    }
+
+    fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
+        let mut state = self.state()?;
+        state.spend()?;
+        state.put(path, data.to_vec());
+        Ok(())
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        let mut state = self.state()?;
+        state.synced = state.seen.clone();
+        Ok(())
+    }
+
+    // One process at a time is played.
+    fn acquire_lock(&self, _lock: &Lock) -> Result<DirectoryLock, LockError> {
+        Ok(DirectoryLock::from(Box::new(())))
+    }
+
+    fn watch(&self, _callback: WatchCallback) -> tantivy::Result<WatchHandle> {
+        Ok(WatchHandle::empty())
+    }
+}
+
+struct Writing {
+    directory: Powered,
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl Write for Writing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl TerminatingWrite for Writing {
+    fn terminate_ref(&mut self, _: AntiCallToken) -> io::Result<()> {
+        let mut state = self.directory.state()?;
+        state.spend()?;
+        let bytes = std::mem::take(&mut self.bytes);
+        state.put(&self.path, bytes);
+        Ok(())
+    }
+}

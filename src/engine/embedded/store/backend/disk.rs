@@ -1,0 +1,223 @@
+//! A disk that a test plays: it knows what is synced and what is only written, fails or tears at the call it is told to, and at a power
+//! cut keeps, loses or half keeps what was not synced, by a seed.
+
+use std::io::{self, ErrorKind};
+use std::ops::Bound;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use redb::{BackendError, StorageBackend};
+
+/// What goes wrong, at the call of a write, a sync or a change of the length that has a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// That call fails, with EIO. The next ones do not.
+    Once,
+    /// No call from then on finds room: ENOSPC, until the disk is mended.
+    Full,
+    /// No call from then on may write: EROFS, until the disk is mended.
+    ReadOnly,
+    /// A part of the write lands, then the power is cut.
+    Torn,
+}
+
+impl Fault {
+    pub const ALL: [Fault; 4] = [Fault::Once, Fault::Full, Fault::ReadOnly, Fault::Torn];
+}
+
+/// A disk. It outlives the processes that use it.
+#[derive(Debug, Default)]
+pub struct Disk(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// What the process sees.
+    seen: Vec<u8>,
+    /// What a power cut cannot take.
+    synced: Vec<u8>,
+    /// What came since the last sync, in its order.
+    unsynced: Vec<Change>,
+    /// Writes, syncs and changes of the length so far.
+    calls: u64,
+    fault: Option<(u64, Fault)>,
+    /// The power is cut: every call of those who had it before fails.
+    is_off: bool,
+    /// Counts those who had the disk, so that no call of an earlier one arrives.
+    life: u64,
+}
+
+#[derive(Debug)]
+enum Change {
+    Write(usize, Vec<u8>),
+    Length(usize),
+}
+
+impl Change {
+    fn apply(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Change::Length(len) => bytes.resize(*len, 0),
+            Change::Write(offset, data) => {
+                let end = offset + data.len();
+                if bytes.len() < end {
+                    bytes.resize(end, 0);
+                }
+                bytes[*offset..end].copy_from_slice(data);
+            }
+        }
+    }
+}
+
+/// Unsynced writes reach the disk in sectors.
+const SECTOR_BYTES: usize = 512;
+
+impl Disk {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For a process that starts now.
+    pub fn power_on(self: &Arc<Disk>) -> Powered {
+        let mut state = self.state();
+        state.life += 1;
+        Powered { disk: self.clone(), life: state.life }
+    }
+
+    /// Writes, syncs and changes of the length so far.
+    pub fn calls(&self) -> u64 {
+        self.state().calls
+    }
+
+    /// Something goes wrong so many calls from now: 1 is the next one.
+    pub fn break_at(&self, calls: u64, fault: Fault) {
+        let mut state = self.state();
+        state.fault = Some((state.calls + calls, fault));
+    }
+
+    /// Nothing goes wrong any more.
+    pub fn mend(&self) {
+        self.state().fault = None;
+    }
+
+    /// Whether the power was cut by a torn write.
+    pub fn is_off(&self) -> bool {
+        self.state().is_off
+    }
+
+    /// Cuts the power, if that is not done, and turns it on again. Of what was not synced each sector is there or not, as `keep` says.
+    pub fn crash(&self, keep: &mut dyn FnMut() -> Kept) {
+        let mut state = self.state();
+        let mut bytes = std::mem::take(&mut state.synced);
+        for change in std::mem::take(&mut state.unsynced) {
+            match (keep(), change) {
+                (Kept::All, change) => change.apply(&mut bytes),
+                (Kept::Nothing, _) | (Kept::Part, Change::Length(_)) => {}
+                (Kept::Part, Change::Write(offset, data)) => {
+                    for (at, sector) in data.chunks(SECTOR_BYTES).enumerate() {
+                        if keep() != Kept::Nothing {
+                            Change::Write(offset + at * SECTOR_BYTES, sector.to_vec()).apply(&mut bytes);
+                        }
+                    }
+                }
+            }
+        }
+        (state.synced, state.seen) = (bytes.clone(), bytes);
+        (state.is_off, state.fault) = (false, None);
+        state.life += 1;
+    }
+}
+
+/// What is left of an unsynced write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    All,
+    Nothing,
+    Part,
+}
+
+/// The disk as one process has it.
+#[derive(Debug)]
+pub struct Powered {
+    disk: Arc<Disk>,
+    life: u64,
+}
+
+impl Powered {
+    fn state(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.disk.state();
+        match state.is_off || state.life != self.life {
+            true => Err(io::Error::other("the power is cut")),
+            false => Ok(state),
+        }
+    }
+
+    /// Whether a call that changes something may go on; a torn one gets as far as it gets.
+    fn change(&self, change: Option<Change>) -> io::Result<()> {
+        let mut state = self.state()?;
+        state.calls += 1;
+        let due = state.fault.filter(|(at, fault)| match fault {
+            Fault::Full | Fault::ReadOnly => state.calls >= *at,
+            Fault::Once | Fault::Torn => state.calls == *at,
+        });
+        match due.map(|(_, fault)| fault) {
+            None => {}
+            Some(Fault::Once) => return Err(io::Error::from_raw_os_error(libc::EIO)),
+            // Syncing takes no room; any write does, on a file with holes.
+            Some(Fault::Full) if change.is_none() => {}
+            Some(Fault::Full) => return Err(ErrorKind::StorageFull.into()),
+            Some(Fault::ReadOnly) => return Err(ErrorKind::ReadOnlyFilesystem.into()),
+            Some(Fault::Torn) => {
+                if let Some(Change::Write(offset, data)) = &change {
+                    let half = Change::Write(*offset, data[..data.len() / 2].to_vec());
+                    state.unsynced.push(half);
+                }
+                state.is_off = true;
+                return Err(io::Error::other("the power is cut"));
+            }
+        }
+        match change {
+            Some(change) => {
+                change.apply(&mut state.seen);
+                state.unsynced.push(change);
+            }
+            None => {
+                for change in std::mem::take(&mut state.unsynced) {
+                    change.apply(&mut state.synced);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl StorageBackend for Powered {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.state()?.seen.len() as u64)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let state = self.state()?;
+        let offset = offset as usize;
+        let bytes = state.seen.get(offset..offset + out.len()).ok_or(ErrorKind::UnexpectedEof)?;
+        out.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.change(Some(Change::Length(len as usize)))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.change(None)
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.change(Some(Change::Write(offset as usize, data.to_vec())))
+    }
+
+    fn try_lock_range(&self, _start: Bound<u64>, _end: Bound<u64>) -> Result<bool, BackendError> {
+        Ok(true)
+    }
+
+    fn unlock_range(&self, _start: Bound<u64>, _end: Bound<u64>) -> Result<(), BackendError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! The body of `$set-consent`: what is to hold for doctors, for representatives, or for both. Contract 7.6.
+
+use super::super::asked::missing;
+use super::super::context::Context;
+use crate::certificate::Access;
+use crate::fhir::json::{self, Json};
+use crate::fhir::shape;
+use crate::limits::BODY_ISSUES_MAX;
+use crate::outcome::{Hcert, Issue, Outcome};
+
+/// The names of both parameters, of question and answer alike.
+pub const DOCTOR: &str = "doctor";
+pub const REPRESENTATIVE: &str = "representative";
+
+/// What a body says; at least one of them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    pub doctor: Option<Access>,
+    pub representative: Option<Access>,
+}
+
+/// Reads one or both parameters, each once and as `valueString`. They stand in the body only: an address is no place for a consent.
+pub fn said(context: &Context, body: &[u8]) -> Result<Said, Outcome> {
+    // What begins so shapes the answer.
+    let in_address = context.parameters.iter().filter(|(name, _)| !name.starts_with('_'));
+    let mut issues: Vec<Issue> = in_address.map(|(name, _)| unknown(name).at(format!("http.{name}"))).collect();
+    let mut said = Said::default();
+    let mut json = json::parse(body)?;
+    shape::expect(&mut json, "Parameters")?;
+    for (at, parameter) in json.items("parameter").iter().enumerate() {
+        let at = format!("Parameters.parameter[{at}]");
+        let name = parameter.text("name").unwrap_or_default();
+        let (name, place) = match name {
+            DOCTOR => (DOCTOR, &mut said.doctor),
+            REPRESENTATIVE => (REPRESENTATIVE, &mut said.representative),
+            other => {
+                issues.push(unknown(other).at(at));
+                continue;
+            }
+        };
+        match access(parameter) {
+            Ok(_) if place.is_some() => issues.push(wrong(name, "", "one value").at(at)),
+            Ok(access) => *place = Some(access),
+            Err(value) => issues.push(wrong(name, &value, "open or closed, as valueString").at(at)),
+        }
+    }
+    issues.truncate(BODY_ISSUES_MAX);
+    match issues.is_empty() {
+        false => Err(issues.into()),
+        true if said == Said::default() => Err(missing("doctor, representative or both, each open or closed")),
+        true => Ok(said),
+    }
+}
+
+/// The value of a parameter that has one and nothing else; what it says instead, where that is a text.
+fn access(parameter: &Json) -> Result<Access, String> {
+    let text = parameter.text("valueString").unwrap_or_default();
+    let alone = parameter.as_object().is_some_and(|members| members.iter().count() == 2);
+    Access::parse(text).filter(|_| alone).ok_or_else(|| text.to_owned())
+}
+
+fn unknown(name: &str) -> Issue {
+    Issue::new(Hcert::OperationParameterUnknown).with("name", name.to_owned()).with("known", "doctor, representative")
+}
+
+fn wrong(name: &'static str, value: &str, expected: &'static str) -> Issue {
+    let issue = Issue::new(Hcert::OperationParameterWrong).with("name", name).with("value", value.to_owned());
+    issue.with("expected", expected)
+}

@@ -1,0 +1,34 @@
+//! The body of `$suspend` and `$cancel`: a Parameters resource with the one parameter `reason`. Contract 3.4.
+
+use crate::fhir::json;
+use crate::fhir::shape;
+use crate::limits::REASON_CHARACTERS_MAX;
+use crate::outcome::{Hcert, Issue, Outcome};
+
+/// Reads the one parameter `reason`.
+///
+/// # Errors
+/// The body is no Parameters resource or holds anything else; the reason is blank, too long, or holds what XML has no place for.
+pub fn reason(body: &[u8]) -> Result<String, Outcome> {
+    let mut json = json::parse(body)?;
+    shape::expect(&mut json, "Parameters")?;
+    let wrong = || Outcome::from(Issue::new(Hcert::ParametersWrong).at("Parameters.parameter"));
+    let [parameter] = json.items("parameter") else { return Err(wrong()) };
+    let reason = match (parameter.text("name"), parameter.text("valueString")) {
+        (Some("reason"), Some(reason)) => reason,
+        _ => return Err(wrong()),
+    };
+    let at = "Parameters.parameter[0].value";
+    if reason.trim().is_empty() {
+        return Err(Issue::new(Hcert::ReasonBlank).at(at).into());
+    }
+    if reason.chars().count() > REASON_CHARACTERS_MAX || !reason.chars().all(is_xml) {
+        return Err(Issue::new(Hcert::ReasonWrong).with("max", REASON_CHARACTERS_MAX.to_string()).at(at).into());
+    }
+    Ok(reason.to_owned())
+}
+
+/// XML 1.0, production `Char`.
+fn is_xml(character: char) -> bool {
+    matches!(character, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..='\u{10FFFF}')
+}

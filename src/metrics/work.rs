@@ -1,0 +1,76 @@
+//! What the engine does: batches, commits, rounds of the index.
+
+use std::time::Duration;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+/// Requests of a batch, up to its bound.
+const JOBS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
+
+/// Seconds of a durable commit: tenths of a millisecond on a disk with a safe cache, tens on one without.
+const COMMIT_SECONDS: [f64; 12] = [0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0];
+
+/// Seconds of a round of the index: its own commit takes some milliseconds, sixteen thousand rows some hundred.
+const ROUND_SECONDS: [f64; 10] = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
+
+/// What is counted behind the door.
+#[derive(Debug)]
+pub struct Work {
+    batch_jobs: Histogram,
+    commit: Histogram,
+    commits_failed: Counter,
+    reopened: Counter,
+    round: Histogram,
+    rebuilt: Counter,
+}
+
+impl Work {
+    pub(super) fn new(registry: &mut Registry) -> Work {
+        let work = Work {
+            batch_jobs: Histogram::new(JOBS),
+            commit: Histogram::new(COMMIT_SECONDS),
+            commits_failed: Counter::default(),
+            reopened: Counter::default(),
+            round: Histogram::new(ROUND_SECONDS),
+            rebuilt: Counter::default(),
+        };
+        registry.register("hcert_write_batch_jobs", "Requests decided in one transaction", work.batch_jobs.clone());
+        let help = "Time of a durable commit, from the last decision to the disk's word";
+        registry.register_with_unit("hcert_commit_duration", help, Unit::Seconds, work.commit.clone());
+        let help = "Batches that were not stored, or of which nobody knows";
+        registry.register("hcert_commits_failed", help, work.commits_failed.clone());
+        let help = "Times the store was opened again after a failure";
+        registry.register("hcert_store_reopened", help, work.reopened.clone());
+        let help = "Time of a round of the index that had something to take in";
+        registry.register_with_unit("hcert_index_round_duration", help, Unit::Seconds, work.round.clone());
+        registry.register("hcert_index_rebuilt", "Times the index was given up and built again", work.rebuilt.clone());
+        work
+    }
+
+    /// The writer begins a batch of so many requests.
+    pub fn batch(&self, jobs: usize) {
+        self.batch_jobs.observe(jobs as f64);
+    }
+
+    pub fn committed(&self, took: Duration) {
+        self.commit.observe(took.as_secs_f64());
+    }
+
+    pub fn commit_failed(&self) {
+        self.commits_failed.inc();
+    }
+
+    pub fn reopened(&self) {
+        self.reopened.inc();
+    }
+
+    pub fn round(&self, took: Duration) {
+        self.round.observe(took.as_secs_f64());
+    }
+
+    pub fn rebuilt(&self) {
+        self.rebuilt.inc();
+    }
+}

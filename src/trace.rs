@@ -1,0 +1,135 @@
+//! Which request the present work is for: W3C's trace context, known to every line of the log and to requests sent on.
+//!
+//! It lies with the thread while a request is worked on and goes along from thread to thread with the request, so nobody has to hand
+//! it down and no line can forget it.
+
+use std::cell::Cell;
+use std::fmt;
+use std::future::poll_fn;
+use std::marker::PhantomData;
+use std::pin::pin;
+
+/// A request within all that happens on behalf of one caller. Source: W3C Trace Context, level 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// The same in every system that works on the caller's behalf. Not all zero.
+    pub id: [u8; 16],
+    /// Of this service's part alone. Not all zero.
+    pub span: [u8; 8],
+    /// Whether somebody before wants to keep what is measured of it.
+    pub is_sampled: bool,
+}
+
+/// Bytes as they stand in headers and in the log: two small hexadecimal digits each.
+#[derive(Clone, Copy, Debug)]
+pub struct Hex<'a>(pub &'a [u8]);
+
+thread_local! {
+    static CURRENT: Cell<Option<Trace>> = const { Cell::new(None) };
+}
+
+/// Until it is dropped, this thread works for a trace. It belongs to its thread.
+#[derive(Debug)]
+pub struct Entered {
+    before: Option<Trace>,
+    _of_this_thread: PhantomData<*const ()>,
+}
+
+impl Trace {
+    /// What this thread works for.
+    pub fn current() -> Option<Trace> {
+        CURRENT.get()
+    }
+
+    /// This thread works for this trace from now on.
+    pub fn enter(self) -> Entered {
+        Entered::set(Some(self))
+    }
+
+    /// Does work of a future for this trace, on whichever threads it runs.
+    pub async fn within<T>(self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            let _entered = self.enter();
+            work.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// Takes what this thread works for along to another thread.
+    pub fn carried<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
+        let current = Trace::current();
+        move || {
+            let _entered = Entered::set(current);
+            work()
+        }
+    }
+
+    /// `traceparent` that names this service's part as the parent: 55 characters.
+    pub fn parent(&self) -> String {
+        format!("00-{}-{}-{:02x}", Hex(&self.id), Hex(&self.span), u8::from(self.is_sampled))
+    }
+}
+
+impl Entered {
+    fn set(trace: Option<Trace>) -> Entered {
+        Entered { before: CURRENT.replace(trace), _of_this_thread: PhantomData }
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CURRENT.set(self.before);
+    }
+}
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(number: u8) -> Trace {
+        Trace { id: [number; 16], span: [number; 8], is_sampled: number % 2 == 1 }
+    }
+
+    #[test]
+    fn the_parent_of_what_is_sent_on_is_this_part() {
+        let expected = "00-01010101010101010101010101010101-0101010101010101-01";
+        assert_eq!(trace(1).parent(), expected);
+        assert!(trace(0xab).parent().contains("abab") && trace(2).parent().ends_with("-00"));
+    }
+
+    #[test]
+    fn work_within_work_gives_the_thread_back() {
+        let outer = trace(1).enter();
+        {
+            let _inner = trace(2).enter();
+            assert_eq!(Trace::current(), Some(trace(2)));
+        }
+        assert_eq!(Trace::current(), Some(trace(1)));
+        drop(outer);
+        assert_eq!(Trace::current(), None);
+    }
+
+    #[tokio::test]
+    async fn requests_that_take_turns_on_a_thread_keep_their_traces_apart() {
+        let work = |number| {
+            trace(number).within(async move {
+                for _ in 0..10 {
+                    assert_eq!(Trace::current(), Some(trace(number)));
+                    tokio::task::yield_now().await;
+                }
+                let carried = Trace::carried(Trace::current);
+                tokio::task::spawn_blocking(carried).await.unwrap()
+            })
+        };
+        let found = tokio::join!(work(1), work(2));
+        assert_eq!(found, (Some(trace(1)), Some(trace(2))));
+        assert_eq!(Trace::current(), None);
+    }
+}
