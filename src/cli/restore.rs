@@ -27,6 +27,9 @@ pub struct Restore {
     /// Restore certificates only up to this change
     #[arg(long, value_name = "CHANGE")]
     to: Option<u64>,
+    /// Check the restored folder as "hcert verify" does
+    #[arg(long, conflicts_with = "check")]
+    verify: bool,
     /// Only read the archives and check every row of them; nothing is written
     #[arg(long, conflicts_with = "to")]
     check: bool,
@@ -40,7 +43,7 @@ pub struct Restore {
 impl Restore {
     /// Runs the command.
     pub fn run(self) -> Result<(), Failure> {
-        let Restore { archives, to, check, json, common } = self;
+        let Restore { archives, to, verify, check, json, common } = self;
         let config = common.load(|_| ())?;
         open::for_owner_only();
         let chain = chain(&archives, to).map_err(Failure::Failed)?;
@@ -49,7 +52,10 @@ impl Restore {
             false => restored(&chain, to, &config, json),
         };
         println!("{}", told.map_err(Failure::Failed)?);
-        Ok(())
+        match verify {
+            true => super::verify::checked(&config, json),
+            false => Ok(()),
+        }
     }
 }
 

@@ -64,7 +64,7 @@ fn a_backup_taken_while_the_server_is_written_to_is_a_server_again_elsewhere() {
     let exported = place.export();
     server.kill();
 
-    place.run(&["restore", "archives", "--data", "restored"]).expect(0);
+    place.run(&["restore", "archives", "--data", "restored", "--verify"]).expect(0);
     let restored = Process::start(&place.path("restored"));
     for (number, (after, before)) in seen(&restored).iter().zip(&before).enumerate() {
         assert!(before.starts_with("200 "), "answer {number} is none: {}", &before[..60]);
@@ -80,7 +80,7 @@ fn a_backup_taken_while_the_server_is_written_to_is_a_server_again_elsewhere() {
     // Up to a change in the middle of an archive.
     let middle = told[1]["until"].as_u64().unwrap() as usize + 3;
     let to = middle.to_string();
-    place.run(&["restore", "archives", "--data", "earlier", "--to", &to]).expect(0);
+    place.run(&["restore", "archives", "--data", "earlier", "--to", &to, "--verify"]).expect(0);
     assert!(export("earlier") == lines(&exported)[..middle].concat());
     // The trail knows changes that this store does not have, and goes on all the same.
     let server = Process::start(&place.path("earlier"));
