@@ -115,7 +115,7 @@ impl Bell {
     }
 
     /// Whether the index was condemned since this was asked last.
-    fn was_condemned(&self) -> bool {
+    pub fn was_condemned(&self) -> bool {
         std::mem::take(&mut self.state.lock().expect("no holder of this lock can panic").condemned)
     }
 
@@ -275,7 +275,7 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
 }
 
 /// Searches wait from now on.
-fn give_up(shared: &Shared, problem: &str) {
+pub fn give_up(shared: &Shared, problem: &str) {
     tracing::error!(problem, "the index is given up and built again");
     shared.metrics.work.rebuilt();
     shared.note_building(problem);

@@ -5,6 +5,7 @@ mod moment;
 mod patients;
 mod reindex;
 mod search;
+mod simulation;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
