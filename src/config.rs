@@ -4,9 +4,11 @@
 
 mod access;
 mod environment;
+mod management;
 mod network;
 mod rules;
 mod secret;
+mod tls;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -16,23 +18,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits;
 pub use access::{Access, AccessMode, AccessToken, Algorithm};
+pub use management::Management;
 pub use network::Network;
 pub use secret::Secret;
+pub use tls::{ClientAuth, MinVersion, Tls};
 
 /// All settings. Their meaning stands in `hcert.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     pub server: Server,
+    pub tls: Tls,
     pub storage: Storage,
     pub search: Search,
     pub certificate: Certificate,
     pub validation: Validation,
     pub audit: Audit,
+    pub backup: Backup,
     pub registry: Registry,
     pub access: Access,
     pub x_road: XRoad,
     pub namespaces: Namespaces,
+    pub management: Management,
     pub log: Log,
 }
 
@@ -49,11 +56,20 @@ pub struct Server {
     pub full_url: FullUrl,
     pub trusted_proxies: Vec<Network>,
     pub workers: usize,
+    /// A proxy in front does TLS, so this service may listen without it. Contract 1.2.
+    pub plain_behind_proxy: bool,
     pub connections_max: usize,
+    pub connections_per_address_max: usize,
+    pub requests_max: usize,
+    pub requests_per_address_max: usize,
+    /// Of one address; 0: no bound.
+    pub requests_per_second: u32,
     pub body_bytes_max: usize,
     pub query_bytes_max: usize,
     pub header_timeout_s: u64,
     pub body_timeout_s: u64,
+    pub body_bytes_per_second_min: u64,
+    pub request_timeout_s: u64,
     pub write_timeout_s: u64,
     pub drain_timeout_s: u64,
 }
@@ -119,6 +135,22 @@ pub struct Audit {
     pub file_mb: u64,
     /// 0: for ever.
     pub retention_days: u32,
+}
+
+/// `[backup]`
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Backup {
+    /// Unset: no backups by the clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<PathBuf>,
+    pub every_minutes: u64,
+    /// Every so-manieth is a full one.
+    pub full_every: u64,
+    /// 0: for ever.
+    pub keep_days: u64,
+    /// Contract 9.2.
+    pub id_gap: u64,
 }
 
 /// `[registry]`
@@ -245,6 +277,18 @@ impl Namespaces {
 #[serde(default, deny_unknown_fields)]
 pub struct Log {
     pub level: Level,
+    pub format: Format,
+}
+
+/// How lines of the log are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// In words on a terminal, else as JSON.
+    #[default]
+    Auto,
+    Json,
+    Text,
 }
 
 /// The least important line that is still written. It holds for the service's own lines; libraries never write below `warn`,
@@ -282,11 +326,18 @@ impl Default for Server {
             full_url: FullUrl::Relative,
             trusted_proxies: Vec::new(),
             workers: limits::WORKERS,
+            plain_behind_proxy: false,
             connections_max: limits::CONNECTIONS_MAX,
+            connections_per_address_max: limits::CONNECTIONS_PER_ADDRESS_MAX,
+            requests_max: limits::REQUESTS_MAX,
+            requests_per_address_max: limits::REQUESTS_PER_ADDRESS_MAX,
+            requests_per_second: 0,
             body_bytes_max: limits::BODY_BYTES_MAX,
             query_bytes_max: limits::QUERY_BYTES_MAX,
             header_timeout_s: limits::HEADER_TIMEOUT_S,
             body_timeout_s: limits::BODY_TIMEOUT_S,
+            body_bytes_per_second_min: limits::BODY_BYTES_PER_SECOND_MIN,
+            request_timeout_s: limits::REQUEST_TIMEOUT_S,
             write_timeout_s: limits::WRITE_TIMEOUT_S,
             drain_timeout_s: limits::DRAIN_TIMEOUT_S,
         }
@@ -312,6 +363,18 @@ impl Default for Search {
 impl Default for Audit {
     fn default() -> Self {
         Audit { file_mb: limits::AUDIT_FILE_MB, retention_days: 0 }
+    }
+}
+
+impl Default for Backup {
+    fn default() -> Self {
+        Backup {
+            folder: None,
+            every_minutes: limits::BACKUP_EVERY_MINUTES,
+            full_every: limits::BACKUP_FULL_EVERY,
+            keep_days: limits::BACKUP_KEEP_DAYS,
+            id_gap: limits::RESTORE_ID_GAP,
+        }
     }
 }
 
@@ -424,8 +487,8 @@ impl Config {
 
     /// `{base_url}` as the settings alone tell it. A server on port 0 knows better.
     pub fn base_url(&self) -> String {
-        let server = &self.server;
-        server.base_url.clone().unwrap_or_else(|| format!("http://{}{}", server.listen, server.base_path))
+        let (server, scheme) = (&self.server, self.tls.scheme());
+        server.base_url.clone().unwrap_or_else(|| format!("{scheme}://{}{}", server.listen, server.base_path))
     }
 
     fn parse(text: &str) -> Result<Config, ConfigError> {

@@ -3,9 +3,11 @@
 //!
 //! - [`cli`]: the commands. Each opens what it needs, does its work, and says what happened.
 //! - [`bench`](mod@bench): what `hcert bench` measures, and the floors beside it.
+//! - [`management`]: how the service is, told to whoever watches it, on an address of its own.
 //! - [`http`]: the door, and the only room that knows hyper. A request becomes an `Interaction` and a `Context`; an `Answer` or an
 //!   `Outcome` becomes status, headers and body.
 //! - [`socket`]: the way of commands to a running server, through the data folder. [`bulk`]: all versions as NDJSON, out and in.
+//! - [`backup`]: archives of the store and its trail while the server goes on, and a data folder made of them again.
 //! - [`interaction`]: one file per FHIR interaction or operation. The last room that awaits.
 //! - [`engine`]: what keeps and finds certificates. One writer decides, stamps and commits in batches; one indexer follows; searches
 //!   see one moment.
@@ -24,6 +26,7 @@
 
 pub mod access;
 pub mod audit;
+pub mod backup;
 pub mod bench;
 pub mod bulk;
 pub mod certificate;
@@ -36,6 +39,7 @@ pub mod fhir;
 pub mod http;
 pub mod interaction;
 pub mod limits;
+pub mod management;
 pub mod metrics;
 pub mod outcome;
 pub mod profile;

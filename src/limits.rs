@@ -153,16 +153,123 @@ pub const IMPORT_BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// from a server that answers requests beside it.
 pub const IMPORT_THREADS: usize = 2;
 
+/// Bytes of a piece of the store that a backup copies at once and a restore commits at once. The largest record may exceed it.
+pub const COPY_PIECE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Milliseconds that a backup reads at one moment; while it does, pages that writers gave up are not used again.
+pub const COPY_READ_MS: u64 = 50;
+
+/// Bytes that a copied version may expand to: twice the largest `server.body_bytes_max` and its index row. What says more is damaged.
+pub const COPY_RECORD_BYTES_MAX: usize = 192 * 1024 * 1024;
+
+/// Bytes of a member of an archive that is held in memory: a piece with the largest record behind it. Files of the audit trail are
+/// copied without being held.
+pub const BACKUP_MEMBER_BYTES_MAX: usize = COPY_PIECE_BYTES + COPY_RECORD_BYTES_MAX;
+
+/// Bytes of the manifest of an archive. Each piece takes some 130; this is enough for one of two terabytes.
+pub const BACKUP_MANIFEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Minutes after which a scheduled backup that failed is tried again; a disk that was full may have room by then.
+pub const BACKUP_RETRY_MINUTES: u64 = 10;
+
+/// Minutes between two scheduled backups (default of `backup.every_minutes`): a day, which nobody has to type in again.
+pub const BACKUP_EVERY_MINUTES: u64 = 1_440;
+
+/// Every so-manieth scheduled backup is a full one (default of `backup.full_every`): with one a day, one a week.
+pub const BACKUP_FULL_EVERY: u64 = 7;
+
+/// Days that scheduled backups are kept (default of `backup.keep_days`).
+pub const BACKUP_KEEP_DAYS: u64 = 30;
+
+/// Ids that a restore leaves out (default of `backup.id_gap`). Contract 9.2: what was created behind the last archive had ids too.
+pub const RESTORE_ID_GAP: u64 = 1_000_000;
+
 /// Number of the last page that can be asked for. Times the largest count it still fits 64 bits; no store is that large.
 pub const PAGE_MAX: u64 = u32::MAX as u64;
 /// Certificates of a generated corpus. Five years of working time leave each some hundred milliseconds then, and every patient still
 /// gets a personal code of their own.
 pub const CORPUS_CERTIFICATES_MAX: u64 = 100_000_000;
-/// Connections at once (default of `server.connections_max`). More wait in the kernel's queue until a place is free.
+/// Connections at once (default of `server.connections_max`). For one more, the connection that has been idle longest makes room.
 pub const CONNECTIONS_MAX: usize = 1_024;
 
+/// Connections at once from one address (default of `server.connections_per_address_max`): a quarter of all, so that it takes several
+/// to fill the service. A hospital behind one address has fewer people at work at once.
+pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 256;
+
+/// Connections at once that are only told that there is no place for them. More are closed without a word.
+pub const REFUSALS_MAX: usize = 64;
+
+/// Seconds that telling so may take, a handshake included.
+pub const REFUSAL_S: u64 = 2;
+
+/// Milliseconds that a newcomer waits for a connection that has to make room. It only has to notice.
+pub const ROOM_WAIT_MS: u64 = 100;
+
+/// Milliseconds of silence after which a connection without request is idle, when room is needed. Clients that send one request after
+/// another pause for less.
+pub const IDLE_MS: u64 = 1_000;
+
+/// Milliseconds after which a client that takes nothing of its answer loses its connection when room is needed.
+pub const UNREAD_MS: u64 = 5_000;
+
+/// Connections that are looked for at once when room is needed, so that the next newcomers find theirs without looking at all.
+pub const ROOM_CANDIDATES: usize = 32;
+
+/// Requests worked on at once (default of `server.requests_max`). A request takes a worker for a fraction of a millisecond, so hundreds at
+/// once are waiting for the disk, the registry or a turn; each holds some 100 KB at most on the way.
+pub const REQUESTS_MAX: usize = 512;
+
+/// Milliseconds that a request waits when so many are worked on, before it is 503. Longer than a peak, shorter than a caller's patience.
+pub const REQUEST_WAIT_MS: u64 = 1_000;
+
+/// Requests under way of one client (default of `server.requests_per_address_max`). An eighth of all; one HTTP/2 connection has no more.
+pub const REQUESTS_PER_ADDRESS_MAX: usize = 64;
+
+/// Seconds' worth of requests that a client may send at once under `server.requests_per_second`. A page of a client is a handful of them.
+pub const REQUESTS_BURST_S: u32 = 2;
+
+/// Clients that are remembered for the bounds on each. One takes 40 bytes; those who are forgotten begin anew.
+pub const CLIENTS_MAX: usize = 65_536;
+
+/// Seconds that a request which only reads may take in all (default of `server.request_timeout_s`). Every wait on its way is shorter.
+pub const REQUEST_TIMEOUT_S: u64 = 60;
+
+/// Bytes a second that a request's body must come at on average (default of `server.body_bytes_per_second_min`). The slowest mobile line
+/// is ten times as fast.
+pub const BODY_BYTES_PER_SECOND_MIN: u64 = 500;
+
+/// Seconds before a body's speed is asked for. A line may stall as long when a packet is lost twice.
+pub const BODY_GRACE_S: u64 = 5;
+
+/// Bytes that an HTTP/2 connection must have written while it is idle to count as reading its answers: more than what pings take.
+pub const HTTP2_PROGRESS_BYTES: u64 = 1_024;
+
+/// Bytes of bodies that an HTTP/2 client may send before they are read, for a stream and for a connection. A certificate fits whole.
+pub const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 * 1024;
+pub const HTTP2_WINDOW_BYTES: u32 = 256 * 1024;
+
+/// Bytes of answers that an HTTP/2 stream copies ahead of its client.
+pub const HTTP2_SEND_BYTES_MAX: usize = 64 * 1024;
+
+/// HTTP/2 streams that a client may open and take back before they are looked at, and streams that may end by a fault of the client.
+/// Beyond, the connection is closed: that is the attack called rapid reset.
+pub const HTTP2_RESETS_MAX: usize = 32;
+
+/// Seconds between two looks at the files of TLS, to see whether they changed.
+pub const TLS_LOOK_S: u64 = 5;
+
+/// Bytes of a file of TLS. A chain of five certificates has 10 KB, the authorities of a whole country fewer than a megabyte.
+pub const TLS_FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Days before its end from which a certificate's end is warned of. Whoever renews it by hand needs some.
+pub const TLS_WARN_DAYS: i64 = 14;
+
+/// Seconds for which browsers may remember that the service speaks TLS only: a year, as is usual.
+pub const HSTS_S: u32 = 31_536_000;
+
 /// Open files kept for store, index and sockets beside connections. A segment of the index has up to eight; there are some twenty.
-pub const OPEN_FILES_RESERVED: usize = 256;
+/// Connections that are only refused take [`REFUSALS_MAX`] of them.
+pub const OPEN_FILES_RESERVED: usize = 320;
 
 /// Requests at once on one HTTP/2 connection. Clients open a second connection long before they need more.
 pub const STREAMS_MAX: u32 = 64;
@@ -202,7 +309,7 @@ pub const REQUEST_ID_CHARACTERS_MAX: usize = 128;
 /// Bytes from which an answer is compressed. Below, the header and the work cost more than what is saved.
 pub const GZIP_BYTES_MIN: usize = 1_024;
 
-/// Seconds in `Retry-After` of a 503. What causes one here passes within a second or two.
+/// Seconds in `Retry-After` of a 503 and a 429. What causes one here passes within a second or two.
 pub const RETRY_AFTER_S: u32 = 2;
 
 /// Megabytes of redb's page cache (default of `storage.cache_mb`): a million certificates are read out of it.
@@ -224,6 +331,9 @@ pub const LARGE_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// Large answers at once. A turn ends when the answer is sent, so that this bounds their memory too: with the next bound and the
 /// copies that compression makes, some 200 MB.
 pub const LARGE_ANSWERS: usize = 2;
+
+/// Requests that wait for a turn of one kind. Whoever comes later would wait longer than allowed and is 503 at once.
+pub const TURNS_WAITING_MAX: usize = 64;
 
 /// Seconds a large answer waits for its turn before it is 503: the one before it has to cross the network first.
 pub const LARGE_WAIT_S: u64 = 10;
@@ -403,6 +513,28 @@ pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 1024;
 /// Bytes of any other text of an audit event: a name, a code, a header.
 pub const AUDIT_TEXT_BYTES_MAX: usize = 512;
 
+/// Connections at once to the management listener. A probe, a scraper and a person or two; more wait.
+pub const MANAGEMENT_CONNECTIONS_MAX: usize = 16;
+
+/// Seconds that such a connection may take for its one request and answer.
+pub const MANAGEMENT_CONNECTION_S: u64 = 10;
+
+/// Bytes of the head of such a request; hyper allows no fewer.
+pub const MANAGEMENT_HEAD_BYTES_MAX: usize = 8 * 1024;
+
+/// Milliseconds that all parts of the service may take together to say how they are. One that waits for a disk is not well.
+pub const MANAGEMENT_LOOK_MS: u64 = 2_000;
+
+/// Seconds that `hcert health` waits for an answer.
+pub const HEALTH_WAIT_S: u64 = 5;
+
+/// Bytes of such an answer. One has some 2 KB.
+pub const HEALTH_BYTES_MAX: u64 = 256 * 1024;
+
+/// Megabytes of free disk below which the service is degraded (default of `management.disk_free_mb_min`). A certificate takes some 2 KB
+/// with its index: room for hundreds of thousands, and time to act.
+pub const DISK_FREE_MB_MIN: u64 = 1_024;
+
 /// Megabytes of a file of the audit trail (default of `audit.file_mb`). The next one lies ready, filled with zeros: some 50 000 events
 /// that a full disk cannot keep out.
 pub const AUDIT_FILE_MB: u64 = 16;
@@ -431,3 +563,9 @@ pub const AUDIT_PROBLEMS_MAX: usize = 100;
 
 /// Versions whose patient an export of the audit trail remembers, so that each is looked up once. Each takes some 100 bytes.
 pub const AUDIT_PATIENTS_CACHED_MAX: usize = 100_000;
+
+/// Rows that one commit of a migration writes: some milliseconds of work, and little to do again after a kill.
+pub const MIGRATION_CHUNK_ROWS: usize = 10_000;
+
+/// Bytes that the disk must have beside the copy of the store that a migration makes first: for what its steps add, and for events.
+pub const MIGRATION_ROOM_BYTES: u64 = 64 * 1024 * 1024;

@@ -1,4 +1,7 @@
-//! Whom the service believes that they are who it asks: the patient registry, an issuer of tokens.
+//! TLS: whom the service believes that they are who it asks (the patient registry, an issuer of tokens), and what it shows of itself.
+
+mod server;
+mod validity;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,6 +10,8 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
+
+pub use server::{Looked, Options, Presented, Status};
 
 /// TLS 1.2 or 1.3, with the other side's certificate always verified: against the authorities of a PEM file, and without one those that the
 /// machine trusts.

@@ -4,6 +4,12 @@
 mod audit;
 #[path = "cli/catalogue.rs"]
 mod catalogue;
+#[path = "cli/health.rs"]
+mod health;
+#[path = "cli/lines.rs"]
+mod lines;
+#[path = "cli/open_metrics.rs"]
+mod open_metrics;
 #[path = "cli/patients.rs"]
 mod patients;
 #[path = "cli/permissions.rs"]

@@ -1,6 +1,6 @@
 //! Runs every line of the README as a stranger would, in an empty folder, and compares what comes with what the README shows.
 //!
-//! Three things differ from a stranger's run: the program is the one under test, it takes a free port, and `cargo test` is what
+//! Three things differ from a stranger's run: the program is the one under test, it takes free ports, and `cargo test` is what
 //! runs here already. In what is shown, `…` stands for anything in a line, and alone for any lines; moments and uuids differ.
 
 use std::fs;
@@ -88,13 +88,16 @@ impl Server {
     fn start(folder: &Path) -> (Server, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hcert"));
         command.arg("serve").current_dir(folder).env("HCERT__SERVER__LISTEN", "127.0.0.1:0");
+        command.env("HCERT__MANAGEMENT__LISTEN", "127.0.0.1:0");
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the server starts");
         let mut lines = BufReader::new(process.stdout.take().expect("it was piped")).lines();
-        let said: Vec<String> = lines.by_ref().take(3).map(|line| line.expect("text")).collect();
+        let said: Vec<String> = lines.by_ref().take(4).map(|line| line.expect("text")).collect();
         let address =
             said.first().and_then(|line| line.split_once(" listens on ")).expect("it says where it listens").1;
         let address = address.trim_end_matches("/fhir").to_owned();
-        let said = said.join("\n").replace(&address, ADDRESS);
+        let watched_at = said.iter().find_map(|line| line.strip_prefix("health http://")?.strip_suffix("/health"));
+        let watched_at = watched_at.expect("it says where it can be watched").to_owned();
+        let said = said.join("\n").replace(&address, ADDRESS).replace(&watched_at, "127.0.0.1:8081");
         (Server { process, address }, said)
     }
 }

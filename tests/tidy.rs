@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Each room and the rooms it may use. Arrows never turn round; a room that is not listed here is a failure.
 const MAP: &[(&str, &[&str])] = &[
     ("limits", &[]),
-    ("tls", &[]),
+    ("tls", &["limits"]),
     ("metrics", &[]),
     ("trace", &[]),
     ("config", &["limits"]),
@@ -20,6 +20,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("search", &["certificate", "fhir", "limits", "outcome"]),
     ("audit", &["certificate", "config", "fhir", "limits", "outcome"]),
     ("engine", &["certificate", "fhir", "limits", "metrics", "outcome", "search"]),
+    ("backup", &["audit", "certificate", "engine", "limits"]),
     ("access", &["certificate", "config", "fhir", "limits", "outcome", "search", "tls"]),
     ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search", "tls", "trace"]),
     (
@@ -40,9 +41,13 @@ const MAP: &[(&str, &[&str])] = &[
             "trace",
         ],
     ),
-    ("http", &["access", "certificate", "config", "fhir", "interaction", "limits", "metrics", "outcome", "trace"]),
+    (
+        "http",
+        &["access", "certificate", "config", "fhir", "interaction", "limits", "metrics", "outcome", "tls", "trace"],
+    ),
     ("bulk", &["audit", "certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
-    ("socket", &["audit", "bulk", "certificate", "engine", "interaction", "limits"]),
+    ("socket", &["audit", "backup", "bulk", "certificate", "engine", "interaction", "limits"]),
+    ("management", &["audit", "certificate", "engine", "http", "interaction", "limits", "metrics", "registry", "tls"]),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
     ("bench", &["certificate", "config", "corpus", "engine", "http", "interaction", "limits", "outcome", "registry"]),
     (
@@ -50,6 +55,7 @@ const MAP: &[(&str, &[&str])] = &[
         &[
             "access",
             "audit",
+            "backup",
             "bench",
             "bulk",
             "certificate",
@@ -60,6 +66,7 @@ const MAP: &[(&str, &[&str])] = &[
             "http",
             "interaction",
             "limits",
+            "management",
             "metrics",
             "outcome",
             "registry",
@@ -75,10 +82,11 @@ const MAP: &[(&str, &[&str])] = &[
 
 /// A library and the only folders that may name it.
 const LIBRARIES: &[(&str, &[&str])] = &[
-    ("hyper", &["src/http/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
-    ("hyper_util", &["src/http/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
+    ("hyper", &["src/http/", "src/management/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
+    ("hyper_util", &["src/http/", "src/management/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
     ("hyper_rustls", &["src/registry/remote/", "src/access/token/"]),
-    ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs"]),
+    ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs", "src/tls/"]),
+    ("tokio_rustls", &["src/http/tls.rs", "src/registry/remote/tests/"]),
     ("rustls_native_certs", &["src/tls.rs"]),
     ("prometheus_client", &["src/metrics/"]),
     ("quick_cache", &["src/registry/remote/", "src/access/token/"]),
@@ -87,6 +95,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("zstd", &["src/engine/embedded/store/", "src/audit/", "src/corpus/tests.rs"]),
     ("clap", &["src/cli/", "src/main.rs"]),
     ("indicatif", &["src/cli/"]),
+    ("tar", &["src/backup/block.rs"]),
     ("roxmltree", &["src/fhir/", "src/outcome/operation_outcome.rs", "src/bench/svg.rs"]),
 ];
 
@@ -139,7 +148,15 @@ fn everything_behind_the_door_is_synchronous() {
     for file in sources().iter().filter(|file| {
         matches!(
             room(file).as_str(),
-            "audit" | "engine" | "terminology" | "definitions" | "search" | "certificate" | "fhir" | "outcome"
+            "audit"
+                | "backup"
+                | "engine"
+                | "terminology"
+                | "definitions"
+                | "search"
+                | "certificate"
+                | "fhir"
+                | "outcome"
         )
     }) {
         let text = code(file);

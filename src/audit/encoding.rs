@@ -3,7 +3,7 @@
 //! A tag is a varint: number of the field times two, plus one where bytes follow (their length first) instead of a varint. Absent
 //! fields take nothing. `docs/AUDIT.md` lists the numbers; they are never used again for another field.
 
-use super::event::{Action, Entity, Event, Method, query_within, text_within};
+use super::event::{self, Action, Entity, Event, Method, query_within, text_within};
 use crate::certificate::{Id, Seq, Version};
 
 const FORMAT: u8 = 1;
@@ -127,18 +127,34 @@ pub fn read(bytes: &[u8]) -> Result<Event, Malformed> {
     Ok(event)
 }
 
+/// What is asked of every event when a trail is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Glance {
+    pub at: i64,
+    action: Action,
+    change: Option<Seq>,
+}
+
+impl Glance {
+    /// As [`Event::last_change`].
+    pub fn last_change(self, before: Seq) -> Seq {
+        event::last_change(self.action, self.change, before)
+    }
+}
+
 /// When an event was and which change it stands for, without reading the rest.
-pub fn glance(bytes: &[u8]) -> Result<(i64, Option<Seq>), Malformed> {
-    let (mut at, mut change) = (0, None);
+pub fn glance(bytes: &[u8]) -> Result<Glance, Malformed> {
+    let mut glance = Glance::default();
     fields(bytes, |number, value| {
         match number {
-            field::AT => at = unzigzag(value.number),
-            field::CHANGE => change = Some(Seq(value.number)),
+            field::AT => glance.at = unzigzag(value.number),
+            field::ACTION => glance.action = Action::of_number(value.number),
+            field::CHANGE => glance.change = Some(Seq(value.number)),
             _ => {}
         }
         Ok(())
     })?;
-    Ok((at, change))
+    Ok(glance)
 }
 
 /// One of the two is given, the other empty.
@@ -294,7 +310,8 @@ mod tests {
         #[test]
         fn an_event_is_read_as_it_was_written(event in event()) {
             let bytes = bytes(&event);
-            prop_assert_eq!(glance(&bytes), Ok((event.at, event.change)));
+            let glance_of = Glance { at: event.at, action: event.action, change: event.change };
+            prop_assert_eq!(glance(&bytes), Ok(glance_of));
             prop_assert!(read(&bytes) == Ok(event));
         }
 

@@ -202,10 +202,24 @@ impl Event {
         }
     }
 
+    /// The highest change that the trail stands for behind this event. A restore sets the store back to its change: those after it never
+    /// were, and their numbers are given again.
+    pub(super) fn last_change(&self, before: Seq) -> Seq {
+        last_change(self.action, self.change, before)
+    }
+
     /// The event of a command, told by its whole name, such as `hcert audit export`.
     pub fn of_command(action: Action, at: i64, command: &str) -> Event {
         let who = Who { application: Some(command.to_owned()), ..Who::default() };
         Event { who, method: Method::Socket, ..Event::new(action, at) }
+    }
+}
+
+/// As [`Event::last_change`], of an event that was not read as a whole.
+pub(super) fn last_change(action: Action, change: Option<Seq>, before: Seq) -> Seq {
+    match action {
+        Action::Restore => change.unwrap_or_default(),
+        _ => change.unwrap_or_default().max(before),
     }
 }
 

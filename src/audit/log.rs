@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::copy::FileOf;
 use super::disk::{Disk, Machine, Name, Target, sync_folder};
 use super::header::{HEADER_BYTES, Header};
 use super::opening;
@@ -39,6 +40,18 @@ pub enum State {
     Degraded(String),
     /// Events are not written; requests have to be refused.
     Failing(String),
+}
+
+/// The trail at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    pub state: State,
+    /// The newest event.
+    pub head: Number,
+    /// The newest event that is known to be durable.
+    pub durable: Number,
+    /// How long the first event behind it has waited.
+    pub waits: Duration,
 }
 
 /// Tells the time in milliseconds since 1970 UTC.
@@ -256,6 +269,26 @@ impl Log {
         self.shared.writer().state()
     }
 
+    /// The files of the trail up to its newest event, to be copied while it is written on.
+    ///
+    /// # Errors
+    /// The newest events are not durable, or the folder cannot be read.
+    pub fn files(&self) -> Result<Vec<FileOf>, String> {
+        self.sync_now().map_err(|failing| failing.0)?;
+        self.trail().map(FileOf::all).map_err(|error| error.to_string())
+    }
+
+    /// How the trail is. Waits for an event that is being written.
+    pub fn health(&self) -> Health {
+        let writer = self.shared.writer();
+        Health {
+            state: writer.state(),
+            head: writer.head.number,
+            durable: writer.durable.head.number,
+            waits: writer.dirty_since.map_or(Duration::ZERO, |since| since.elapsed()),
+        }
+    }
+
     /// The trail up to its newest event, to be read while it is written on.
     ///
     /// # Errors
@@ -300,13 +333,13 @@ impl Shared {
     pub fn append_all(&self, events: &[Event]) -> Result<Number, Failing> {
         let mut records = Vec::with_capacity(events.len() * 384);
         events.iter().for_each(|event| record::open(&mut records, |out| encoding::write(out, event)));
-        let change = events.iter().filter_map(|event| event.change).max();
+        let told = |before| events.iter().fold(before, |last, event| event.last_change(last));
         if records.len() > AUDIT_WRITE_BYTES_MAX {
             return Err(Failing(format!("events of {} bytes are too many at once", records.len())));
         }
         let mut writer = self.writer();
         let file = writer.current.file;
-        let written = writer.write(&mut records, change);
+        let written = writer.write(&mut records, &told);
         if writer.current.file != file {
             self.taken.notify_all();
         }
@@ -431,7 +464,7 @@ impl Shared {
 
 impl Writer {
     /// Puts records behind the newest one. Nothing has changed when it fails.
-    fn write(&mut self, records: &mut [u8], change: Option<Seq>) -> Result<Number, String> {
+    fn write(&mut self, records: &mut [u8], told: &dyn Fn(Seq) -> Seq) -> Result<Number, String> {
         if let Some(problem) = &self.sync_problem {
             return Err(problem.clone());
         }
@@ -441,7 +474,7 @@ impl Writer {
         let (number, hash) = record::chain(records, (self.head.number, self.head.hash));
         let written = match self.current.position + records.len() as u64 <= self.current.bytes {
             true => self.current.write(records),
-            false => return self.write_to_next(records).map(|()| self.wrote((number, hash), records, change)),
+            false => return self.write_to_next(records).map(|()| self.wrote((number, hash), records, told)),
         };
         if let Err(error) = written {
             let problem = format!("writing failed: {error}");
@@ -452,12 +485,12 @@ impl Writer {
             return Err(problem);
         }
         self.write_problem = None;
-        Ok(self.wrote((number, hash), records, change))
+        Ok(self.wrote((number, hash), records, told))
     }
 
-    fn wrote(&mut self, (number, hash): (Number, Hash), records: &[u8], change: Option<Seq>) -> Number {
+    fn wrote(&mut self, (number, hash): (Number, Hash), records: &[u8], told: &dyn Fn(Seq) -> Seq) -> Number {
         self.head = Head { number, hash };
-        self.last_change = self.last_change.max(change.unwrap_or_default());
+        self.last_change = told(self.last_change);
         self.pending.extend_from_slice(records);
         number
     }

@@ -3,6 +3,7 @@
 //! Every event is chained to the one before by a hash, so that nothing can be changed or taken out without [`verify`] telling.
 //! `docs/AUDIT.md` describes the files byte by byte.
 
+mod copy;
 mod disk;
 mod encoding;
 mod event;
@@ -20,8 +21,9 @@ mod trail;
 mod verify;
 mod wanted;
 
+pub use copy::{FileOf, put_back, sealed_until};
 pub use event::{Action, Change, Entity, Event, From, Method, Who};
-pub use log::{Clock, Failing, Head, Log, Number, Options, State, folder};
+pub use log::{Clock, Failing, Head, Health, Log, Number, Options, State, folder};
 pub use read::{Events, Order};
 pub use resource::resource;
 pub use trail::{Part, Trail};

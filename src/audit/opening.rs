@@ -107,9 +107,9 @@ fn plain(
         match piece {
             Piece::Damaged(range) => damaged.push(range),
             Piece::Record(record) => {
-                let (_, change) = encoding::glance(record.payload).unwrap_or_default();
+                let glance = encoding::glance(record.payload).unwrap_or_default();
                 end.before = (record.number, *record.hash);
-                end.last_change = end.last_change.max(change.unwrap_or_default());
+                end.last_change = glance.last_change(end.last_change);
                 end.place.1 = record.end() as u64;
                 events += 1;
             }
@@ -143,9 +143,9 @@ fn last_change_before(trail: &Trail) -> io::Result<Seq> {
         let mut last = part.header.map_or(Seq(0), |header| header.last_change);
         for piece in Walk::open_ended(&content, HEADER_BYTES, part.header.map(|header| header.before)) {
             if let Piece::Record(record) = piece
-                && let Ok((_, Some(change))) = encoding::glance(record.payload)
+                && let Ok(glance) = encoding::glance(record.payload)
             {
-                last = last.max(change);
+                last = glance.last_change(last);
             }
         }
         if last > Seq(0) {
@@ -163,9 +163,9 @@ fn after_sealed(trail: &Trail, part: &Part, file: u64) -> Result<End, String> {
     let mut last_change = header.last_change;
     for piece in Walk::whole(&content, HEADER_BYTES, Some(header.before)) {
         if let Piece::Record(record) = piece
-            && let Ok((_, Some(change))) = encoding::glance(record.payload)
+            && let Ok(glance) = encoding::glance(record.payload)
         {
-            last_change = last_change.max(change);
+            last_change = glance.last_change(last_change);
         }
     }
     Ok(End { before, last_change, place: (file, content.len() as u64) })

@@ -87,7 +87,7 @@ pub fn seal(content: &[u8]) -> Result<Vec<u8>, String> {
     for piece in Walk::whole(content, HEADER_BYTES, Some(header.before)) {
         let Piece::Record(record) = piece else { continue };
         last = Some((record.number, *record.hash));
-        if let Ok((at, _)) = encoding::glance(record.payload) {
+        if let Ok(encoding::Glance { at, .. }) = encoding::glance(record.payload) {
             (earliest, latest) = (earliest.min(at), latest.max(at));
         }
         if record.end() - begun >= AUDIT_BLOCK_BYTES {

@@ -146,7 +146,9 @@ impl Launcher {
         inherited.filter(|name| name.to_string_lossy().starts_with("HCERT__")).for_each(|name| {
             command.env_remove(name);
         });
-        command.env("HCERT__LOG__LEVEL", "warn").envs(self.settings.iter().map(|(name, value)| (name, value)));
+        command.env("HCERT__LOG__LEVEL", "warn").env("HCERT__LOG__FORMAT", "json");
+        // Nobody watches, so that servers beside each other need no second port.
+        command.env("HCERT__MANAGEMENT__LISTEN", "").envs(self.settings.iter().map(|(name, value)| (name, value)));
         // Ctrl-C on the terminal is for the bench, which then stops its processes itself.
         command.process_group(0);
         // SAFETY: between fork and exec only one system call is made, which touches no memory.
@@ -249,7 +251,7 @@ impl Process {
 }
 
 fn complains(text: &str) -> bool {
-    text.contains("ERROR") || text.contains("panicked")
+    text.contains("\"log.level\":\"error\"") || text.contains("panicked")
 }
 
 impl Drop for Process {

@@ -1,10 +1,12 @@
 //! The command line: one file per command. A command is a struct of its flags with a method `run`.
 
 mod audit;
+mod backup;
 mod bench;
 mod catalogue;
 mod export;
 mod generate;
+mod health;
 mod import;
 mod log;
 mod open;
@@ -12,6 +14,7 @@ mod open_files;
 mod patients;
 mod progress;
 mod reindex;
+mod restore;
 mod serve;
 mod terminology;
 mod token;
@@ -41,9 +44,12 @@ enum Command {
     Import(import::Import),
     Export(export::Export),
     Reindex(reindex::Reindex),
+    Backup(backup::Backup),
+    Restore(restore::Restore),
     Patients(patients::Patients),
     Terminology(terminology::Terminology),
     Audit(audit::Audit),
+    Health(health::Health),
     Token(token::Token),
     Catalogue(catalogue::Catalogue),
     Bench(bench::Bench),
@@ -63,9 +69,12 @@ impl Cli {
             Command::Import(import) => import.run(),
             Command::Export(export) => export.run(),
             Command::Reindex(reindex) => reindex.run(),
+            Command::Backup(backup) => backup.run(),
+            Command::Restore(restore) => restore.run(),
             Command::Patients(patients) => patients.run(),
             Command::Terminology(terminology) => terminology.run(),
             Command::Audit(audit) => audit.run(),
+            Command::Health(health) => health.run(),
             Command::Token(token) => token.run(),
             Command::Catalogue(catalogue) => catalogue.run(),
             Command::Bench(bench) => bench.run(),

@@ -1,8 +1,10 @@
 //! `hcert serve`: opens the data, listens, and serves until it is told to stop.
 
 use std::io::{ErrorKind, Write};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use tokio::net::TcpListener;
@@ -11,9 +13,13 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Common, Failure, log, open, open_files};
 use crate::access::Tokens;
-use crate::config::Config;
-use crate::engine::system_clock;
+use crate::audit::Log;
+use crate::backup::{Plan, Schedule};
+use crate::config::{self, Config};
+use crate::engine::{Engine, system_clock};
 use crate::http::{self, Server, Settings};
+use crate::interaction::Service;
+use crate::management::{self, Management, Phase, Watched};
 use crate::metrics::Metrics;
 use crate::socket;
 
@@ -50,6 +56,8 @@ impl Serve {
 
 async fn serve(config: Config) -> Result<(), Failure> {
     let metrics = Metrics::new();
+    let management = Management::new(metrics.clone(), config.access.mode.name());
+    let watched_at = watch(&config.management, &management).await?;
     let listener = bind(&config.server.listen).await?;
     let address = listener.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
     let mut settings = Settings::new(&config, address)?;
@@ -60,8 +68,15 @@ async fn serve(config: Config) -> Result<(), Failure> {
         tracing::warn!(connections_max = fitting, "the limit of open files allows fewer connections than the setting");
         settings.connections_max = fitting;
     }
+    settings.tls = http::present(&config.tls)?;
+    if let Some(presented) = settings.tls.clone() {
+        let asked = signal(SignalKind::hangup());
+        let asked = asked.map_err(|error| Failure::Failed(format!("signals cannot be caught: {error}")))?;
+        tokio::spawn(http::keep_current(presented, asked));
+    }
     let stop = stop()?;
-    let (engine, trail) = open::engine_and_trail(&config, system_clock(), metrics.clone()).map_err(Failure::Failed)?;
+    let notice = Duration::from_secs(config.management.drain_notice_s);
+    let (engine, trail) = open::engine_and_trail(&config, system_clock(), metrics).map_err(Failure::Failed)?;
     let mut policy = open::policy(&config).map_err(Failure::Failed)?;
     policy.audit = Some(trail.clone());
     let service = open::service(&config, engine.clone(), policy, &settings.base_url, system_clock());
@@ -74,17 +89,77 @@ async fn serve(config: Config) -> Result<(), Failure> {
         folder,
         engine.clone(),
         service.rulebook().clone(),
-        trail,
+        trail.clone(),
         service.settings().names.clone(),
     );
+    let schedule = scheduled(&config, &engine, &trail)?;
     let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", socket::path(folder).display())))?;
-    let told = introduction(&settings.base_url, folder);
+    let told = introduction(&settings.base_url, folder, watched_at);
+    let server = Server::new(service, settings);
+    management.watch(watched(&config, &engine, trail, &server));
+    management.enter(Phase::Serving);
     if std::io::stdout().write_all(told.as_bytes()).is_err() {
         tracing::debug!("nobody reads the introduction");
     }
-    http::serve(listener, Server::new(service, settings), stop).await;
+    let stop = async {
+        stop.await;
+        // Whoever sends requests learns of it first, and comes no more.
+        management.enter(Phase::Draining);
+        tokio::time::sleep(notice).await;
+    };
+    http::serve(listener, server, stop).await;
     drop(socket);
+    // A backup that is being taken ends between two pieces.
+    drop(schedule);
+    // Whatever is watched is let go with the folder.
+    management.enter(Phase::Closing);
+    management.watch(Vec::new());
     tokio::task::spawn_blocking(move || engine.close()).await.map_err(|error| Failure::Failed(error.to_string()))
+}
+
+/// Lets the service be watched from here on, and tells where.
+///
+/// # Errors
+/// The address of the settings cannot be listened on. The usual one may be in use: two servers on one machine are no mistake.
+async fn watch(settings: &config::Management, management: &Arc<Management>) -> Result<Option<SocketAddr>, Failure> {
+    let Some(address) = settings.address() else { return Ok(None) };
+    let listener = match TcpListener::bind(address).await {
+        Ok(listener) => listener,
+        Err(error) if settings.listen.is_none() => {
+            tracing::warn!(%address, %error, "nobody can watch the service; management.listen names another address");
+            return Ok(None);
+        }
+        Err(error) => return Err(Failure::Failed(format!("management.listen = {address} cannot be used: {error}"))),
+    };
+    let at = listener.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
+    tokio::spawn(management::serve(listener, management.clone()));
+    Ok(Some(at))
+}
+
+fn watched(
+    config: &Config,
+    engine: &Arc<Engine>,
+    trail: Arc<Log>,
+    server: &Arc<Server<Service>>,
+) -> Vec<Box<dyn Watched>> {
+    let free_bytes_min = config.management.disk_free_mb_min * 1024 * 1024;
+    vec![
+        Box::new(management::Storage(engine.clone())),
+        Box::new(management::Disk { folder: config.storage.data.clone(), free_bytes_min }),
+        Box::new(management::Trail(trail)),
+        Box::new(management::Registry(server.clone())),
+        Box::new(management::Door(server.clone())),
+        Box::new(management::Tls(server.clone())),
+    ]
+}
+
+/// Backups by the clock, where the settings name a folder for them.
+fn scheduled(config: &Config, engine: &Arc<Engine>, trail: &Arc<Log>) -> Result<Option<Schedule>, Failure> {
+    let Some(folder) = config.backup.folder.clone() else { return Ok(None) };
+    let config::Backup { every_minutes, full_every, keep_days, .. } = config.backup;
+    let plan = Plan { folder, every_minutes, full_every, keep_days };
+    let schedule = Schedule::start(plan, engine.clone(), trail.clone(), system_clock());
+    schedule.map(Some).map_err(Failure::Failed)
 }
 
 async fn bind(listen: &str) -> Result<TcpListener, Failure> {
@@ -124,11 +199,12 @@ fn stop() -> Result<impl Future<Output = ()>, Failure> {
     })
 }
 
-fn introduction(base_url: &str, data: &Path) -> String {
+fn introduction(base_url: &str, data: &Path, watched_at: Option<SocketAddr>) -> String {
     let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
     let version = env!("CARGO_PKG_VERSION");
+    let watched_at = watched_at.map(|address| format!("health http://{address}/health\n")).unwrap_or_default();
     format!(
-        "hcert {version} listens on {base_url}\ndata   {}\ntry    curl '{base_url}/metadata?_pretty=true'\n",
+        "hcert {version} listens on {base_url}\ndata   {}\n{watched_at}try    curl '{base_url}/metadata?_pretty=true'\n",
         data.display()
     )
 }
@@ -139,9 +215,11 @@ mod tests {
 
     #[test]
     fn the_introduction_says_where_and_what_to_try() {
-        let told = introduction("http://127.0.0.1:8080/fhir", Path::new("/var/lib/hcert"));
+        let watched_at = "127.0.0.1:8081".parse().ok();
+        let told = introduction("http://127.0.0.1:8080/fhir", Path::new("/var/lib/hcert"), watched_at);
         assert!(told.contains("listens on http://127.0.0.1:8080/fhir\n"));
         assert!(told.contains("/var/lib/hcert\n"));
+        assert!(told.contains("health http://127.0.0.1:8081/health\n"));
         assert!(told.contains("curl 'http://127.0.0.1:8080/fhir/metadata?_pretty=true'"));
     }
 

@@ -32,6 +32,16 @@ pub enum AccessMode {
     Jwt,
 }
 
+impl AccessMode {
+    /// As the settings spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            AccessMode::Developer => "developer",
+            AccessMode::Jwt => "jwt",
+        }
+    }
+}
+
 /// `[access.token]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -1,8 +1,10 @@
 //! What a value must be beyond its type. All problems are told at once.
 
+use std::path::Path;
+
 use toml::{Table, Value};
 
-use super::{Config, ConfigError, FaultRule, RegistryMode, access};
+use super::{Config, ConfigError, FaultRule, RegistryMode, access, management, tls};
 use crate::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
 
 const X_ROAD_HEADERS: [&str; 4] = ["x-road-client", "x-road-id", "x-road-issue", "x-road-userid"];
@@ -20,10 +22,16 @@ const RANGES: &[Range] = &[
     //    key                        low     high        unit
     range("server.workers",            1,         64, "threads"),
     range("server.connections_max",    1,    100_000, "connections"),
+    range("server.connections_per_address_max", 1, 100_000, "connections"),
+    range("server.requests_max",       1,    100_000, "requests"),
+    range("server.requests_per_address_max", 1, 100_000, "requests"),
+    range("server.requests_per_second", 0,   100_000, "requests"),
     range("server.body_bytes_max", 1_024, 67_108_864, "bytes"),
     range("server.query_bytes_max",  256,     60_000, "bytes"),
     range("server.header_timeout_s",   1,      3_600, "seconds"),
     range("server.body_timeout_s",     1,      3_600, "seconds"),
+    range("server.body_bytes_per_second_min", 1, 67_108_864, "bytes"),
+    range("server.request_timeout_s",  1,      3_600, "seconds"),
     range("server.write_timeout_s",    1,      3_600, "seconds"),
     range("server.drain_timeout_s",    1,      3_600, "seconds"),
     range("storage.cache_mb",          8,  1_048_576, "megabytes"),
@@ -32,6 +40,10 @@ const RANGES: &[Range] = &[
     range("search.link_minutes",       1,     10_080, "minutes"),
     range("audit.file_mb",             1,      1_024, "megabytes"),
     range("audit.retention_days",      0,     36_500, "days"),
+    range("backup.every_minutes",      1,     44_640, "minutes"),
+    range("backup.full_every",         1,      1_000, "backups"),
+    range("backup.keep_days",          0,     36_500, "days"),
+    range("backup.id_gap",             0, 1_000_000_000, "ids"),
     range("registry.remote.timeout_ms",       10,  60_000, "milliseconds"),
     range("registry.remote.deadline_ms",      10, 120_000, "milliseconds"),
     range("registry.remote.tries",             1,       5, "tries"),
@@ -43,6 +55,8 @@ const RANGES: &[Range] = &[
     range("access.token.leeway_s",             0,     300, "seconds"),
     range("access.token.max_lifetime_s",      60, 604_800, "seconds"),
     range("access.token.developer_seconds",    1,  86_400, "seconds"),
+    range("management.drain_notice_s",         0,     300, "seconds"),
+    range("management.disk_free_mb_min",       0, 1_048_576, "megabytes"),
 ];
 
 const fn range(key: &'static str, low: i64, high: i64, unit: &'static str) -> Range {
@@ -96,6 +110,9 @@ pub fn check(config: &mut Config) -> Result<(), ConfigError> {
     if remote.timeout_ms > remote.deadline_ms {
         problems.push("registry.remote.timeout_ms must not be larger than registry.remote.deadline_ms".to_owned());
     }
+    if config.backup.folder.as_deref().is_some_and(|folder| is_within(folder, &config.storage.data)) {
+        problems.push("backup.folder must not lie in storage.data: what takes the one away takes the other".to_owned());
+    }
     const HEADERS: [&str; 4] = ["x-road-issue", "x-road-userid", "x-road-id", "x-author-id"];
     for name in config.x_road.required_headers.iter().filter(|name| !X_ROAD_HEADERS.contains(&name.as_str())) {
         problems.push(refusal("x_road.required_headers", name, &format!("one of {}", X_ROAD_HEADERS.join(", "))));
@@ -114,7 +131,9 @@ pub fn check(config: &mut Config) -> Result<(), ConfigError> {
     for name in config.registry.required_headers.iter().filter(|name| !HEADERS.contains(&name.as_str())) {
         problems.push(refusal("registry.required_headers", name, &format!("one of {}", HEADERS.join(", "))));
     }
+    problems.extend(tls::problems(config));
     problems.extend(access::problems(config));
+    problems.extend(management::problems(&config.management));
     problems.extend(faults(&config.registry.fault));
     if problems.is_empty() { Ok(()) } else { Err(ConfigError(problems.join("\n"))) }
 }
@@ -152,6 +171,12 @@ fn faults(rules: &[FaultRule]) -> Vec<String> {
 
 fn refusal(key: &str, text: &str, expected: &str) -> String {
     format!("{key} = '{text}' is not {expected}")
+}
+
+/// As far as names tell it; links are whoever made them's affair.
+fn is_within(path: &Path, folder: &Path) -> bool {
+    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    whole(path).starts_with(whole(folder))
 }
 
 fn number(table: &Table, key: &str) -> Option<i64> {

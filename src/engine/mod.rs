@@ -4,6 +4,7 @@
 //! Everything is synchronous. A write is handed over and answered through a channel; reads and searches run on the caller's thread.
 
 mod consent;
+mod copied;
 mod decide;
 mod embedded;
 mod health;
@@ -14,7 +15,11 @@ mod witness;
 mod write;
 
 pub use consent::ConsentRecord;
-pub use embedded::{CommitFloor, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, SearchError};
+pub use copied::{Beginning, Ending, Moment, Piece};
+pub use embedded::{
+    CommitFloor, CopyCheck, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, RESTORING, Restore,
+    SearchError,
+};
 pub use health::{Disk, Health, IndexHealth, StoreHealth};
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};

@@ -7,10 +7,10 @@ use std::time::Duration;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Buf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::request::too_long;
-use crate::limits::{BODIES_BYTES_MAX, LINGER_BYTES_MAX, LINGER_S};
+use crate::limits::{BODIES_BYTES_MAX, BODY_GRACE_S, LINGER_BYTES_MAX, LINGER_S};
 use crate::outcome::{Hcert, Issue, Outcome};
 
 /// Memory for bodies, shared by all requests and lent in pieces.
@@ -48,15 +48,30 @@ impl Memory {
     }
 }
 
+/// How long a body may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    pub whole: Duration,
+    pub bytes_per_second_min: u64,
+}
+
+impl Patience {
+    /// When more than `bytes` must have arrived of a body that began to be read at `start`.
+    fn end(self, start: Instant, bytes: usize) -> Instant {
+        let at_slowest = Duration::from_millis(bytes as u64 * 1_000 / self.bytes_per_second_min.max(1));
+        start + self.whole.min(Duration::from_secs(BODY_GRACE_S) + at_slowest)
+    }
+}
+
 /// Reads a whole body of at most `bytes_max` bytes; `length` is its Content-Length, if it has one.
 ///
 /// # Errors
-/// 413 as soon as it grows too long, 408 when it takes too long, 400 when it breaks off, 503 when too many are held already.
+/// 413 as soon as it grows too long, 408 when it takes too long or comes too slowly, 400 when it breaks off, 503 when too many are held already.
 pub async fn receive<B>(
     body: &mut B,
     length: Option<u64>,
     bytes_max: usize,
-    patience: Duration,
+    patience: Patience,
     memory: &Memory,
 ) -> Result<Received, Outcome>
 where
@@ -64,36 +79,31 @@ where
     B::Error: ToString,
 {
     let mut received = Received::default();
-    let read = async {
-        let whole = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(bytes_max).min(bytes_max);
-        while let Some(frame) = body.frame().await {
-            let Ok(mut data) = frame.map_err(broken)?.into_data() else { continue };
-            let bytes = received.bytes.len() + data.remaining();
-            if bytes > bytes_max {
-                return Err(too_long(bytes_max).into());
-            }
-            if bytes > received.bytes.capacity() {
-                // Memory follows what has arrived, never what was announced: an announcement costs a client nothing.
-                let mut room = (2 * bytes).min(whole).max(bytes);
-                if memory.lend(&mut received, room).is_err() {
-                    room = bytes;
-                    memory.lend(&mut received, room)?;
-                }
-                received.bytes.reserve_exact(room - received.bytes.len());
-            }
-            while data.has_remaining() {
-                let chunk = data.chunk();
-                received.bytes.extend_from_slice(chunk);
-                let count = chunk.len();
-                data.advance(count);
-            }
+    let start = Instant::now();
+    let whole = length.and_then(|length| usize::try_from(length).ok()).unwrap_or(bytes_max).min(bytes_max);
+    loop {
+        let frame = timeout_at(patience.end(start, received.bytes.len()), body.frame()).await;
+        let Some(frame) = frame.map_err(|_| Outcome::from(Hcert::BodyTimeout))? else { return Ok(received) };
+        let Ok(mut data) = frame.map_err(broken)?.into_data() else { continue };
+        let bytes = received.bytes.len() + data.remaining();
+        if bytes > bytes_max {
+            return Err(too_long(bytes_max).into());
         }
-        Ok(())
-    };
-    match timeout(patience, read).await {
-        Ok(Ok(())) => Ok(received),
-        Ok(Err(outcome)) => Err(outcome),
-        Err(_) => Err(Hcert::BodyTimeout.into()),
+        if bytes > received.bytes.capacity() {
+            // Memory follows what has arrived, never what was announced: an announcement costs a client nothing.
+            let mut room = (2 * bytes).min(whole).max(bytes);
+            if memory.lend(&mut received, room).is_err() {
+                room = bytes;
+                memory.lend(&mut received, room)?;
+            }
+            received.bytes.reserve_exact(room - received.bytes.len());
+        }
+        while data.has_remaining() {
+            let chunk = data.chunk();
+            received.bytes.extend_from_slice(chunk);
+            let count = chunk.len();
+            data.advance(count);
+        }
     }
 }
 
@@ -124,7 +134,22 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_secs(1);
+    const PATIENCE: Patience = Patience { whole: Duration::from_secs(60), bytes_per_second_min: 500 };
+
+    /// A body of which nothing ever comes.
+    struct Stalled;
+
+    impl Body for Stalled {
+        type Data = Bytes;
+        type Error = std::convert::Infallible;
+
+        fn poll_frame(
+            self: std::pin::Pin<&mut Self>,
+            _: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Option<Result<hyper::body::Frame<Bytes>, Self::Error>>> {
+            std::task::Poll::Pending
+        }
+    }
 
     async fn read(bytes: usize, length: Option<u64>, memory: &Memory) -> Result<Received, Hcert> {
         let mut body = Full::new(Bytes::from(vec![7; bytes]));
@@ -137,6 +162,23 @@ mod tests {
         assert_eq!(read(10_000, None, &memory).await.unwrap().bytes.len(), 10_000);
         assert_eq!(read(10_001, None, &memory).await.err(), Some(Hcert::BodyTooLong));
         assert!(read(0, Some(0), &memory).await.unwrap().bytes.is_empty());
+    }
+
+    #[test]
+    fn a_body_has_time_in_all_and_by_what_it_has_sent() {
+        let start = Instant::now();
+        let seconds = |bytes| (PATIENCE.end(start, bytes) - start).as_secs();
+        assert_eq!(seconds(0), BODY_GRACE_S);
+        assert_eq!(seconds(5_000), BODY_GRACE_S + 10);
+        assert_eq!(seconds(1_000_000), 60);
+        assert_eq!(seconds(usize::MAX / 2_000), 60);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_stalls_is_too_late() {
+        let patience = Patience { whole: Duration::from_millis(1), ..PATIENCE };
+        let refusal = receive(&mut Stalled, None, 10, patience, &Memory::default()).await.map(|_| ()).unwrap_err();
+        assert_eq!(refusal.leading(), Hcert::BodyTimeout);
     }
 
     #[tokio::test]

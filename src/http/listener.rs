@@ -1,12 +1,12 @@
-//! Sockets: accepting, HTTP/1.1 and HTTP/2 by prior knowledge on one port, time limits, and an orderly stop.
+//! Sockets: accepting, TLS, HTTP/1.1 and HTTP/2 on one port, time limits, and an orderly stop.
 //!
 //! hyper-util's own choice of protocol never times out a client that sends nothing, so the choice is made here.
 
 use std::io;
 use std::net::IpAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use hyper::server::conn::{http1, http2};
@@ -16,12 +16,20 @@ use hyper_util::server::graceful::GracefulConnection;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::select;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
+use super::load::count;
+use super::places::{NoPlace, Places};
+use super::seat::Seat;
 use super::stream::{Protocol, open};
+use super::tls::shake_hands;
+use super::watched::Watched;
 use super::{Run, Server, call};
-use crate::limits::{HEADER_BYTES_MAX, STREAMS_MAX};
+use crate::limits::{
+    HEADER_BYTES_MAX, HTTP2_RESETS_MAX, HTTP2_SEND_BYTES_MAX, HTTP2_STREAM_WINDOW_BYTES, HTTP2_WINDOW_BYTES, REFUSAL_S,
+    REFUSALS_MAX, STREAMS_MAX,
+};
 
 /// Where connections come from: a TCP port, or a Unix socket.
 pub trait Listen: Sync {
@@ -60,150 +68,177 @@ enum Phase {
     Cut,
 }
 
-/// Serves until `shutdown` is ready; then finishes what is under way, at most for the drain time.
+/// Serves until `shutdown` is ready; then finishes what is under way, at most for the drain time. With `settings.tls` it speaks nothing else.
 pub async fn serve<L: Listen, R: Run>(listener: L, server: Arc<Server<R>>, shutdown: impl Future<Output = ()>) {
-    let places = Arc::new(Semaphore::new(server.settings.connections_max));
+    let settings = &server.settings;
+    let per_address_max = settings.connections_per_address_max;
+    let places = Places::new(settings.connections_max, per_address_max, Arc::clone(&server.load));
+    let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
     let (phase, seen) = watch::channel(Phase::Open);
     let mut shutdown = pin!(shutdown);
     loop {
         let accepted = select! {
             biased;
             () = &mut shutdown => break,
-            accepted = accept(&listener, &places) => accepted,
+            accepted = listener.accept() => accepted,
         };
-        match accepted {
-            Ok((stream, peer, place)) => {
-                let (server, seen) = (Arc::clone(&server), seen.clone());
-                tokio::spawn(async move {
-                    connection(stream, peer, server, seen).await;
-                    drop(place);
-                });
-            }
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // Mostly too many open files: trying again at once would only burn time.
                 tracing::warn!(%error, "a connection could not be accepted");
                 sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let (server, seen) = (Arc::clone(&server), seen.clone());
+        match places.take(peer.filter(|peer| server.settings.is_counted(*peer))).await {
+            Ok(place) => {
+                count(&server.load.connections_accepted);
+                tokio::spawn(async move {
+                    connection(stream, peer, server, Arc::clone(&place.seat), seen, None).await;
+                    drop(place);
+                });
+            }
+            Err(reason) => {
+                count(&server.load.connections_refused);
+                // Without room even for saying so, it is closed.
+                let Ok(room) = Arc::clone(&refusals).try_acquire_owned() else { continue };
+                tokio::spawn(async move {
+                    let seat = Seat::new(Arc::clone(&server.load));
+                    let refusing = connection(stream, peer, server, seat, seen, Some(reason));
+                    let _ = timeout(Duration::from_secs(REFUSAL_S), refusing).await;
+                    drop(room);
+                });
             }
         }
     }
     drop(listener);
     phase.send_replace(Phase::Draining);
-    let all = u32::try_from(server.settings.connections_max).unwrap_or(u32::MAX);
-    if timeout(server.settings.drain_timeout, places.acquire_many(all)).await.is_err() {
-        let open = server.settings.connections_max - places.available_permits();
-        tracing::warn!(open, "connections were still busy and are cut");
+    if timeout(server.settings.drain_timeout, places.all_free()).await.is_err() {
+        tracing::warn!(open = places.open(), "connections were still busy and are cut");
     }
     phase.send_replace(Phase::Cut);
 }
 
-/// Waits for a free place first, so that connections beyond the bound stay in the kernel's queue.
-async fn accept<L: Listen>(
-    listener: &L,
-    places: &Arc<Semaphore>,
-) -> io::Result<(L::Stream, Option<IpAddr>, OwnedSemaphorePermit)> {
-    let place = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, peer) = listener.accept().await?;
-    Ok((stream, peer, place))
+/// Serves a connection, or tells every request of it why it has no place.
+async fn connection<S, R>(
+    stream: S,
+    peer: Option<IpAddr>,
+    server: Arc<Server<R>>,
+    seat: Arc<Seat>,
+    mut phase: watch::Receiver<Phase>,
+    no_place: Option<NoPlace>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    R: Run,
+{
+    let settings = &server.settings;
+    let stream = Watched::new(stream, settings.write_timeout, Arc::clone(&seat));
+    let Some(presented) = &settings.tls else {
+        return speak(stream, peer, server, seat, phase, no_place).await;
+    };
+    let secured = select! {
+        secured = timeout(settings.header_timeout, shake_hands(presented, stream)) => secured,
+        () = seat.asked_to_leave() => return,
+        _ = phase.wait_for(|phase| *phase != Phase::Open) => return,
+    };
+    match secured {
+        // On the heap, so that connections without TLS stay as small as they are.
+        Ok(Ok(stream)) => Box::pin(speak(stream, peer, server, seat, phase, no_place)).await,
+        Ok(Err(_)) | Err(_) => count(&server.load.handshakes_failed),
+    }
 }
 
-async fn connection<S, R>(stream: S, peer: Option<IpAddr>, server: Arc<Server<R>>, mut phase: watch::Receiver<Phase>)
-where
+/// Tells the protocol by the first bytes and speaks it.
+async fn speak<S, R>(
+    stream: S,
+    peer: Option<IpAddr>,
+    server: Arc<Server<R>>,
+    seat: Arc<Seat>,
+    mut phase: watch::Receiver<Phase>,
+    no_place: Option<NoPlace>,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     R: Run,
 {
     let silence = server.settings.header_timeout;
     let opened = select! {
-        opened = timeout(silence, open(stream, server.settings.write_timeout)) => opened,
+        opened = timeout(silence, open(stream)) => opened,
+        () = seat.asked_to_leave() => return,
         _ = phase.wait_for(|phase| *phase != Phase::Open) => return,
     };
     let Ok(Ok((protocol, stream))) = opened else { return };
     let io = TokioIo::new(stream);
+    let of_requests = Arc::clone(&seat);
+    let service = service_fn(move |request| {
+        let busy = of_requests.begin();
+        let server = Arc::clone(&server);
+        async move {
+            let _busy = busy;
+            match no_place {
+                None => call(server, request, peer).await,
+                Some(reason) => Ok(server.turn_away(request, reason)),
+            }
+        }
+    });
     match protocol {
         Protocol::Http1 => {
-            let service = service_fn(move |request| call(Arc::clone(&server), request, peer));
             let mut builder = http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(silence).max_header_size(HEADER_BYTES_MAX);
+            builder.keep_alive(no_place.is_none());
             // hyper's time limit for the next head ends a silent connection too.
-            drive(builder.serve_connection(io, service), phase, std::future::pending(), silence).await;
+            drive(builder.serve_connection(io, service), phase, &seat, std::future::pending(), silence).await;
         }
         Protocol::Http2 => {
-            let activity = Arc::new(Activity::default());
-            let of_service = Arc::clone(&activity);
-            let service = service_fn(move |request| {
-                let busy = Busy::new(&of_service);
-                let answer = call(Arc::clone(&server), request, peer);
-                async move {
-                    let _busy = busy;
-                    answer.await
-                }
-            });
             let mut builder = http2::Builder::new(TokioExecutor::new());
             builder.timer(TokioTimer::new()).keep_alive_interval(silence).keep_alive_timeout(silence);
             builder.max_concurrent_streams(STREAMS_MAX).max_header_list_size(HEADER_BYTES_MAX as u32);
-            drive(builder.serve_connection(io, service), phase, activity.idle(silence), silence).await;
+            builder.initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES);
+            builder.initial_connection_window_size(HTTP2_WINDOW_BYTES).max_send_buf_size(HTTP2_SEND_BYTES_MAX);
+            builder.max_pending_accept_reset_streams(HTTP2_RESETS_MAX).max_local_error_reset_streams(HTTP2_RESETS_MAX);
+            drive(builder.serve_connection(io, service), phase, &seat, seat.idle(silence), silence).await;
         }
     }
 }
 
-/// Runs a connection to its end. When it was `idle` for too long or the service stops, it may finish what is under way.
+/// Runs a connection to its end. When it was `idle` for too long, has to make room or the service stops, it may finish what is under way.
 async fn drive<C: GracefulConnection>(
     connection: C,
     mut phase: watch::Receiver<Phase>,
+    seat: &Seat,
     idle: impl Future<Output = ()>,
     grace: Duration,
 ) {
     let mut connection = pin!(connection);
-    let stopped = select! {
+    let grace = select! {
         _ = connection.as_mut() => return,
-        () = idle => false,
-        _ = phase.wait_for(|phase| *phase != Phase::Open) => true,
+        () = seat.asked_to_leave() => None,
+        () = idle => Some(grace),
+        _ = phase.wait_for(|phase| *phase != Phase::Open) => Some(Duration::MAX),
     };
     connection.as_mut().graceful_shutdown();
-    let grace = async { if stopped { std::future::pending().await } else { sleep(grace).await } };
+    let Some(grace) = grace else {
+        // A request that has come meanwhile is still answered; without one there is nothing to wait for.
+        if is_over(connection.as_mut()).await || !seat.is_busy() {
+            return;
+        }
+        select! {
+            _ = connection => {}
+            _ = phase.wait_for(|phase| *phase == Phase::Cut) => {}
+        }
+        return;
+    };
     select! {
         _ = connection => {}
-        () = grace => {}
+        () = sleep(grace) => {}
         _ = phase.wait_for(|phase| *phase == Phase::Cut) => {}
     }
 }
 
-/// How many requests of an HTTP/2 connection are under way, since hyper ends no idle ones itself.
-#[derive(Default)]
-struct Activity {
-    requests: AtomicUsize,
-    changed: Notify,
-}
-
-impl Activity {
-    /// Ready once no request was under way for `silence`.
-    async fn idle(&self, silence: Duration) {
-        loop {
-            let changed = self.changed.notified();
-            let quiet = self.requests.load(Ordering::Acquire) == 0;
-            match timeout(silence, changed).await {
-                Err(_) if quiet => return,
-                _ => {}
-            }
-        }
-    }
-}
-
-/// One request under way.
-struct Busy(Arc<Activity>);
-
-impl Busy {
-    fn new(activity: &Arc<Activity>) -> Self {
-        activity.requests.fetch_add(1, Ordering::AcqRel);
-        activity.changed.notify_one();
-        Busy(Arc::clone(activity))
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.0.requests.fetch_sub(1, Ordering::AcqRel);
-        self.0.changed.notify_one();
-    }
+/// Lets a connection do what it can do without waiting; whether it came to its end.
+async fn is_over(mut connection: Pin<&mut impl Future>) -> bool {
+    std::future::poll_fn(|context| Poll::Ready(connection.as_mut().poll(context).is_ready())).await
 }
 
 #[cfg(test)]

@@ -3,14 +3,19 @@
 //! [`Server::answer`] is the whole way of one request and needs no socket; [`serve`] puts it behind a listener.
 
 mod account;
+mod admission;
 mod body;
 mod caller;
+mod clients;
 mod condition;
 mod guard;
 mod handed_on;
 mod header;
 mod listener;
+mod load;
 mod media;
+mod message;
+mod places;
 mod pretty;
 mod proxy;
 mod quality;
@@ -19,11 +24,15 @@ mod request;
 mod request_id;
 mod respond;
 mod route;
+mod seat;
+mod security;
 mod settings;
 mod stream;
+mod tls;
 mod token;
 mod trace;
 mod wanted;
+mod watched;
 mod x_road;
 
 use std::io;
@@ -32,25 +41,32 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http_body_util::Full;
 use hyper::body::{Body, Bytes};
 use hyper::header::{ALLOW, EXPECT};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
+use tokio::time::timeout;
 
 use crate::interaction::context::{Action, Event};
 use crate::interaction::{Answer, Context, Instead, Interaction, Service};
 use crate::limits::LARGE_ANSWER_BYTES;
 use crate::metrics::Answered;
 use crate::outcome::{Hcert, Issue, Outcome};
+use crate::tls::Status;
 use crate::trace::Trace;
+use admission::Admission;
 pub use listener::{Listen, serve};
+pub use load::Load;
+use load::count;
 use media::{Content, Media};
+use places::NoPlace;
 use query::Pair;
 use route::Route;
 pub use settings::Settings;
+pub use tls::{keep_current, present};
 use trace::Traced;
 use wanted::Wanted;
 use x_road::{Fault, Place};
@@ -118,6 +134,8 @@ pub struct Server<R> {
     run: R,
     settings: Settings,
     memory: body::Memory,
+    load: Arc<Load>,
+    admission: Admission,
 }
 
 /// The parts of a query that shape the answer, read before anything may be refused because of them.
@@ -129,7 +147,36 @@ struct Query {
 
 impl<R: Run> Server<R> {
     pub fn new(run: R, settings: Settings) -> Arc<Self> {
-        Arc::new(Server { run, settings, memory: body::Memory::default() })
+        let load: Arc<Load> = Arc::default();
+        let admission = Admission::new(&settings, Arc::clone(&load));
+        Arc::new(Server { run, settings, memory: body::Memory::default(), load, admission })
+    }
+
+    /// What connections and requests cost now, and did so far.
+    pub fn load(&self) -> &Arc<Load> {
+        &self.load
+    }
+
+    /// What is shown over TLS and what is wrong with it, at a moment in seconds since 1970; nothing where no TLS is spoken.
+    pub fn tls_status(&self, now: i64) -> Option<Status> {
+        self.settings.tls.as_ref().map(|presented| presented.status(now))
+    }
+
+    /// Answers a request of a connection that has no place.
+    fn turn_away<B>(&self, request: Request<B>, reason: NoPlace) -> Response<Full<Bytes>> {
+        let wanted = Wanted::new(request.method(), request.headers());
+        let issue = match reason {
+            NoPlace::Full => Issue::new(Hcert::Overloaded),
+            NoPlace::TooManyOfAddress => {
+                let max = self.settings.connections_per_address_max;
+                Issue::new(Hcert::TooManyRequests).with("problem", format!("{max} connections at once are allowed"))
+            }
+        };
+        let refusal = issue.into();
+        self.count(&refusal);
+        let mut response = respond::outcome(&refusal, &wanted, &self.settings.issue_system);
+        security::protect(response.headers_mut(), self.settings.tls.is_some());
+        response
     }
 
     /// What runs the interactions.
@@ -165,6 +212,7 @@ impl<R: Run> Server<R> {
     {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
+        let secure = security::is_secure(&self.settings, &parts, peer);
         let route = match x_road::place(&self.settings, parts.uri.path()) {
             Place::Fhir(base_path) => route::route(base_path, &parts.method, parts.uri.path()),
             // On a path of ours that is not there, our own words tell so; on one of X-Road, X-Road's.
@@ -172,15 +220,18 @@ impl<R: Run> Server<R> {
             Place::Token => Route::Fault(Fault::UnknownService),
             Place::Fault(fault) => Route::Fault(fault),
         };
-        if !matches!(&route, Route::To(interaction) if interaction.may_change()) {
-            return self.trace(started, route, parts, body, peer, formed).await;
-        }
-        let server = Arc::clone(&self);
-        let task = tokio::spawn(async move { server.trace(started, route, parts, body, peer, formed).await });
-        task.await.unwrap_or_else(|error| {
-            let wanted = Wanted::new(&Method::GET, &hyper::HeaderMap::new());
-            respond::outcome(&Outcome::internal(error), &wanted, &self.settings.issue_system)
-        })
+        let mut response = if changes(&route) {
+            let server = Arc::clone(&self);
+            let task = tokio::spawn(async move { server.trace(started, route, parts, body, peer, formed).await });
+            task.await.unwrap_or_else(|error| {
+                let wanted = Wanted::new(&Method::GET, &hyper::HeaderMap::new());
+                respond::outcome(&Outcome::internal(error), &wanted, &self.settings.issue_system)
+            })
+        } else {
+            self.trace(started, route, parts, body, peer, formed).await
+        };
+        security::protect(response.headers_mut(), secure);
+        response
     }
 
     /// Settles a request within its trace, so that every line of the log about it says which.
@@ -245,8 +296,16 @@ impl<R: Run> Server<R> {
             }
             (Route::TokenKeys, Some(tokens)) => Box::pin(token::keys(tokens, &parts, &wanted)).await,
             _ => {
+                // What became of a write is told, however long it takes.
+                let patience = if changes(&route) { Duration::MAX } else { self.settings.request_timeout };
                 let work = self.work(route, query, &parts, body, peer, &mut wanted, &mut event);
-                let mut result = guarded(work).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")));
+                let mut result = match timeout(patience, guarded(work)).await {
+                    Ok(result) => result.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above"))),
+                    Err(_) => {
+                        count(&self.load.requests_given_up);
+                        Err(Outcome::from(Hcert::Overloaded).because("the request took longer than allowed"))
+                    }
+                };
                 if let Some(event) = event.take()
                     && let Err(unwritten) = self.run.end(event, &result)
                 {
@@ -314,6 +373,11 @@ impl<R: Run> Server<R> {
         if let Err(stranger) = guard::check(&self.settings, parts) {
             return refused(stranger.into(), body, parts);
         }
+        let under_way = proxy::client(&self.settings, parts, peer).map(|client| self.admission.begin(client));
+        let _under_way = match under_way.transpose() {
+            Ok(under_way) => under_way,
+            Err(throttled) => return refused(throttled.into(), body, parts),
+        };
         let understood = match (caller::identify(&self.settings, &route, &parts.headers).await, route) {
             (Ok(identity), Route::To(interaction)) => {
                 if let (Some(event), Some(identity)) = (&mut *event, &identity) {
@@ -344,8 +408,14 @@ impl<R: Run> Server<R> {
                 // On the heap, so that the way of a request without a body stays short.
                 Box::pin(self.work_with_body(interaction, context, content, parts, body, peer, wanted, event)).await
             }
-            None => self.run.run(interaction, context, Vec::new()).await,
+            None => self.run(interaction, context, Vec::new()).await,
         }
+    }
+
+    /// Runs an interaction as soon as it may be.
+    async fn run(&self, interaction: Interaction, context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
+        let _admitted = self.admission.enter().await?;
+        self.run.run(interaction, context, body).await
     }
 
     #[expect(clippy::too_many_arguments, reason = "it is the second half of one way")]
@@ -364,13 +434,14 @@ impl<R: Run> Server<R> {
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
         let length = request::length(&parts.headers)?;
-        let patience = self.settings.body_timeout;
+        let patience = self.settings.patience();
         let bytes_max = self.bytes_max(Some(content));
         let mut received = match body::receive(&mut body, length, bytes_max, patience, &self.memory).await {
             Ok(received) => received,
             Err(refusal) => {
-                if refusal.leading() != Hcert::BodyTimeout {
-                    tokio::spawn(body::linger(body));
+                match refusal.leading() {
+                    Hcert::BodyTimeout => count(&self.load.bodies_late),
+                    _ => drop(tokio::spawn(body::linger(body))),
                 }
                 return Err(refusal);
             }
@@ -391,7 +462,7 @@ impl<R: Run> Server<R> {
             caller::name(&mut context, identity);
             received.bytes.clear();
         }
-        self.run.run(interaction, context, received.bytes).await
+        self.run(interaction, context, received.bytes).await
     }
 
     /// Everything that is known before the body is read.
@@ -467,6 +538,11 @@ impl<R: Run> Server<R> {
     }
 }
 
+/// Whether a request may change something.
+fn changes(route: &Route) -> bool {
+    matches!(route, Route::To(interaction) if interaction.may_change())
+}
+
 /// Refuses a request whose body is not read.
 fn refused<B>(refusal: Outcome, body: B, parts: &Parts) -> Result<Answer, Outcome>
 where
@@ -503,7 +579,7 @@ async fn call<R: Run>(
     peer: Option<IpAddr>,
 ) -> io::Result<Response<Full<Bytes>>> {
     let (parts, body) = request.into_parts();
-    let formed = proxy::check_host(&parts);
+    let formed = message::check(&parts);
     let response = server.answer_well_formed(Request::from_parts(parts, body), peer, formed).await;
     match response.extensions().get() {
         Some(Instead::HangUp) => Err(io::Error::other("a fault ends the connection")),

@@ -1,6 +1,6 @@
 //! `{base_url}` as a caller sees it. Only proxies that are named in the settings may say where a request was sent to.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use hyper::Version;
@@ -11,6 +11,7 @@ use super::header;
 use super::settings::Settings;
 use crate::outcome::{Hcert, Issue};
 
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const FORWARDED_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
@@ -39,7 +40,7 @@ pub fn base_url(
             Some([&settings.base_url[..end], base_path].concat().into())
         }
     };
-    if !peer.is_some_and(|peer| settings.trusted_proxies.iter().any(|proxy| proxy.contains(peer))) {
+    if !is_trusted(settings, peer) {
         return Ok(of_setting());
     }
     let named = match last(parts, &FORWARDED_HOST, is_host)? {
@@ -56,6 +57,29 @@ pub fn base_url(
     };
     let prefix = last(parts, &FORWARDED_PREFIX, is_prefix)?.unwrap_or_default();
     Ok(Some(format!("{scheme}://{host}{}{}", prefix.trim_end_matches('/'), base_path).into()))
+}
+
+/// Whether a proxy that is believed says that it was spoken to over TLS.
+pub fn is_secure(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> bool {
+    parts.headers.contains_key(FORWARDED_PROTO)
+        && is_trusted(settings, peer)
+        && last(parts, &FORWARDED_PROTO, |_| true).is_ok_and(|scheme| scheme.as_deref() == Some("https"))
+}
+
+/// The address that bounds on clients count: the peer's, or that which a trusted proxy forwards for. Nothing for this machine itself, and
+/// for a proxy that does not say.
+pub fn client(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
+    if !is_trusted(settings, peer) {
+        return peer.filter(|peer| settings.is_counted(*peer));
+    }
+    let forwarded = last(parts, &FORWARDED_FOR, |_| true).ok().flatten()?;
+    // Some write the port too: 192.0.2.1:4711, [2001:db8::1]:4711.
+    let address = forwarded.parse().ok();
+    address.or_else(|| forwarded.parse::<SocketAddr>().ok().map(|address| address.ip()))
+}
+
+fn is_trusted(settings: &Settings, peer: Option<IpAddr>) -> bool {
+    peer.is_some_and(|peer| settings.trusted_proxies.iter().any(|proxy| proxy.contains(peer)))
 }
 
 /// HTTP/1.1 asks for exactly one Host, and a server that is not asked so must refuse (RFC 9112, 3.2): two of them are how requests
@@ -123,6 +147,26 @@ mod tests {
         }
         assert!(check(Version::HTTP_10, &[]) && check(Version::HTTP_2, &[]));
         assert!(!check(Version::HTTP_10, &["a", "b"]) && !check(Version::HTTP_2, &["a", "b"]));
+    }
+
+    #[test]
+    fn bounds_count_whoever_the_trusted_proxy_forwards_for() {
+        let mut settings = Settings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap();
+        settings.trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
+        let counted = |peer: &str, forwarded: Option<&str>| {
+            let request = Request::get("/fhir/metadata");
+            let request = forwarded.into_iter().fold(request, |request, value| request.header(FORWARDED_FOR, value));
+            let parts = request.body(()).unwrap().into_parts().0;
+            client(&settings, &parts, Some(peer.parse().unwrap())).map(|address| address.to_string())
+        };
+        assert_eq!(counted("192.0.2.1", None).as_deref(), Some("192.0.2.1"));
+        assert_eq!(counted("192.0.2.1", Some("192.0.2.9")).as_deref(), Some("192.0.2.1"), "anybody may claim that");
+        assert_eq!(counted("127.0.0.1", None), None);
+        assert_eq!(counted("10.0.0.1", None), None);
+        assert_eq!(counted("10.0.0.1", Some("198.51.100.1, 192.0.2.9")).as_deref(), Some("192.0.2.9"));
+        assert_eq!(counted("10.0.0.1", Some("192.0.2.9:4711")).as_deref(), Some("192.0.2.9"));
+        assert_eq!(counted("10.0.0.1", Some("[2001:db8::1]:4711")).as_deref(), Some("2001:db8::1"));
+        assert_eq!(counted("10.0.0.1", Some("unknown")), None);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use super::header;
 use super::media::Media;
 use super::pretty::indent;
 use super::request_id::REQUEST_ID;
+use super::security::HEADERS_USUAL;
 use super::wanted::Wanted;
 use crate::certificate::Version;
 use crate::fhir::date_time;
@@ -69,7 +70,7 @@ pub fn outcome(outcome: &Outcome, wanted: &Wanted, issue_system: &str) -> Respon
     if status == StatusCode::UNAUTHORIZED {
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge(outcome));
     }
-    if status == StatusCode::SERVICE_UNAVAILABLE {
+    if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
     }
     response
@@ -124,6 +125,8 @@ fn body(status: StatusCode, mut bytes: Vec<u8>, turn: Option<Turn>, wanted: &Wan
     let mut response = Response::new(Full::default());
     *response.status_mut() = status;
     let headers = response.headers_mut();
+    // At once, since growing would allocate again.
+    headers.reserve(HEADERS_USUAL);
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(VARY, HeaderValue::from_static("Authorization, Accept, Prefer, Accept-Language"));
     headers.insert(REQUEST_ID, wanted.request_id.header());
@@ -270,6 +273,8 @@ mod tests {
         assert_eq!(outcome(&issues.into(), &wanted(), "s").status(), 400);
         let busy = outcome(&Hcert::Overloaded.into(), &wanted(), "s");
         assert_eq!((busy.status().as_u16(), text(&busy, RETRY_AFTER)), (503, Some("2")));
+        let throttled = outcome(&Hcert::TooManyRequests.into(), &wanted(), "s");
+        assert_eq!((throttled.status().as_u16(), text(&throttled, RETRY_AFTER)), (429, Some("2")));
         assert_eq!(text(&outcome(&Hcert::CommitUnknown.into(), &wanted(), "s"), RETRY_AFTER), None);
     }
 

@@ -1,12 +1,14 @@
 //! What this room takes from the settings, ready for use.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::body::Patience;
 use crate::access::Tokens;
 use crate::config::{AccessMode, Config, ConfigError, Network, XRoad};
 use crate::metrics::Metrics;
+use crate::tls::Presented;
 
 /// Settings of the HTTP room. `base_path` and `base_url` have no slash at the end.
 #[derive(Clone, Debug)]
@@ -28,11 +30,22 @@ pub struct Settings {
     pub issue_system: String,
     /// Where requests are counted.
     pub metrics: Arc<Metrics>,
+    /// What the service shows over TLS. `None`: it speaks in clear.
+    pub tls: Option<Arc<Presented>>,
+    /// Addresses whose connections and requests are not counted one by one: this machine's own. Proxies are not either.
+    pub uncounted: Vec<Network>,
     pub connections_max: usize,
+    pub connections_per_address_max: usize,
+    pub requests_max: usize,
+    pub requests_per_address_max: usize,
+    /// 0: no bound.
+    pub requests_per_second: u32,
     pub body_bytes_max: usize,
     pub query_bytes_max: usize,
     pub header_timeout: Duration,
     pub body_timeout: Duration,
+    pub body_bytes_per_second_min: u64,
+    pub request_timeout: Duration,
     pub write_timeout: Duration,
     pub drain_timeout: Duration,
 }
@@ -42,7 +55,7 @@ impl Settings {
     ///
     /// # Errors
     /// The address stands for all interfaces and no `base_url` is set: answers could not say where they come from. Others than this
-    /// machine could come in developer mode.
+    /// machine could come in developer mode, or would have to come without TLS.
     ///
     /// Source: Contract 1.2, 7.2.
     pub fn new(config: &Config, address: SocketAddr) -> Result<Settings, ConfigError> {
@@ -53,7 +66,7 @@ impl Settings {
                 let problem = format!("server.listen = {address} means every interface, so server.base_url must say");
                 return Err(ConfigError(format!("{problem} how callers reach the service")));
             }
-            None => format!("http://{address}{}", server.base_path),
+            None => format!("{}://{address}{}", config.tls.scheme(), server.base_path),
         };
         let is_local = address.ip().to_canonical().is_loopback() && server.trusted_proxies.is_empty();
         if config.access.mode == AccessMode::Developer && !is_local {
@@ -61,6 +74,13 @@ impl Settings {
             let advice = "listen on 127.0.0.1 or [::1] without server.trusted_proxies, or set access.mode = \"jwt\"";
             return Err(ConfigError(format!("{problem}: {advice}")));
         }
+        if !address.ip().to_canonical().is_loopback() && !config.tls.is_on() && !server.plain_behind_proxy {
+            let problem = format!("at server.listen = {address} others would send health data without TLS");
+            let advice = "set tls.certificate and tls.key, listen on 127.0.0.1 or [::1], or set server.plain_behind_proxy \
+                          = true where a proxy in front does TLS and nobody else reaches this address";
+            return Err(ConfigError(format!("{problem}: {advice}")));
+        }
+        let this_machine = ["127.0.0.0/8", "::1"].map(|text| text.parse().expect("both are written right"));
         Ok(Settings {
             base_path: server.base_path.clone(),
             base_url: base_url.into(),
@@ -72,14 +92,32 @@ impl Settings {
             needs_token: config.access.mode == AccessMode::Jwt,
             issue_system: config.namespaces.hcert_issue_system.clone(),
             metrics: Metrics::new(),
+            tls: None,
+            uncounted: this_machine.to_vec(),
             connections_max: server.connections_max,
+            connections_per_address_max: server.connections_per_address_max,
+            requests_max: server.requests_max,
+            requests_per_address_max: server.requests_per_address_max,
+            requests_per_second: server.requests_per_second,
             body_bytes_max: server.body_bytes_max,
             query_bytes_max: server.query_bytes_max,
             header_timeout: Duration::from_secs(server.header_timeout_s),
             body_timeout: Duration::from_secs(server.body_timeout_s),
+            body_bytes_per_second_min: server.body_bytes_per_second_min,
+            request_timeout: Duration::from_secs(server.request_timeout_s),
             write_timeout: Duration::from_secs(server.write_timeout_s),
             drain_timeout: Duration::from_secs(server.drain_timeout_s),
         })
+    }
+
+    /// How long the body of a request may take.
+    pub fn patience(&self) -> Patience {
+        Patience { whole: self.body_timeout, bytes_per_second_min: self.body_bytes_per_second_min }
+    }
+
+    /// Whether connections and requests of an address are bounded for that address alone.
+    pub fn is_counted(&self, peer: IpAddr) -> bool {
+        !self.uncounted.iter().chain(&self.trusted_proxies).any(|network| network.contains(peer))
     }
 }
 
@@ -98,7 +136,40 @@ mod tests {
         assert_eq!(base_url(&config, "[::1]:80").unwrap(), "http://[::1]:80/fhir");
         config.server.base_url = Some("https://hcert.example.ee".to_owned());
         config.access.mode = AccessMode::Jwt;
+        config.tls.certificate = Some("hcert.pem".into());
         assert_eq!(base_url(&config, "0.0.0.0:8080").unwrap(), "https://hcert.example.ee");
+        config.server.base_url = None;
+        assert_eq!(base_url(&config, "192.0.2.7:443").unwrap(), "https://192.0.2.7:443/fhir");
+    }
+
+    #[test]
+    fn without_tls_it_serves_this_machine_or_a_proxy() {
+        let mut config = Config::default();
+        config.access.mode = AccessMode::Jwt;
+        for address in ["127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+            assert!(base_url(&config, address).is_ok(), "{address}");
+        }
+        let refusal = base_url(&config, "192.0.2.7:1").unwrap_err();
+        assert!(refusal.0.contains("plain_behind_proxy") && refusal.0.contains("tls.certificate"), "{refusal}");
+        config.server.plain_behind_proxy = true;
+        assert_eq!(base_url(&config, "192.0.2.7:1").unwrap(), "http://192.0.2.7:1/fhir");
+    }
+
+    #[test]
+    fn this_machine_and_trusted_proxies_are_not_counted() {
+        let mut config = Config::default();
+        config.access.mode = AccessMode::Jwt;
+        config.server.trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
+        let settings = Settings::new(&config, "127.0.0.1:1".parse().unwrap()).unwrap();
+        for (address, is_counted) in [
+            ("127.9.9.9", false),
+            ("::1", false),
+            ("::ffff:127.0.0.1", false),
+            ("10.1.1.1", false),
+            ("192.0.2.1", true),
+        ] {
+            assert_eq!(settings.is_counted(address.parse().unwrap()), is_counted, "{address}");
+        }
     }
 
     #[test]
@@ -109,6 +180,7 @@ mod tests {
         config.server.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
         assert!(base_url(&config, "127.0.0.1:1").is_err());
         config.access.mode = AccessMode::Jwt;
+        config.server.plain_behind_proxy = true;
         assert!(base_url(&config, "192.0.2.7:1").is_ok());
     }
 

@@ -1,12 +1,10 @@
-//! A connection's bytes: which protocol they begin with, and what happens to a client that stops reading.
+//! A connection's bytes: which protocol they begin with.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
 
 /// What an HTTP/2 client with prior knowledge begins with (RFC 9113, 3.4).
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -17,21 +15,19 @@ pub enum Protocol {
     Http2,
 }
 
-/// A stream whose first bytes were read already and are given out again. A write that makes no progress for too long fails.
+/// A stream whose first bytes were read already and are given out again.
 pub struct Opened<S> {
     stream: S,
     first: [u8; PREFACE.len()],
     /// The part of `first` not yet given out.
     left: std::ops::Range<usize>,
-    patience: Duration,
-    stalled: Option<Pin<Box<Sleep>>>,
 }
 
 /// Reads as much of a stream as tells the protocol. The caller sets the time limit.
 ///
 /// # Errors
 /// The stream ends or fails before.
-pub async fn open<S: AsyncRead + Unpin>(mut stream: S, patience: Duration) -> io::Result<(Protocol, Opened<S>)> {
+pub async fn open<S: AsyncRead + Unpin>(mut stream: S) -> io::Result<(Protocol, Opened<S>)> {
     let mut first = [0; PREFACE.len()];
     let mut filled = 0;
     let protocol = loop {
@@ -46,21 +42,7 @@ pub async fn open<S: AsyncRead + Unpin>(mut stream: S, patience: Duration) -> io
             break Protocol::Http2;
         }
     };
-    Ok((protocol, Opened { stream, first, left: 0..filled, patience, stalled: None }))
-}
-
-impl<S> Opened<S> {
-    /// Turns a write that waits for longer than allowed into an error.
-    fn watch<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            self.stalled = None;
-            return written;
-        }
-        let patience = self.patience;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
-        ready!(stalled.as_mut().poll(context));
-        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
-    }
+    Ok((protocol, Opened { stream, first, left: 0..filled }))
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Opened<S> {
@@ -82,8 +64,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Opened<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Opened<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.watch(context, written)
+        Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_write_vectored(
@@ -91,8 +72,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Opened<S> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.watch(context, written)
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -114,8 +94,6 @@ mod tests {
 
     use super::*;
 
-    const PATIENCE: Duration = Duration::from_millis(50);
-
     async fn opened(pieces: &[&[u8]]) -> io::Result<(Protocol, Vec<u8>)> {
         let (mut client, server) = duplex(1);
         let pieces: Vec<Vec<u8>> = pieces.iter().map(|piece| piece.to_vec()).collect();
@@ -124,7 +102,7 @@ mod tests {
                 client.write_all(&piece).await.unwrap();
             }
         });
-        let (protocol, mut stream) = open(server, PATIENCE).await?;
+        let (protocol, mut stream) = open(server).await?;
         let mut read = Vec::new();
         stream.read_to_end(&mut read).await?;
         Ok((protocol, read))
@@ -148,30 +126,5 @@ mod tests {
     async fn a_stream_that_ends_before_it_tells_is_an_error() {
         assert!(opened(&[]).await.is_err());
         assert!(opened(&[b"PRI * HTTP/2.0\r\n"]).await.is_err());
-    }
-
-    #[tokio::test]
-    async fn a_client_that_does_not_read_is_cut_off() {
-        let (mut client, server) = duplex(8);
-        client.write_all(b"GET ").await.unwrap();
-        let (_, mut stream) = open(server, PATIENCE).await.unwrap();
-        let refusal = stream.write_all(&[0; 9]).await.unwrap_err();
-        assert_eq!(refusal.kind(), io::ErrorKind::TimedOut);
-    }
-
-    #[tokio::test]
-    async fn a_client_that_reads_slowly_is_served() {
-        let (mut client, server) = duplex(8);
-        client.write_all(b"GET ").await.unwrap();
-        let (_, mut stream) = open(server, PATIENCE).await.unwrap();
-        let reader = tokio::spawn(async move {
-            let mut bytes = [0; 8];
-            for _ in 0..5 {
-                sleep(PATIENCE / 2).await;
-                client.read_exact(&mut bytes).await.unwrap();
-            }
-        });
-        stream.write_all(&[0; 40]).await.unwrap();
-        reader.await.unwrap();
     }
 }

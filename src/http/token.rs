@@ -97,7 +97,7 @@ where
         ));
     }
     let length = request::length(headers).map_err(|issue| refused(&issue.into()))?;
-    let received = match receive(&mut body, length, TOKEN_ORDER_BYTES_MAX, settings.body_timeout, memory).await {
+    let received = match receive(&mut body, length, TOKEN_ORDER_BYTES_MAX, settings.patience(), memory).await {
         Ok(received) => received,
         Err(outcome) => {
             if outcome.leading() != Hcert::BodyTimeout {

@@ -161,6 +161,15 @@ pub fn complete(engine: &Engine, log: &Log, now: i64) -> Result<u64, String> {
             return Ok(0);
         }
     }
+    if after > stored {
+        // The store was set back: by a restore that was cut off before it could say so, or by hand.
+        let mut event = Event::new(Action::Restore, now);
+        event.note = Some(format!("the trail knows {after} changes, the store has {stored}: it was set back to them"));
+        event.change = Some(stored);
+        log.append(&event).and_then(|_| log.sync_now()).map_err(|failing| failing.to_string())?;
+        after = stored;
+        completed += 1;
+    }
     loop {
         let changes = engine.changes_for_audit(after, CHANGES_AT_ONCE).map_err(|error| error.to_string())?;
         let Some(last) = changes.last() else { return Ok(completed) };

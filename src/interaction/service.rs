@@ -117,6 +117,11 @@ impl Service {
         &self.registry
     }
 
+    /// Requests that wait for their turn at this moment: heavy searches, and large answers.
+    pub fn waiting(&self) -> [(&'static str, usize); 2] {
+        [("heavy", self.heavy_turns.waiting()), ("large", self.large_answers.waiting())]
+    }
+
     /// The code lists, for commands that change them.
     pub fn lists(&self) -> &Arc<Lists> {
         self.rulebook.lists()

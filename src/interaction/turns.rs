@@ -1,6 +1,7 @@
 //! Turns: work that only few requests may do at once. The others wait in the order they came, and not for ever.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -12,6 +13,7 @@ use crate::outcome::{Hcert, Outcome};
 pub struct Turns {
     free: Arc<Semaphore>,
     patience: Duration,
+    waiting: AtomicUsize,
 }
 
 /// A turn, given back when it is dropped. Whoever hands the work to another thread hands the turn over with it.
@@ -22,7 +24,12 @@ pub struct Turn {
 
 impl Turns {
     pub fn new(at_once: usize, patience: Duration) -> Turns {
-        Turns { free: Arc::new(Semaphore::new(at_once)), patience }
+        Turns { free: Arc::new(Semaphore::new(at_once)), patience, waiting: AtomicUsize::new(0) }
+    }
+
+    /// Requests that wait for a turn at this moment.
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// Waits for a turn.
@@ -30,9 +37,26 @@ impl Turns {
     /// # Errors
     /// 503 when it does not come in time.
     pub async fn take(&self) -> Result<Turn, Outcome> {
+        let _waits = Waits::new(&self.waiting);
         let taken = timeout(self.patience, Arc::clone(&self.free).acquire_owned()).await;
         let permit = taken.ok().and_then(Result::ok);
         permit.map(|permit| Turn { _permit: permit }).ok_or_else(|| Hcert::Overloaded.into())
+    }
+}
+
+/// One request that waits, whatever becomes of it.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl<'a> Waits<'a> {
+    fn new(waiting: &'a AtomicUsize) -> Waits<'a> {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Waits(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -64,8 +88,10 @@ mod tests {
         assert!(has_come(&mut second).await.is_none());
         let mut third = pin!(turns.take());
         assert!(has_come(&mut third).await.is_none());
+        assert_eq!(turns.waiting(), 2);
         // Its client has gone.
         drop(second);
+        assert_eq!(turns.waiting(), 1);
         drop(first);
         let third = has_come(&mut third).await.expect("it is its turn").unwrap();
         let mut fourth = pin!(turns.take());

@@ -19,7 +19,7 @@ use prometheus_client::registry::Registry;
 pub use process::{Process, Started};
 pub use readings::Readings;
 pub use requests::{Answered, Requests, Route};
-pub use work::{Cache, Work};
+pub use work::Work;
 
 /// `Content-Type` of [`Metrics::text`]. Source: OpenMetrics 1.0, "Protocol Negotiation".
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -29,7 +29,7 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 pub struct Metrics {
     /// What the door sees.
     pub requests: Requests,
-    /// What the engine and those around it do.
+    /// What the engine does.
     pub work: Work,
     /// When this was made, which is when the service began.
     pub started: Started,

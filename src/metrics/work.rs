@@ -1,10 +1,8 @@
-//! What the engine and those around it do: batches, commits, rounds of the index, and what was remembered.
+//! What the engine does: batches, commits, rounds of the index.
 
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
@@ -26,24 +24,6 @@ pub struct Work {
     reopened: Counter,
     round: Histogram,
     rebuilt: Counter,
-    looked_up: Family<LookedUp, Counter>,
-}
-
-/// Something that is remembered to be had sooner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cache {
-    /// Patients of another system's registry.
-    Registry,
-    /// Tokens that were verified.
-    Token,
-    /// Counts of filters, until the next round of the index.
-    Count,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LookedUp {
-    cache: &'static str,
-    found: &'static str,
 }
 
 impl Work {
@@ -55,7 +35,6 @@ impl Work {
             reopened: Counter::default(),
             round: Histogram::new(ROUND_SECONDS),
             rebuilt: Counter::default(),
-            looked_up: Family::default(),
         };
         registry.register("hcert_write_batch_jobs", "Requests decided in one transaction", work.batch_jobs.clone());
         let help = "Time of a durable commit, from the last decision to the disk's word";
@@ -67,8 +46,6 @@ impl Work {
         let help = "Time of a round of the index that had something to take in";
         registry.register_with_unit("hcert_index_round_duration", help, Unit::Seconds, work.round.clone());
         registry.register("hcert_index_rebuilt", "Times the index was given up and built again", work.rebuilt.clone());
-        let help = "Look-ups of what is remembered to be had sooner";
-        registry.register("hcert_cache_lookups", help, work.looked_up.clone());
         work
     }
 
@@ -95,15 +72,5 @@ impl Work {
 
     pub fn rebuilt(&self) {
         self.rebuilt.inc();
-    }
-
-    /// Something was looked for among what is remembered.
-    pub fn looked_up(&self, cache: Cache, found: bool) {
-        let cache = match cache {
-            Cache::Registry => "registry",
-            Cache::Token => "token",
-            Cache::Count => "count",
-        };
-        self.looked_up.get_or_create(&LookedUp { cache, found: if found { "yes" } else { "no" } }).inc();
     }
 }

@@ -27,6 +27,8 @@ codes! {
     TokenMissing = "HCERT-176",
     TokenRefused = "HCERT-177",
     Stranger = "HCERT-156",
+    TooManyRequests = "HCERT-200",
+    TransferCodingUnknown = "HCERT-201",
     BodyEmpty = "HCERT-100",
     BodyNotUtf8 = "HCERT-101",
     JsonSyntax = "HCERT-102",
@@ -202,7 +204,11 @@ mod tests {
                 !entry.issue_type.is_empty() && !entry.english.is_empty() && !entry.estonian.is_empty(),
                 "{code:?}"
             );
-            assert!(matches!(entry.status, 200 | 400..=417 | 422 | 500 | 503), "{code:?} has status {}", entry.status);
+            assert!(
+                matches!(entry.status, 200 | 400..=417 | 422 | 429 | 500 | 501 | 503),
+                "{code:?} has status {}",
+                entry.status
+            );
         }
     }
 

@@ -7,6 +7,7 @@
 mod ask;
 pub mod embedded;
 pub mod fault;
+mod health;
 pub mod names;
 mod patient;
 pub mod person;
@@ -17,6 +18,7 @@ mod side;
 pub use crate::certificate::{PersonalCode, PersonalCodeError, Sex};
 pub use ask::{Ask, Caller, Failed, Purpose, Silent, Told, XRoad};
 pub use embedded::Embedded;
+pub use health::{BreakerState, Health, Remembered};
 pub use patient::{Identifier, Patient};
 pub use remote::Remote;
 pub use samples::samples;

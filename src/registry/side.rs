@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::ask::{Ask, Caller, Failed, Silent, Told};
 use super::embedded::{self, ESTONIAN, Embedded, Refusals};
 use super::fault::{Effect, Fault, Rules};
+use super::health::Health;
 use super::patient::Patient;
 use super::remote::Remote;
 use crate::config::{Config, RegistryMode};
@@ -92,6 +93,14 @@ impl Registry {
         match &self.side {
             Side::Embedded(embedded) => embedded.welcome().await,
             Side::Remote(_) => Ok(()),
+        }
+    }
+
+    /// How it is, as far as this service knows. Waits for nobody.
+    pub fn health(&self) -> Health {
+        match &self.side {
+            Side::Embedded(_) => Health::Embedded,
+            Side::Remote(remote) => remote.health(),
         }
     }
 

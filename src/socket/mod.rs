@@ -3,6 +3,7 @@
 //! redb gives the folder to one process. A command that finds a server there hands its work over: one line of JSON says what is
 //! wanted, then lines flow in both directions until either side is done.
 
+mod backup;
 mod client;
 mod server;
 
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::backup::Base;
 use crate::bulk::AuditAsked;
 pub use client::{Connection, connect};
 pub use server::Server;
@@ -40,6 +42,8 @@ pub enum Request {
     AuditExport(AuditAsked),
     /// `Step`s come back, one a line.
     Reindex,
+    /// Members of an archive come back, each a line and its bytes.
+    Backup { base: Option<Box<Base>> },
     /// The number of a version's change comes back, or `null`.
     SeqOf { id: u64, version: u32 },
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::{AuditTold, Request, Step};
+use super::{AuditTold, Request, Step, backup};
 use crate::audit::{self, Action, Head, Log};
 use crate::bulk::{self, Event, ImportOptions, Listed, Progress};
 use crate::certificate::{Id, Names, Seq, Version};
@@ -128,6 +128,7 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
             let told = reindex(engine, trail, &mut out);
             send(&mut out, &told.map_or_else(|problem| Step::Failed { problem }, |count| Step::Done { count }))?;
         }
+        Ok(Request::Backup { base }) => backup::send(&mut out, engine, trail, base.as_deref())?,
         Ok(Request::SeqOf { id, version }) => {
             let (id, version) = (Id::new(id), Version::new(version));
             let seq = match id.zip(version) {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 use hcert::access::Tokens;
 use hcert::access::token::{Order, issue_in};
@@ -53,6 +53,7 @@ pub struct Server {
     engine: Arc<Engine>,
     rulebook: Arc<Rulebook>,
     clock: Arc<AtomicI64>,
+    writer: Arc<Mutex<()>>,
     audit: Arc<Log>,
     _folder: TempDir,
 }
@@ -91,6 +92,15 @@ impl Server {
 
     /// A server with other settings.
     pub async fn with(moment: &str, change: impl FnOnce(&mut Config)) -> Server {
+        Server::with_door(moment, change, |_| ()).await
+    }
+
+    /// A server with other settings, and with changes to what they make of the door.
+    pub async fn with_door(
+        moment: &str,
+        change: impl FnOnce(&mut Config),
+        change_door: impl FnOnce(&mut http::Settings),
+    ) -> Server {
         let mut config = Config::default();
         change(&mut config);
         let folder = tempfile::tempdir().expect("a folder for the data");
@@ -98,7 +108,12 @@ impl Server {
         let ticking = Arc::clone(&clock);
         let standing = Arc::clone(&clock);
         // Only the writer's readings move the clock: a search between two changes does not shift the second.
-        let ticking: Clock = Arc::new(move || ticking.fetch_add(1000, Ordering::SeqCst));
+        let writer: Arc<Mutex<()>> = Arc::default();
+        let held = Arc::clone(&writer);
+        let ticking: Clock = Arc::new(move || {
+            let _held = held.lock().expect("no test panics with it");
+            ticking.fetch_add(1000, Ordering::SeqCst)
+        });
         let standing: Clock = Arc::new(move || standing.load(Ordering::SeqCst));
         let witness = Arc::new(Witnessing::default());
         let options = engine::Options {
@@ -118,6 +133,8 @@ impl Server {
         let data = folder.path().join("data");
         std::fs::write(data.join("developer-key.pem"), &*DEVELOPER_KEY).expect("the folder is there");
         door.tokens = Some(Arc::new(Tokens::open(&config, &data, standing.clone()).expect("keys")));
+        door.tls = http::present(&config.tls).expect("files of TLS");
+        change_door(&mut door);
         let settings = interaction::Settings {
             names: Names { base_url: door.base_url.to_string(), ..Names::default() },
             issue_system: config.namespaces.hcert_issue_system.clone(),
@@ -136,7 +153,7 @@ impl Server {
         let author_must_be_caller = config.access.author_must_be_caller.unwrap_or(by_mode);
         let policy = Policy { author_must_be_caller, audit: Some(audit.clone()), ..Policy::default() };
         let service = Service::new(Arc::clone(&engine), registry, policy, rulebook.clone(), settings, standing);
-        Server { http: http::Server::new(service, door), engine, rulebook, clock, audit, _folder: folder }
+        Server { http: http::Server::new(service, door), engine, rulebook, clock, writer, audit, _folder: folder }
     }
 
     /// Puts this server behind a free port.
@@ -213,6 +230,16 @@ impl Server {
     pub fn events(&self) -> Vec<Event> {
         let events = self.audit.trail().expect("a trail").events(Sequence::OldestFirst, i64::MIN..=i64::MAX);
         events.map(|event| event.expect("a readable trail").1).collect()
+    }
+
+    /// The writer gets no further as long as this is kept.
+    pub fn hold_writer(&self) -> MutexGuard<'_, ()> {
+        self.writer.lock().expect("no test panics with it")
+    }
+
+    /// The door itself, for requests that run beside each other.
+    pub fn door(&self) -> Arc<http::Server<Service>> {
+        Arc::clone(&self.http)
     }
 
     /// Number of the last change in the store.

@@ -16,12 +16,23 @@ pub struct Told {
     pub body: Vec<u8>,
 }
 
+/// What every answer tells browsers.
+const SECURITY: [(&str, &str); 4] = [
+    ("x-content-type-options", "nosniff"),
+    ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+];
+
 impl Told {
     /// What holds for every answer, whatever was asked. Contract 2.4, 5.1.
     pub fn check(&self) {
         assert_eq!(self.header("cache-control"), Some("no-store"), "{self}");
         assert!(self.header("vary").is_some_and(|vary| vary.starts_with("Authorization, Accept, Prefer")), "{self}");
         assert!(self.header("x-request-id").is_some(), "{self}");
+        for (name, value) in SECURITY {
+            assert_eq!(self.header(name), Some(value), "{self}");
+        }
         assert_eq!(self.header("content-type").is_some(), !self.body.is_empty() || self.is_head(), "{self}");
         // The token service speaks plain JSON.
         let is_plain = self.body.starts_with(b"{\"error\":");
@@ -139,7 +150,9 @@ impl Told {
 impl fmt::Display for Told {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         writeln!(formatter, "{}\n\n{}", self.line, self.status)?;
-        let mut headers: Vec<_> = self.headers.iter().collect();
+        // Those that are the same everywhere would hide the others.
+        let is_usual = |name: &str| SECURITY.iter().any(|(usual, _)| *usual == name);
+        let mut headers: Vec<_> = self.headers.iter().filter(|(name, _)| !is_usual(name.as_str())).collect();
         headers.sort_by_key(|(name, _)| name.as_str());
         for (name, value) in headers {
             writeln!(formatter, "{name}: {}", String::from_utf8_lossy(value.as_bytes()))?;

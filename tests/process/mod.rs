@@ -29,6 +29,8 @@ pub fn hcert(arguments: &[&str]) -> Command {
 pub struct Process {
     child: Child,
     pub address: SocketAddr,
+    /// Where it can be watched, if it says so.
+    pub watched_at: Option<SocketAddr>,
     log: PathBuf,
 }
 
@@ -52,13 +54,17 @@ impl Process {
         let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("the program was built before");
         let stdout = child.stdout.take().expect("standard output is a pipe");
         let mut first = String::new();
-        BufReader::new(stdout).read_line(&mut first).expect("standard output is text");
-        let address = first.split_once("http://").and_then(|(_, rest)| rest.trim().split('/').next()?.parse().ok());
-        let Some(address) = address else {
+        let mut stdout = BufReader::new(stdout);
+        stdout.read_line(&mut first).expect("standard output is text");
+        let address = |text: &str| text.split_once("http://")?.1.trim().split('/').next()?.parse().ok();
+        let Some(at) = address(&first) else {
             let status = child.wait().expect("a child can be waited for");
             panic!("the server did not start ({status}): {first:?} {}", text(&log));
         };
-        Process { child, address, log }
+        // The introduction is one write, so what follows the first line came with it.
+        let rest = String::from_utf8_lossy(stdout.buffer()).into_owned();
+        let watched_at = rest.lines().find_map(|line| address(line.strip_prefix("health ")?));
+        Process { child, address: at, watched_at, log }
     }
 
     /// Starts a server and kills it a moment later, whatever it has come to.
@@ -84,6 +90,23 @@ impl Process {
         self.check_log();
     }
 
+    /// SIGKILL, while others still hold the server.
+    pub fn kill_now(&self) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-KILL", &id]).status().expect("every system has kill");
+        assert!(sent.success(), "the server was gone already: {}", text(&self.log));
+        self.ended();
+    }
+
+    /// Waits until the server no longer listens, while others still hold it.
+    pub fn ended(&self) {
+        eventually("the server ends", || {
+            let state = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
+            // A zombie waits for the one who started it.
+            state.rsplit(')').next().is_none_or(|rest| matches!(rest.trim_start().chars().next(), None | Some('Z')))
+        });
+    }
+
     /// SIGTERM, then the exit status.
     pub fn stop(mut self) -> ExitStatus {
         self.terminate();
@@ -102,7 +125,13 @@ impl Process {
     /// A server that reports a fault of its own has one, even when every answer was right.
     fn check_log(&self) {
         let log = text(&self.log);
-        assert!(!log.contains("ERROR") && !log.contains("panicked"), "{log}");
+        let complains = ["\"log.level\":\"error\"", "ERROR", "panicked"].iter().any(|sign| log.contains(sign));
+        assert!(!complains, "{log}");
+    }
+
+    /// What it logged so far.
+    pub fn log(&self) -> String {
+        text(&self.log)
     }
 }
 
@@ -120,6 +149,8 @@ fn serve(data: &Path) -> Command {
     // In the folder of the data there is no hcert.toml.
     command.current_dir(data.parent().expect("the data folder lies in a temporary one"));
     command.env("HCERT__LOG__LEVEL", "warn");
+    // Nobody watches unless a test does, so that servers beside each other need no second port.
+    command.env("HCERT__MANAGEMENT__LISTEN", "");
     command
 }
 

@@ -18,6 +18,7 @@ mod tests;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -52,6 +53,9 @@ pub struct Tokens {
     /// In developer mode alone.
     developer: Option<Developer>,
     known: Cache<[u8; 32], Known>,
+    /// How often a token was known.
+    found: AtomicU64,
+    missed: AtomicU64,
     clock: Clock,
 }
 
@@ -68,6 +72,14 @@ struct Known {
     identity: Arc<Identity>,
     /// [`Keys::losses`](ring::Keys) of then.
     losses: u64,
+}
+
+/// What is remembered of tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remembered {
+    pub tokens: u64,
+    pub found: u64,
+    pub missed: u64,
 }
 
 /// A token of the developer's token service.
@@ -106,6 +118,8 @@ impl Tokens {
             ring,
             developer,
             known: Cache::new(TOKENS_REMEMBERED_MAX),
+            found: AtomicU64::new(0),
+            missed: AtomicU64::new(0),
             clock,
         })
     }
@@ -120,9 +134,18 @@ impl Tokens {
     /// Asks for no memory: this is the way of nearly every request.
     pub fn known(&self, authorization: &str) -> Option<Arc<Identity>> {
         let token = bearer(authorization).ok()?;
-        let known = self.known.get(&hash(token))?;
-        let is_over = claims::has_expired(known.identity.expires, self.now(), i64::from(self.settings.leeway_s));
-        (!is_over && known.losses == self.losses()).then_some(known.identity)
+        let is_over =
+            |known: &Known| claims::has_expired(known.identity.expires, self.now(), i64::from(self.settings.leeway_s));
+        let known = self.known.get(&hash(token)).filter(|known| !is_over(known) && known.losses == self.losses());
+        let counter = if known.is_some() { &self.found } else { &self.missed };
+        counter.fetch_add(1, Ordering::Relaxed);
+        known.map(|known| known.identity)
+    }
+
+    /// Tokens that are remembered, and how often one was known, or not.
+    pub fn remembered(&self) -> Remembered {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Remembered { tokens: self.known.len() as u64, found: count(&self.found), missed: count(&self.missed) }
     }
 
     /// Who calls. `authorization` is the whole value of the header.

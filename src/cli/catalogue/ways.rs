@@ -9,6 +9,8 @@ pub fn way(code: Hcert) -> &'static str {
         Hcert::TokenMissing              => "`access.mode = \"jwt\"` and a request without `Authorization`",
         Hcert::TokenRefused              => "`Authorization: Bearer x`",
         Hcert::Stranger                  => "a request with `Host: example.org` in developer mode",
+        Hcert::TooManyRequests           => "more requests at once than `server.requests_per_address_max`, from another machine",
+        Hcert::TransferCodingUnknown     => "`POST /Composition` with `Transfer-Encoding: gzip, chunked`",
         Hcert::NotPermitted              => "a token of a receptionist and `GET /Composition`",
         Hcert::OutsideRights             => "a token of a patient and `GET /Composition?status=preliminary`",
         Hcert::AuthorNotCaller           => "`access.author_must_be_caller = true` and a certificate by another author than the token's person",

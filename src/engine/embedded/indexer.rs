@@ -252,7 +252,7 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
         let outcome = catch_unwind(AssertUnwindSafe(|| rounds(shared, &mut writer, at)));
         match outcome.unwrap_or_else(|_| Err("it panicked".into())) {
             Ok(End::Closed) => return writer.close(),
-            Ok(End::Beside(beside)) => match replace(shared, writer, beside) {
+            Ok(End::Beside(beside)) => match replace(shared, writer, *beside) {
                 Ok(next) => {
                     writer = next;
                     continue;
@@ -323,7 +323,7 @@ impl BackOff {
 enum End {
     Closed,
     /// An index made beside has come to the checkpoint of the one in use.
-    Beside(Beside),
+    Beside(Box<Beside>),
 }
 
 fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<End, String> {
@@ -353,7 +353,7 @@ fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<End, String> 
         round(shared, writer)?;
         if let Some(mut beside) = shared.bell.offered() {
             match shared.catch_up_beside(&mut beside) {
-                Ok(()) => return Ok(End::Beside(beside)),
+                Ok(()) => return Ok(End::Beside(Box::new(beside))),
                 Err(problem) => beside.refuse(problem),
             }
         }
@@ -545,10 +545,8 @@ impl Shared {
         let mut published = self.publishing();
         let from = self.seq();
         if position.seq < from {
-            // Nothing but a disk that forgets what it has synced does that.
-            tracing::error!(acknowledged = from.0, stored = position.seq.0, "the store has lost acknowledged changes");
-            self.set_view(None);
-            self.bell.ring();
+            // Nothing but another file in its place does that, or a disk that forgets what it has synced. Whoever went on would lose more.
+            return Err(Error::Damaged(format!("it is at change {}, but {from} was acknowledged", position.seq)));
         }
         let rows = match self.view() {
             Some(_) => self.read_rows_with(&next.classes, from, position.seq, usize::MAX)?,

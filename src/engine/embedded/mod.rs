@@ -2,6 +2,7 @@
 
 mod classes;
 mod consent;
+mod copy;
 mod counters;
 mod health;
 mod history;
@@ -12,6 +13,7 @@ mod packed;
 mod patients;
 mod predicate;
 mod reindex;
+mod restore;
 mod standing;
 mod store;
 mod subject;
@@ -40,10 +42,13 @@ use crate::metrics::Metrics;
 use crate::search::row::Row;
 use crate::search::{Hit, Page, Query, row_bytes};
 use classes::Classes;
+pub use copy::CopyCheck;
 use counters::Counters;
 use indexer::Indexer;
 pub use packed::Packed;
 use patients::Links;
+pub use restore::Restore;
+pub use store::copy::RESTORING;
 use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error};
 use store::{Store, body};
@@ -74,6 +79,7 @@ pub struct Embedded {
     queue: Mutex<Option<SyncSender<Job>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     seal_key: [u8; 32],
+    names: Names,
 }
 
 /// What the engine's files lie on: the file system, unless a test says otherwise.
@@ -236,7 +242,11 @@ impl Embedded {
             folder: options.folder.clone(),
             index_folder: options.folder.join("index"),
             index_medium: media.index,
-            origin: index::Origin { store: opened.uuid.clone(), schema: format!("layout {}", index::LAYOUT) },
+            origin: index::Origin {
+                store: opened.uuid.clone(),
+                epoch: opened.epoch.clone(),
+                schema: format!("layout {}", index::LAYOUT),
+            },
             view: Mutex::new(None),
             publishing: Mutex::new(Published { classes, counters }),
             seq: AtomicU64::new(opened.position.seq.0),
@@ -251,7 +261,8 @@ impl Embedded {
         let writer = Writer::new(&shared, opened.position);
         let (sender, queue) = sync_channel(WRITE_QUEUE_MAX);
         let (sender, threads) = (Mutex::new(Some(sender)), Mutex::default());
-        let engine = Embedded { shared, queue: sender, threads, seal_key: opened.seal_key };
+        let engine =
+            Embedded { shared, queue: sender, threads, seal_key: opened.seal_key, names: options.names.clone() };
         Ok((engine, Hands { writer, queue, indexer }))
     }
 

@@ -59,6 +59,17 @@ impl Embedded {
         self.shared.store.reader()?.patients_all(max)
     }
 
+    /// Versions of patients in the order they were made, behind a change of patients, at most `max`: number, id and version. They
+    /// are numbered from 1 without gaps, apart from changes of certificates.
+    pub fn patient_changes(&self, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, Error> {
+        self.shared.store.reader()?.patient_changes(after, max)
+    }
+
+    /// Number of the newest change of patients; 0 while there is none.
+    pub fn last_patient_change(&self) -> Result<u64, Error> {
+        self.shared.store.reader()?.last_patient_change()
+    }
+
     /// Number of patients.
     pub fn patient_count(&self) -> Result<u64, Error> {
         self.shared.store.reader()?.patient_count()

@@ -42,8 +42,9 @@ pub fn http_date(milliseconds: i64) -> Option<[u8; 29]> {
 /// Seconds since 1970 UTC of an HTTP date; nothing when it is none, which a condition ignores (RFC 9110, 13.1.3).
 pub fn parse_http_date(text: &str) -> Option<i64> {
     let broken_down = FORMS.iter().find_map(|form| strtime::parse(form, text).ok())?;
-    let utc = broken_down.to_datetime().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-    Some(utc.timestamp().as_second())
+    // strtime reads a sign before the year, which HTTP has no place for.
+    let written = broken_down.to_datetime().ok().filter(|written| written.year() >= 0)?;
+    Some(written.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_second())
 }
 
 #[cfg(test)]
@@ -83,6 +84,7 @@ mod tests {
             "Sun, 31 Feb 2025 00:00:00 GMT",
             "Sun, 06 Nov 1994 08:49:37",
             "Sun, 06 Nov 1994 08:49:37 EET",
+            "Sun Nov  6 08:49:37 -994",
         ] {
             assert_eq!(parse_http_date(text), None, "{text}");
         }

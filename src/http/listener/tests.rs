@@ -1,6 +1,7 @@
 //! Over real sockets: what only a connection can do.
 
 use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use http_body_util::{BodyExt, Empty};
@@ -12,11 +13,12 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::http::Settings;
 use crate::http::tests::{StandIn, ok, server_with, settings};
+use crate::http::{Load, Settings};
 
 struct Running {
     address: SocketAddr,
+    load: Arc<Load>,
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
@@ -32,11 +34,12 @@ async fn start(change: impl FnOnce(&mut Settings)) -> Running {
 async fn start_with<R: Run>(server: Arc<Server<R>>) -> Running {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
+    let load = Arc::clone(server.load());
     let (stop, stopped) = oneshot::channel();
     let task = tokio::spawn(serve(listener, server, async {
         let _ = stopped.await;
     }));
-    Running { address, stop, task }
+    Running { address, load, stop, task }
 }
 
 impl Running {
@@ -57,6 +60,13 @@ async fn to_end(stream: &mut (impl AsyncRead + Unpin)) -> String {
     // A reset after the answer is an end as well.
     let _ = timeout(Duration::from_secs(10), stream.read_to_end(&mut text)).await.expect("the server closes");
     String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Waits until something is so. It hangs where it never is.
+async fn until(mut is_so: impl FnMut() -> bool) {
+    while !is_so() {
+        sleep(Duration::from_millis(5)).await;
+    }
 }
 
 const GET: &[u8] = b"GET /fhir/metadata HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -178,15 +188,161 @@ async fn a_unix_socket_is_served_by_the_same_code() {
 }
 
 #[tokio::test]
-async fn connections_beyond_the_bound_wait_for_a_place() {
-    let running = start(|settings| settings.connections_max = 1).await;
-    let first = running.connect().await;
+async fn whoever_is_idle_longest_makes_room_for_a_newcomer() {
+    let running = start(|settings| settings.connections_max = 2).await;
+    let mut first = running.connect().await;
     let mut second = running.connect().await;
+    second.write_all(GET).await.unwrap();
+    let mut buffer = vec![0; 4096];
+    assert!(second.read(&mut buffer).await.unwrap() > 0);
+    assert!(running.exchange(LAST).await.starts_with("HTTP/1.1 200 OK\r\n"));
+    assert_eq!(to_end(&mut first).await, "");
+    assert_eq!(running.load.connections_made_room.load(Ordering::Relaxed), 1);
+    // The second is between two requests and keeps its place.
     second.write_all(LAST).await.unwrap();
-    let mut byte = [0];
-    assert!(timeout(SILENCE / 2, second.read(&mut byte)).await.is_err());
-    drop(first);
     assert!(to_end(&mut second).await.starts_with("HTTP/1.1 200 OK\r\n"));
+}
+
+#[tokio::test]
+async fn where_all_are_at_work_a_newcomer_is_told_so_at_once() {
+    let settings = Settings { connections_max: 1, ..settings() };
+    let running = start_with(Server::new(Slow(Duration::from_secs(600)), settings)).await;
+    let mut busy = running.connect().await;
+    busy.write_all(GET).await.unwrap();
+    until(|| running.load.requests.load(Ordering::Relaxed) == 1).await;
+    let text = running.exchange(GET).await;
+    assert!(text.starts_with("HTTP/1.1 503 ") && text.contains("HCERT-151"), "{text}");
+    for header in ["retry-after: 2\r\n", "connection: close\r\n", "x-content-type-options: nosniff\r\n"] {
+        assert!(text.contains(header), "{header}: {text}");
+    }
+    assert_eq!(running.load.connections_refused.load(Ordering::Relaxed), 1);
+    drop(busy);
+    until(|| running.load.connections.load(Ordering::Relaxed) == 0).await;
+}
+
+#[tokio::test]
+async fn refusals_are_bounded_and_never_hold_up_others() {
+    let settings = Settings { connections_max: 1, ..settings() };
+    let running = start_with(Server::new(Slow(Duration::from_secs(600)), settings)).await;
+    let mut busy = running.connect().await;
+    busy.write_all(GET).await.unwrap();
+    until(|| running.load.requests.load(Ordering::Relaxed) == 1).await;
+    // None of them ever asks anything.
+    let mut silent = Vec::new();
+    for _ in 0..REFUSALS_MAX * 3 {
+        silent.push(running.connect().await);
+    }
+    for mut stream in silent {
+        assert_eq!(to_end(&mut stream).await, "");
+    }
+    assert!(running.exchange(GET).await.starts_with("HTTP/1.1 503 "));
+}
+
+#[tokio::test]
+async fn one_address_cannot_take_all_places() {
+    let running = start(|settings| {
+        settings.uncounted.clear();
+        settings.connections_per_address_max = 2;
+    })
+    .await;
+    let _kept = [running.connect().await, running.connect().await];
+    until(|| running.load.connections.load(Ordering::Relaxed) == 2).await;
+    let text = running.exchange(GET).await;
+    assert!(text.starts_with("HTTP/1.1 429 ") && text.contains("HCERT-200"), "{text}");
+    assert!(text.contains("retry-after: 2\r\n") && text.contains("2 connections at once"), "{text}");
+}
+
+#[tokio::test]
+async fn one_address_cannot_have_all_requests() {
+    let settings = Settings { uncounted: Vec::new(), requests_per_address_max: 1, ..settings() };
+    let running = start_with(Server::new(Slow(Duration::from_secs(600)), settings)).await;
+    let mut busy = running.connect().await;
+    busy.write_all(GET).await.unwrap();
+    until(|| running.load.requests.load(Ordering::Relaxed) == 1).await;
+    let text = running.exchange(LAST).await;
+    assert!(text.starts_with("HTTP/1.1 429 ") && text.contains("HCERT-200"), "{text}");
+    drop(busy);
+    until(|| running.load.requests.load(Ordering::Relaxed) == 0).await;
+}
+
+#[tokio::test]
+async fn a_request_too_many_is_told_to_come_back() {
+    let settings = Settings { requests_max: 1, ..settings() };
+    let running = start_with(Server::new(Slow(Duration::from_secs(600)), settings)).await;
+    let mut busy = running.connect().await;
+    busy.write_all(GET).await.unwrap();
+    until(|| running.load.requests.load(Ordering::Relaxed) == 1).await;
+    let text = running.exchange(LAST).await;
+    assert!(
+        text.starts_with("HTTP/1.1 503 ") && text.contains("HCERT-151") && text.contains("retry-after: 2"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn what_only_reads_is_given_up_after_its_time_and_what_writes_is_not() {
+    let settings = Settings { request_timeout: Duration::from_millis(50), ..settings() };
+    let running = start_with(Server::new(Slow(Duration::from_millis(200)), settings)).await;
+    let text = running.exchange(LAST).await;
+    assert!(text.starts_with("HTTP/1.1 503 ") && text.contains("HCERT-151"), "{text}");
+    assert_eq!(running.load.requests_given_up.load(Ordering::Relaxed), 1);
+    let delete = b"DELETE /fhir/Composition/1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    assert!(running.exchange(delete).await.starts_with("HTTP/1.1 200 "));
+}
+
+#[tokio::test]
+async fn a_client_that_never_reads_its_answer_loses_its_place() {
+    let large = |_: &_| {
+        let body = vec![b'x'; 64 * 1024 * 1024];
+        Ok(crate::interaction::Answer { status: 200, body, ..crate::interaction::Answer::default() })
+    };
+    let settings = Settings { write_timeout: SILENCE, ..settings() };
+    let running = start_with(server_with(settings, Box::new(large))).await;
+    let mut stream = running.connect().await;
+    stream.write_all(GET).await.unwrap();
+    until(|| running.load.answers_unread.load(Ordering::Relaxed) == 1).await;
+    until(|| running.load.connections.load(Ordering::Relaxed) == 0).await;
+}
+
+#[tokio::test]
+async fn a_body_that_drips_is_too_late() {
+    let running = start(|settings| settings.body_timeout = SILENCE).await;
+    let mut stream = running.connect().await;
+    let head = "POST /fhir/Composition HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let (mut reader, mut writer) = stream.split();
+    let dripping = async {
+        while writer.write_all(b" ").await.is_ok() {
+            sleep(SILENCE / 20).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let text = select! {
+        text = to_end(&mut reader) => text,
+        () = dripping => unreachable!("it never ends"),
+    };
+    assert!(text.starts_with("HTTP/1.1 408 ") && text.contains("HCERT-132"), "{text}");
+    assert_eq!(running.load.bodies_late.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_request_with_two_lengths_is_its_connections_last() {
+    let running = start(|_| ()).await;
+    let both = "POST /fhir/Composition HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
+    let swapped = both
+        .replace("Content-Length: 4\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 4");
+    for request in [both, &swapped] {
+        let text = running.exchange(&[request.as_bytes(), GET].concat()).await;
+        assert_eq!(text.matches("HTTP/1.1 ").count(), 1, "what follows is never taken for a request: {text}");
+    }
+}
+
+#[tokio::test]
+async fn other_transfer_codings_than_chunked_are_not_implemented() {
+    let running = start(|_| ()).await;
+    let request = "POST /fhir/Composition HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: gzip, chunked\r\nConnection: close\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
+    let text = running.exchange(request.as_bytes()).await;
+    assert!(text.starts_with("HTTP/1.1 501 ") && text.contains("HCERT-201"), "{text}");
 }
 
 struct Slow(Duration);

@@ -3,6 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::registry::BreakerState;
+
 /// A circuit breaker: closed it lets everything through, open nothing, and half-open one request that decides.
 #[derive(Debug)]
 pub struct Breaker {
@@ -46,6 +48,15 @@ impl Breaker {
             State::Closed { .. } => false,
             State::Open { until } => now < until,
             State::HalfOpen => true,
+        }
+    }
+
+    /// Whether requests go, for whoever watches.
+    pub fn condition(&self, now: Instant) -> BreakerState {
+        match *self.state() {
+            State::Closed { .. } => BreakerState::Closed,
+            State::Open { until } if now < until => BreakerState::Open,
+            State::Open { .. } | State::HalfOpen => BreakerState::HalfOpen,
         }
     }
 
@@ -129,10 +140,14 @@ mod tests {
     fn after_its_rest_exactly_one_request_goes() {
         let (breaker, start) = open();
         assert!(breaker.pass(start + REST - Duration::from_nanos(1)).is_none());
+        assert_eq!(breaker.condition(start), BreakerState::Open);
         let now = start + REST;
+        assert_eq!(breaker.condition(now), BreakerState::HalfOpen);
         let probe = breaker.pass(now).unwrap();
         assert!(breaker.refuses(now) && breaker.pass(now).is_none());
+        assert_eq!(breaker.condition(now), BreakerState::HalfOpen);
         assert_eq!(probe.tell(true, now), Some(Change::Closed));
+        assert_eq!(breaker.condition(now), BreakerState::Closed);
         assert!(breaker.pass(now).is_some());
     }
 

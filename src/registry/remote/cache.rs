@@ -1,13 +1,14 @@
 //! Answers that are remembered for a while.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use quick_cache::sync::{Cache as Entries, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use crate::limits::{REGISTRY_CACHE_BYTES_MAX, REGISTRY_CACHE_ENTRIES_MAX};
-use crate::registry::Told;
+use crate::registry::{Remembered, Told};
 
 /// Bytes that any entry takes beside its key and body.
 const ENTRY_BYTES: usize = 256;
@@ -15,12 +16,14 @@ const ENTRY_BYTES: usize = 256;
 /// Answers by what was asked. An answer leaves when its time is over, or when there are too many and it was asked for least.
 #[derive(Debug)]
 pub struct Cache {
-    entries: Entries<Arc<str>, Remembered, Bytes>,
+    entries: Entries<Arc<str>, Entry, Bytes>,
     time: Duration,
+    found: AtomicU64,
+    missed: AtomicU64,
 }
 
 #[derive(Clone, Debug)]
-struct Remembered {
+struct Entry {
     told: Arc<Told>,
     until: Instant,
 }
@@ -29,8 +32,8 @@ struct Remembered {
 #[derive(Clone, Debug)]
 struct Bytes;
 
-impl Weighter<Arc<str>, Remembered> for Bytes {
-    fn weight(&self, key: &Arc<str>, value: &Remembered) -> u64 {
+impl Weighter<Arc<str>, Entry> for Bytes {
+    fn weight(&self, key: &Arc<str>, value: &Entry) -> u64 {
         let bytes = key.len() + value.told.body.capacity() + ENTRY_BYTES;
         (bytes as u64).max(REGISTRY_CACHE_BYTES_MAX.div_ceil(REGISTRY_CACHE_ENTRIES_MAX))
     }
@@ -47,21 +50,31 @@ impl Cache {
             .build()
             .expect("both capacities are given");
         let entries = Entries::with_options(options, Bytes, DefaultHashBuilder::default(), DefaultLifecycle::default());
-        Cache { entries, time }
+        Cache { entries, time, found: AtomicU64::new(0), missed: AtomicU64::new(0) }
     }
 
     /// What was told, while it may be told again.
     pub fn get(&self, key: &str, now: Instant) -> Option<Arc<Told>> {
-        let found = self.entries.get(key)?;
-        if now < found.until {
-            return Some(found.told);
+        let found = self.entries.get(key);
+        if let Some(found) = found.as_ref().filter(|found| now < found.until) {
+            self.found.fetch_add(1, Ordering::Relaxed);
+            return Some(found.told.clone());
         }
-        self.entries.remove_if(key, |old| now >= old.until);
+        self.missed.fetch_add(1, Ordering::Relaxed);
+        if found.is_some() {
+            self.entries.remove_if(key, |old| now >= old.until);
+        }
         None
     }
 
+    /// Answers that are remembered, and how often one was looked for and found, or not.
+    pub fn count(&self) -> Remembered {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Remembered { entries: self.entries.len() as u64, found: count(&self.found), missed: count(&self.missed) }
+    }
+
     pub fn insert(&self, key: Arc<str>, told: Arc<Told>, now: Instant) {
-        self.entries.insert(key, Remembered { told, until: now + self.time });
+        self.entries.insert(key, Entry { told, until: now + self.time });
     }
 }
 
@@ -81,6 +94,7 @@ mod tests {
         assert_eq!(cache.get("a", now + Duration::from_secs(30)), None);
         assert_eq!((cache.get("a", now), cache.entries.len()), (None, 0), "it is gone");
         assert_eq!(cache.get("b", now), None);
+        assert_eq!(cache.count(), Remembered { entries: 0, found: 1, missed: 3 });
     }
 
     #[test]

@@ -25,7 +25,7 @@ use hyper::{HeaderMap, Uri};
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
-use super::{Ask, Caller, Failed, Purpose, Silent, Told};
+use super::{Ask, Caller, Failed, Health, Purpose, Silent, Told};
 use crate::config;
 use crate::tls;
 use answer::Found;
@@ -133,6 +133,12 @@ impl Remote {
                 None => {}
             }
         }
+    }
+
+    /// Whether it is asked at this moment, and what is remembered of its answers.
+    pub fn health(&self) -> Health {
+        let remembered = self.cache.as_ref().map(Cache::count).unwrap_or_default();
+        Health::Remote { breaker: self.breaker.condition((self.clock)()), remembered }
     }
 
     /// Asks until there is an answer, or asking again would not help.

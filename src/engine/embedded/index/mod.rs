@@ -61,6 +61,8 @@ impl From<std::io::Error> for Error {
 pub struct Origin {
     /// Store uuid.
     pub store: String,
+    /// Of the store: a restore makes another one, and the index from before it may know changes that are gone.
+    pub epoch: String,
     /// The layout of fields and the rules that fill them. What a row says is decided when its version is written, and stored.
     pub schema: String,
 }

@@ -25,7 +25,7 @@ struct Fixture {
 impl Fixture {
     fn new(rounds: Vec<Vec<(u64, Row)>>) -> Fixture {
         let folder = tempfile::tempdir().unwrap();
-        let origin = Origin { store: "test".into(), schema: "1".into() };
+        let origin = Origin { store: "test".into(), epoch: "1".into(), schema: "1".into() };
         let (mut writer, mut snapshot) = Writer::create(&folder.path().join("index"), &origin).unwrap();
         for (round, rows) in rounds.into_iter().enumerate() {
             let more = rows.len() as i64;
@@ -314,7 +314,7 @@ fn an_open_validity_has_no_beginning_to_sort_by() {
 
 #[test]
 fn only_the_own_index_is_opened() {
-    let origin = Origin { store: "mine".into(), schema: "1".into() };
+    let origin = Origin { store: "mine".into(), epoch: "1".into(), schema: "1".into() };
     let folder = tempfile::tempdir().unwrap();
     assert!(Writer::open(folder.path(), &origin).is_err());
     let (mut writer, _) = Writer::create(folder.path(), &origin).unwrap();
@@ -323,14 +323,19 @@ fn only_the_own_index_is_opened() {
     drop(writer);
     let (_, snapshot) = Writer::open(folder.path(), &origin).unwrap();
     assert_eq!((snapshot.at, snapshot.segments.len()), (Seq(4), 1));
-    for other in [Origin { store: "other".into(), ..origin.clone() }, Origin { schema: "2".into(), ..origin.clone() }] {
+    let others = [
+        Origin { store: "other".into(), ..origin.clone() },
+        Origin { epoch: "2".into(), ..origin.clone() },
+        Origin { schema: "2".into(), ..origin.clone() },
+    ];
+    for other in others {
         assert!(Writer::open(folder.path(), &other).is_err(), "{other:?}");
     }
 }
 
 #[test]
 fn an_index_with_another_number_of_rows_than_it_was_given_is_given_up() {
-    let origin = Origin { store: "mine".into(), schema: "1".into() };
+    let origin = Origin { store: "mine".into(), epoch: "1".into(), schema: "1".into() };
     let folder = tempfile::tempdir().unwrap();
     let (mut writer, _) = Writer::create(folder.path(), &origin).unwrap();
     let numbered = |id: i64| Numbered { row: row(0, id, &["a"]), class: 0 };
@@ -346,7 +351,7 @@ fn an_index_with_another_number_of_rows_than_it_was_given_is_given_up() {
 /// tantivy names a file of deletes by the commit it belongs to: one of a round that was never committed is in the way of the next.
 #[test]
 fn files_that_no_commit_knows_are_not_in_the_way() {
-    let origin = Origin { store: "mine".into(), schema: "1".into() };
+    let origin = Origin { store: "mine".into(), epoch: "1".into(), schema: "1".into() };
     let folder = tempfile::tempdir().unwrap();
     let (mut writer, _) = Writer::create(folder.path(), &origin).unwrap();
     let numbered = |id: i64| Numbered { row: row(0, id, &["a"]), class: 0 };

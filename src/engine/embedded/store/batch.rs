@@ -75,6 +75,18 @@ impl<'t> Batch<'t> {
         self.new_changes.push(change);
     }
 
+    /// Stores a version that was copied from another store, and its change.
+    pub fn insert_copied(&mut self, change: Change, record: &[u8]) {
+        let version = change.version().expect("a change of consent is inserted as one");
+        let replaced = self.new_versions.insert((change.id.get(), version.get()), record.to_vec());
+        assert!(replaced.is_none(), "a version is written once");
+        self.new_changes.push(change);
+    }
+
+    pub(super) fn transaction(&self) -> &'t redb::WriteTransaction {
+        self.transaction
+    }
+
     /// The consent that holds for a certificate, earlier requests of this batch included.
     pub fn consent(&mut self, id: Id) -> Result<Consent, Error> {
         // Only this thread sets it, before it inserts the first one.

@@ -25,13 +25,20 @@ pub struct Dictionary {
 const LEVEL: i32 = 3;
 
 /// Makes a dictionary ready, once per process for each content.
-pub fn dictionary(content: &[u8]) -> Dictionary {
+///
+/// # Errors
+/// `Damaged` when the content is no dictionary.
+pub fn dictionary(content: &[u8]) -> Result<Dictionary, Error> {
     static READY: LazyLock<Mutex<HashMap<Vec<u8>, Dictionary>>> = LazyLock::new(Mutex::default);
     let mut ready = READY.lock().expect("no holder of this lock can panic");
-    *ready.entry(content.to_vec()).or_insert_with(|| Dictionary {
-        compress: Box::leak(Box::new(CDict::create(content, LEVEL))),
-        expand: Box::leak(Box::new(DDict::create(content))),
-    })
+    if let Some(dictionary) = ready.get(content) {
+        return Ok(*dictionary);
+    }
+    let made = CDict::try_create(content, LEVEL).zip(DDict::try_create(content));
+    let (compress, expand) = made.ok_or_else(|| Error::Damaged("a dictionary is not readable".into()))?;
+    let dictionary = Dictionary { compress: Box::leak(Box::new(compress)), expand: Box::leak(Box::new(expand)) };
+    ready.insert(content.to_vec(), dictionary);
+    Ok(dictionary)
 }
 
 thread_local! {
@@ -81,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_body_comes_back_behind_what_is_there_and_a_wrong_length_or_frame_is_told() {
-        let dictionary = dictionary(SHIPPED);
+        let dictionary = dictionary(SHIPPED).unwrap();
         let raw = "{\"title\":\"Tervisetõend\"}".repeat(40);
         let frame = compress(dictionary, raw.as_bytes());
         assert!(frame.len() < raw.len() / 2);

@@ -8,13 +8,16 @@ mod batch;
 pub mod body;
 mod change;
 pub mod consent;
+pub mod copy;
 mod crc;
 mod floor;
 mod list;
+pub mod migration;
 mod opening;
 pub mod patient;
 mod reader;
 pub mod record;
+mod room;
 
 use std::fmt;
 use std::fs::{self, File};
@@ -36,7 +39,7 @@ use change::CHANGE_BYTES;
 pub use change::{Change, What};
 pub use floor::CommitFloor;
 pub use opening::{Opened, Position, Stands};
-use opening::{first_look, open_aside, open_database};
+use opening::{first_look, make_database, open_aside, open_database};
 pub use reader::{Lying, Reader};
 
 /// What really happens in the store.
@@ -46,6 +49,8 @@ pub enum Error {
     InUse,
     /// Made by a later release.
     Newer(String),
+    /// Made by an earlier release, and not to be brought to this one's format.
+    Migration(String),
     /// Made with other namespaces: the setting, what the folder has, what was asked for.
     OtherNames { name: String, stored: String, wanted: String },
     /// Bytes that cannot have been written so.
@@ -56,6 +61,8 @@ pub enum Error {
     CommitUnknown(String),
     /// Not at this moment: the database is being opened again after a failed commit.
     Reopening,
+    /// A restore into the folder was cut off.
+    Restoring,
 }
 
 impl fmt::Display for Error {
@@ -63,6 +70,9 @@ impl fmt::Display for Error {
         match self {
             Error::InUse => formatter.write_str("the data folder is in use by another process"),
             Error::Newer(what) => write!(formatter, "the data folder was written by a later release: {what}"),
+            Error::Migration(what) => {
+                write!(formatter, "the data folder cannot be brought to the format of this release: {what}")
+            }
             Error::OtherNames { name, stored, wanted } => write!(
                 formatter,
                 "the data folder was made with {name} = \"{stored}\", but the settings say \"{wanted}\"; stored certificates hold these \
@@ -71,6 +81,9 @@ impl fmt::Display for Error {
             Error::Damaged(what) => write!(formatter, "the store is damaged: {what}"),
             Error::Io(what) => write!(formatter, "the store cannot be read or written: {what}"),
             Error::Reopening => formatter.write_str("the store is being opened again after a failed commit"),
+            Error::Restoring => formatter.write_str(
+                "a restore into the data folder was not finished; empty the folder and run the restore again",
+            ),
             Error::CommitUnknown(what) => write!(formatter, "a commit failed, its outcome is unknown: {what}"),
         }
     }
@@ -91,8 +104,8 @@ const DICTIONARY: TableDefinition<u8, &[u8]> = TableDefinition::new("dictionary"
 const TERMINOLOGY: TableDefinition<&str, &[u8]> = TableDefinition::new("terminology");
 const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 
-/// Number of the layout of tables and keys. A folder with a higher one is refused.
-const FORMAT: u32 = 1;
+/// Number of the layout of tables and keys. A folder with a lower one is migrated when it is opened, one with a higher one is refused.
+const FORMAT: u32 = 2;
 
 /// How to open the store.
 #[derive(Clone, Debug)]
@@ -129,13 +142,23 @@ impl Store {
     /// Opens the store in a folder, or makes it.
     ///
     /// # Errors
-    /// `InUse`, `Newer`, `OtherNames`, or what the file system says.
+    /// `InUse`, `Newer`, `Migration`, `OtherNames`, `Restoring`, or what the file system says.
     pub fn open(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
+        match folder.join(copy::RESTORING).try_exists() {
+            Ok(false) => Store::open_restoring(folder, options),
+            Ok(true) => Err(Error::Restoring),
+            Err(error) => Err(io(error)),
+        }
+    }
+
+    /// As [`open`](Store::open), for the restore itself.
+    pub fn open_restoring(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
         let path = folder.join("store.redb");
+        make_database(&path, &options)?;
         let database = open_database(&path, &options)?;
         // The file's name must survive a power cut as surely as what is committed to it.
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
-        let opened = first_look(&database, &options.names)?;
+        let opened = first_look(&database, &path, &options)?;
         let (kept, dictionaries) = (RwLock::default(), RwLock::default());
         let has_consent = AtomicBool::new(consent::is_used(&database.begin_read().map_err(io)?)?);
         let (distrusted, is_aside) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -191,7 +214,7 @@ impl Store {
         let mut loaded = self.dictionaries.write().expect("no holder of this lock can panic");
         for row in table.iter().map_err(io)? {
             let (number, content) = row.map_err(io)?;
-            loaded.push((number.value(), body::dictionary(content.value())));
+            loaded.push((number.value(), body::dictionary(content.value())?));
         }
         Ok(())
     }

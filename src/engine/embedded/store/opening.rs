@@ -5,7 +5,7 @@ use std::path::Path;
 use redb::{Database, DatabaseError, ReadOnlyTable, ReadableDatabase, ReadableTable};
 
 use super::change::Change;
-use super::{CHANGE, CLASS, COUNTER, DICTIONARY, Error, FORMAT, META, Options, TIME, VERSION, body, io};
+use super::{CHANGE, CLASS, COUNTER, DICTIONARY, Error, FORMAT, META, Options, TIME, VERSION, body, io, migration};
 use crate::certificate::{Id, Seq};
 use crate::engine::Names;
 
@@ -14,6 +14,8 @@ use crate::engine::Names;
 pub struct Opened {
     /// Made at the first start; copies of the folder share it.
     pub uuid: String,
+    /// Made anew by a restore.
+    pub epoch: String,
     /// Key for links that carry sealed parameters.
     pub seal_key: [u8; 32],
     pub position: Position,
@@ -36,6 +38,14 @@ pub struct Position {
     pub unordered: bool,
 }
 
+/// Makes the database where there is none.
+pub fn make_database(path: &Path, options: &Options) -> Result<(), Error> {
+    let mut builder = Database::builder();
+    builder.set_cache_size(options.cache_bytes);
+    options.medium.make_if_missing(&builder, path).map_err(io)
+}
+
+/// Opens the database that is there.
 pub fn open_database(path: &Path, options: &Options) -> Result<Database, Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
@@ -71,8 +81,9 @@ impl Stands {
     }
 }
 
-/// Makes what a new store needs, checks what an old one says, and reads how far it has come.
-pub fn first_look(database: &Database, names: &Names) -> Result<Opened, Error> {
+/// Makes what a new store needs, checks what an old one says, migrates one of an earlier format, and reads how far it has come.
+pub fn first_look(database: &Database, path: &Path, options: &Options) -> Result<Opened, Error> {
+    let names = &options.names;
     let fresh = match database.begin_read().map_err(io)?.open_table(META) {
         Ok(meta) => meta.get("format").map_err(io)?.is_none(),
         Err(redb::TableError::TableDoesNotExist(_)) => true,
@@ -81,13 +92,15 @@ pub fn first_look(database: &Database, names: &Names) -> Result<Opened, Error> {
     if fresh {
         make(database, names)?;
     }
-    check(database, names)?;
+    check_names(database, names)?;
+    migration::run(database, path, options.cache_bytes)?;
     add_shipped_dictionary(database)?;
     let transaction = database.begin_read().map_err(io)?;
     let meta = transaction.open_table(META).map_err(io)?;
     let seal_key = meta.get("seal-key").map_err(io)?.and_then(|key| key.value().try_into().ok());
     Ok(Opened {
         uuid: meta_text(&meta, "store")?,
+        epoch: meta_text(&meta, "epoch")?,
         seal_key: seal_key.ok_or_else(|| Error::Damaged("the key of sealed links is missing".into()))?,
         position: position(database)?,
         classes: stored_classes(database)?,
@@ -132,15 +145,8 @@ fn make(database: &Database, names: &Names) -> Result<(), Error> {
     transaction.commit().map_err(io)
 }
 
-fn check(database: &Database, names: &Names) -> Result<(), Error> {
+fn check_names(database: &Database, names: &Names) -> Result<(), Error> {
     let meta = database.begin_read().map_err(io)?.open_table(META).map_err(io)?;
-    let format =
-        meta.get("format").map_err(io)?.and_then(|bytes| bytes.value().try_into().ok()).map(u32::from_le_bytes);
-    match format {
-        Some(FORMAT) => {}
-        Some(other) => return Err(Error::Newer(format!("its format is {other}, this release knows {FORMAT}"))),
-        None => return Err(Error::Damaged("its format number is missing".into())),
-    }
     for (name, wanted) in &names.0 {
         let stored = meta_text(&meta, &format!("name.{name}"))?;
         if stored != *wanted {

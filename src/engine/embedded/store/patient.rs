@@ -1,8 +1,10 @@
-//! Patients: every version under id and number, and three tables that say again what the newest ones hold, so that a patient is
-//! found by identifier, by birth date and by link.
+//! Patients: every version under id and number, the log of versions in the order they were made, and three tables that say again
+//! what the newest ones hold, so that a patient is found by identifier, by birth date and by link.
 //!
 //! The tables are made by the first write; a folder that never had a patient has none, and nobody is found in it.
 
+pub mod change;
+mod copied;
 pub mod record;
 
 use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
@@ -12,6 +14,8 @@ use super::{Error, META, MayBeOpen, io, open, opened};
 use crate::certificate::{Id, Stamp, Version};
 use crate::engine::{PatientFacts, PatientLine, PatientWrite, PatientWritten};
 use crate::limits::BIRTH_DATE_DAYS_MAX;
+use change::Log;
+pub use copied::insert_copied;
 use record::Record;
 
 type Versions = TableDefinition<'static, (u64, u32), &'static [u8]>;
@@ -20,7 +24,7 @@ type Born = TableDefinition<'static, (i32, u64), (i32, u8, i64)>;
 type Links = TableDefinition<'static, u64, &'static [u8]>;
 
 /// Id and version to record.
-const PATIENT: Versions = TableDefinition::new("patient");
+pub(super) const PATIENT: Versions = TableDefinition::new("patient");
 /// Value, system and id of current versions.
 const IDENTIFIER: Identifiers = TableDefinition::new("patient_identifier");
 /// First day of the birth date and id to its last day, flags and stamp, of current versions.
@@ -52,14 +56,7 @@ pub fn write(transaction: &WriteTransaction, writes: &[PatientWrite], now: impl 
         Ok(u64::from_le_bytes(bytes))
     });
     let next_id = next_id.transpose()?;
-    let mut tables = Tables {
-        versions: transaction.open_table(PATIENT).map_err(io)?,
-        identifiers: transaction.open_table(IDENTIFIER).map_err(io)?,
-        born: transaction.open_table(BORN).map_err(io)?,
-        links: transaction.open_table(LINK).map_err(io)?,
-        next_id: next_id.unwrap_or(1),
-        links_changed: Vec::new(),
-    };
+    let mut tables = Tables::open(transaction, next_id.unwrap_or(1))?;
     let written = writes.iter().map(|write| tables.write(write, &now)).collect::<Result<Vec<_>, _>>()?;
     let (moved, links) = (tables.next_id, tables.links_changed);
     if next_id != Some(moved) {
@@ -74,11 +71,24 @@ struct Tables<'t> {
     identifiers: Table<'t, (&'static str, &'static str, u64), ()>,
     born: Table<'t, (i32, u64), (i32, u8, i64)>,
     links: Table<'t, u64, &'static [u8]>,
+    log: Log<'t>,
     next_id: u64,
     links_changed: Vec<(Id, Vec<Id>)>,
 }
 
-impl Tables<'_> {
+impl<'t> Tables<'t> {
+    fn open(transaction: &'t WriteTransaction, next_id: u64) -> Result<Tables<'t>, Error> {
+        Ok(Tables {
+            versions: transaction.open_table(PATIENT).map_err(io)?,
+            identifiers: transaction.open_table(IDENTIFIER).map_err(io)?,
+            born: transaction.open_table(BORN).map_err(io)?,
+            links: transaction.open_table(LINK).map_err(io)?,
+            log: Log::open(transaction)?,
+            next_id,
+            links_changed: Vec::new(),
+        })
+    }
+
     fn write(&mut self, write: &PatientWrite, now: &impl Fn() -> i64) -> Result<PatientWritten, Error> {
         if let Some((system, value)) = &write.unless
             && let Some(id) = self.first_with(system, value)?
@@ -106,6 +116,7 @@ impl Tables<'_> {
         let stamp = Stamp::at(now().max(after));
         let record = record::write(&write.facts, stamp, &write.tail);
         self.versions.insert((id.get(), version.get()), record.as_slice()).map_err(io)?;
+        self.log.push(id, version)?;
         self.remember(id, &write.facts, stamp)?;
         if !write.facts.links.is_empty() || before.is_some_and(|before| !before.facts.links.is_empty()) {
             self.links_changed.push((id, write.facts.links.clone()));
@@ -193,6 +204,18 @@ impl Readable {
         let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(None) };
         let read = |version, bytes: &[u8]| read(version, Record::read(id, version, bytes)?);
         newest(versions, id, read)?.transpose()
+    }
+
+    /// One version of a patient, as it lies there.
+    pub fn record<T>(
+        &self,
+        transaction: &ReadTransaction,
+        id: Id,
+        version: Version,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>, Error> {
+        let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(None) };
+        Ok(versions.get((id.get(), version.get())).map_err(io)?.map(|bytes| read(bytes.value())))
     }
 
     /// One version of a patient.
@@ -320,7 +343,8 @@ fn bounded(
     Ok(Some(found))
 }
 
-fn id_of(number: u64) -> Result<Id, Error> {
+/// An id as it stands in a key.
+pub(super) fn id_of(number: u64) -> Result<Id, Error> {
     Id::new(number).ok_or_else(|| Error::Damaged("a patient has id 0".into()))
 }
 

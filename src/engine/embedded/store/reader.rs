@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use redb::{OwnedAccessGuard, ReadOnlyTable, ReadableTable};
 
 use super::change::{CHANGE_BYTES, Change};
-use super::{CHANGE, Error, META, TIME, VERSION, consent, io, list, patient};
+use super::{CHANGE, DICTIONARY, Error, META, TIME, VERSION, consent, io, list, patient};
 use crate::certificate::{Consent, Id, Seq, Version};
 use crate::engine::{PatientLine, StoredList};
 use patient::record::Record as Patient;
@@ -185,6 +185,26 @@ impl Reader {
         patient::links(&self.transaction)
     }
 
+    /// Versions of patients made behind a change of patients, in their order, at most `max`.
+    pub fn patient_changes(&self, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, Error> {
+        patient::change::after(&self.transaction, after, max)
+    }
+
+    /// One version of a patient, as it lies in the store.
+    pub fn patient_record<T>(
+        &self,
+        id: Id,
+        version: Version,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>, Error> {
+        self.patients.record(&self.transaction, id, version, read)
+    }
+
+    /// Number of the newest change of patients; 0 while there is none.
+    pub fn last_patient_change(&self) -> Result<u64, Error> {
+        patient::change::last(&self.transaction)
+    }
+
     /// One change.
     pub fn change(&self, seq: Seq) -> Result<Option<Change>, Error> {
         self.changes()?.get(seq.0).map_err(io)?.map(|bytes| Change::read(seq.0, bytes.value())).transpose()
@@ -199,6 +219,24 @@ impl Reader {
     /// The newest change.
     pub fn last_change(&self) -> Result<Option<Change>, Error> {
         self.changes()?.last().map_err(io)?.map(|(seq, bytes)| Change::read(seq.value(), bytes.value())).transpose()
+    }
+
+    /// A value of `meta`.
+    pub fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        let meta = self.transaction.open_table(META).map_err(io)?;
+        Ok(meta.get(name).map_err(io)?.map(|value| value.value().to_vec()))
+    }
+
+    /// The largest id of a certificate.
+    pub fn last_id(&self) -> Result<Option<u64>, Error> {
+        Ok(self.table()?.last().map_err(io)?.map(|(key, _)| key.value().0))
+    }
+
+    /// What bodies are compressed with, by number.
+    pub fn dictionaries(&self) -> Result<Vec<(u8, Vec<u8>)>, Error> {
+        let table = self.transaction.open_table(DICTIONARY).map_err(io)?;
+        let rows = table.iter().map_err(io)?;
+        rows.map(|row| row.map(|(number, content)| (number.value(), content.value().to_vec())).map_err(io)).collect()
     }
 
     /// Some versions were imported out of the order of their times: the table of times is filled.
@@ -247,7 +285,8 @@ impl Lying {
     }
 }
 
-fn version_of(number: u32) -> Result<Version, Error> {
+/// A version number as it stands in a key.
+pub fn version_of(number: u32) -> Result<Version, Error> {
     Version::new(number).ok_or_else(|| Error::Damaged("a version has number 0".into()))
 }
 

@@ -16,7 +16,7 @@ fn version(number: u32) -> Version {
 }
 
 /// A patient whose tail says what is in the facts, so that another content is another tail.
-fn patient(number: impl Into<Option<u64>>, identifiers: &[(&str, &str)]) -> PatientWrite {
+pub fn patient(number: impl Into<Option<u64>>, identifiers: &[(&str, &str)]) -> PatientWrite {
     let identifiers = identifiers.iter().map(|(system, value)| ((*system).into(), (*value).into())).collect();
     let facts = PatientFacts { is_active: true, is_deceased: false, born: None, identifiers, links: vec![] };
     as_said(PatientWrite { id: number.into().map(id), unless: None, alone: None, facts, tail: vec![] })
@@ -40,7 +40,7 @@ fn born(number: u64, first: i32, last: i32) -> PatientWrite {
 }
 
 impl Fixture {
-    fn patients(&self, writes: impl Into<Vec<PatientWrite>>) -> Vec<PatientWritten> {
+    pub fn patients(&self, writes: impl Into<Vec<PatientWrite>>) -> Vec<PatientWritten> {
         self.engine.write_patients(writes.into()).blocking_recv().unwrap().unwrap()
     }
 
@@ -71,6 +71,31 @@ fn a_folder_without_patients_finds_nobody() {
     assert_eq!(engine.patient_count().unwrap(), 0);
     assert_eq!((fixture.with("1"), fixture.tied(1), fixture.born(i32::MIN, i32::MAX)), (vec![], vec![], vec![]));
     assert_eq!(fixture.patients([]), []);
+}
+
+#[test]
+fn every_version_of_a_patient_is_one_change_and_refused_or_identical_ones_are_none() {
+    let mut fixture = Fixture::new();
+    assert_eq!(
+        (fixture.engine.last_patient_change().unwrap(), fixture.engine.patient_changes(0, 9).unwrap()),
+        (0, vec![])
+    );
+    let (first, second) = (patient(200, &[(NI, "1")]), patient(200, &[(NI, "2")]));
+    let mut unless = patient(None, &[(NI, "2")]);
+    unless.unless = Some((NI.into(), "2".into()));
+    fixture.patients([first, patient(7, &[]), second.clone()]);
+    fixture.patients([second, unless, patient(7, &[(NI, "3")]), patient(None, &[])]);
+    let all = [(1, 200, 1), (2, 7, 1), (3, 200, 2), (4, 7, 2), (5, 201, 1)];
+    for _ in 0..2 {
+        let changes = |after, max| -> Vec<(u64, u64, u32)> {
+            let found = fixture.engine.patient_changes(after, max).unwrap();
+            found.into_iter().map(|(number, id, version)| (number, id.get(), version.get())).collect()
+        };
+        assert_eq!(changes(0, 9), all);
+        assert_eq!((changes(1, 2), changes(5, 9), changes(u64::MAX, 9)), (all[1..3].to_vec(), vec![], vec![]));
+        assert_eq!(fixture.engine.last_patient_change().unwrap(), 5);
+        fixture.reopen();
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Changes to a body that leave it JSON: bytes changed at random mostly end in the reader, these come as far as the rules.
 
+use crate::dice::Dice;
 use crate::fhir::json::{self, Json, Object};
 
 /// Values for any place: of the wrong kind, or of the right one but odd.
@@ -66,16 +67,5 @@ fn part<'v, 'j>(value: &'v mut Json<'j>, left: &mut usize) -> Option<&'v mut Jso
         Json::Array(items) => items.iter_mut().find_map(|item| part(item, left)),
         Json::Object(Object(members)) => members.iter_mut().find_map(|(_, member)| part(member, left)),
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => None,
-    }
-}
-
-/// Numbers that only look random. Source: Knuth's MMIX generator.
-struct Dice(u64);
-
-impl Dice {
-    /// A number below `end`, which is at least 1.
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % end
     }
 }

@@ -1,0 +1,176 @@
+//! What an archive is: its first member, `hcert-backup.json`; and its manifest, the last.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::digest::Digest;
+
+/// Number of the form of archives. One with a higher number is refused.
+const FORMAT: u32 = 1;
+
+/// What an archive holds, and of which store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct About {
+    pub format: u32,
+    /// Of hcert, such as `0.1.0`.
+    pub release: String,
+    pub store: String,
+    pub epoch: String,
+    /// What stored data hold: setting and value.
+    pub names: BTreeMap<String, String>,
+    /// The moment it was taken at, milliseconds since 1970 UTC.
+    pub at: i64,
+    /// It holds the changes behind this one; 0 for a full archive.
+    pub after: u64,
+    /// The last change that it holds.
+    pub until: u64,
+    /// As `after` and `until`, of the versions of patients.
+    pub patients_after: u64,
+    pub patients_until: u64,
+    /// Ids from these on were free.
+    pub next_id: u64,
+    pub next_patient_id: u64,
+    /// It holds the files of the audit trail behind this one.
+    pub audit_after: u64,
+    /// The file of the trail up to which none changes any more.
+    pub audit_until: u64,
+    /// Digest of the manifest of the archive that this one goes on from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<Digest>,
+}
+
+/// The archive that an incremental one goes on from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Base {
+    pub about: About,
+    /// Of its manifest.
+    pub digest: Digest,
+}
+
+impl About {
+    /// The form and release that this program writes.
+    pub fn written() -> (u32, String) {
+        (FORMAT, env!("CARGO_PKG_VERSION").to_owned())
+    }
+
+    /// Reads the first member.
+    ///
+    /// # Errors
+    /// It was written by a later release, or is not what one writes.
+    pub fn read(bytes: &[u8]) -> Result<About, String> {
+        #[derive(Deserialize)]
+        struct Form {
+            format: u32,
+            release: String,
+        }
+        let form: Form = serde_json::from_slice(bytes).map_err(|_| "it is no archive of hcert")?;
+        if form.format > FORMAT {
+            let Form { format, release } = form;
+            return Err(format!(
+                "it was written by release {release} in form {format}, and this release knows forms up to {FORMAT}"
+            ));
+        }
+        let about: About = serde_json::from_slice(bytes).map_err(|error| format!("its head is damaged: {error}"))?;
+        let is_ordered = about.after <= about.until && about.patients_after <= about.patients_until;
+        let is_full = about.after == 0 && about.patients_after == 0 && about.audit_after == 0;
+        match is_ordered && (about.base.is_some() || is_full) && about.at >= 0 {
+            true => Ok(about),
+            false => Err("its head makes no sense".to_owned()),
+        }
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        serde_json::to_vec_pretty(self).expect("texts and numbers are JSON")
+    }
+
+    /// Seconds since 1970 UTC, as the blocks of the archive say them.
+    pub fn seconds(&self) -> u64 {
+        u64::try_from(self.at).unwrap_or(0) / 1_000
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.base.is_none()
+    }
+}
+
+/// The last member: what stands before it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Manifest {
+    /// In their order.
+    pub members: Vec<Listed>,
+    /// Of all members before.
+    pub bytes: u64,
+    pub changes: u64,
+    pub patients: u64,
+}
+
+/// One line of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Listed {
+    pub name: String,
+    pub bytes: u64,
+    pub sha256: Digest,
+}
+
+impl Manifest {
+    pub fn of(about: &About, members: Vec<Listed>) -> Manifest {
+        let bytes = members.iter().map(|member| member.bytes).sum();
+        let (changes, patients) = (about.until - about.after, about.patients_until - about.patients_after);
+        Manifest { members, bytes, changes, patients }
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        serde_json::to_vec_pretty(self).expect("texts and numbers are JSON")
+    }
+}
+
+#[cfg(test)]
+pub fn sample() -> About {
+    let (format, release) = About::written();
+    About {
+        format,
+        release,
+        store: "store".into(),
+        epoch: "epoch".into(),
+        names: BTreeMap::from([("hcert_ns".to_owned(), "https://fhir.ee/hcert".to_owned())]),
+        at: 1_793_000_000_123,
+        after: 0,
+        until: 7,
+        patients_after: 0,
+        patients_until: 2,
+        next_id: 5,
+        next_patient_id: 3,
+        audit_after: 0,
+        audit_until: 0,
+        base: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_archive_is_comes_back_and_a_later_form_is_told_as_such() {
+        let about = sample();
+        assert_eq!(About::read(&about.write()), Ok(about.clone()));
+        let later = String::from_utf8(about.write()).unwrap().replace("\"format\": 1", "\"format\": 2, \"new\": 1");
+        assert!(About::read(later.as_bytes()).unwrap_err().contains("form 2"));
+        let odd = [
+            About { after: 8, ..about.clone() },
+            About { after: 1, ..about.clone() },
+            About { patients_after: 3, base: Some(Digest::of(b"")), ..about.clone() },
+            About { audit_after: 1, ..about.clone() },
+            About { at: -1, ..about },
+        ];
+        for odd in odd {
+            assert!(About::read(&odd.write()).unwrap_err().contains("no sense"), "{odd:?}");
+        }
+        assert!(About::read(b"{}").unwrap_err().contains("no archive"));
+    }
+}

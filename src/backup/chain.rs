@@ -1,0 +1,144 @@
+//! Archives that go on from each other: a full one, then incremental ones, each bound to the one before by the digest of its manifest.
+
+use std::path::{Path, PathBuf};
+
+use super::about::{About, Base};
+use super::digest::Digest;
+use super::{folder, read};
+
+/// An archive as its head says. Whether it is whole is known only when it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Archive {
+    pub path: PathBuf,
+    pub about: About,
+    /// Of its manifest.
+    pub digest: Digest,
+}
+
+impl Archive {
+    /// # Errors
+    /// It is no archive, cut off, or of a later release.
+    pub fn look(path: &Path) -> Result<Archive, String> {
+        let (about, digest) = read::look(path)?;
+        Ok(Archive { path: path.to_owned(), about, digest })
+    }
+
+    /// For an archive that goes on from this one.
+    pub fn base(&self) -> Base {
+        Base { about: self.about.clone(), digest: self.digest }
+    }
+
+    fn follows(&self, before: &Archive) -> bool {
+        self.about.base == Some(before.digest)
+    }
+
+    /// What the digest promises holds as well: whoever made both kept the numbers together.
+    fn check_behind(&self, before: &Archive) -> Result<(), String> {
+        let (own, other) = (&self.about, &before.about);
+        let told = |what: &str| Err(format!("{}: {what} than {}", self.path.display(), before.path.display()));
+        if own.store != other.store {
+            return told("it is of another store");
+        }
+        if own.epoch != other.epoch {
+            return told("it is of another epoch");
+        }
+        if own.names != other.names {
+            return told("it is of other namespaces");
+        }
+        if (own.after, own.patients_after) != (other.until, other.patients_until) {
+            return told("it goes on from another change");
+        }
+        Ok(())
+    }
+}
+
+/// Every archive with those it goes on from, the full one first; those that lack one are left out. One that others go on from is the
+/// end of a chain too.
+pub fn chains(archives: &[Archive]) -> Vec<Vec<&Archive>> {
+    let chain_to = |end| {
+        let mut chain: Vec<&Archive> = vec![end];
+        while let Some(first) = chain.first().filter(|first| !first.about.is_full()) {
+            let before = archives.iter().find(|other| first.follows(other) && first.check_behind(other).is_ok())?;
+            // Two digests that are each other's cannot be made, but a loop costs nothing to rule out.
+            if chain.len() > archives.len() {
+                return None;
+            }
+            chain.insert(0, before);
+        }
+        Some(chain)
+    };
+    archives.iter().filter_map(chain_to).collect()
+}
+
+/// The newest chain of a folder whose end has a change; of archives that are no part of one, `told` is said.
+///
+/// # Errors
+/// There is none, or there are archives of several stores.
+pub fn newest_in(path: &Path, to: Option<u64>, told: &mut dyn FnMut(String)) -> Result<Vec<Archive>, String> {
+    let folder::Found { archives, problems } = folder::list(path)?;
+    problems.into_iter().for_each(&mut *told);
+    let shown = path.display();
+    let Some(first) = archives.first() else { return Err(format!("{shown}: there is no archive")) };
+    if archives.iter().any(|archive| archive.about.store != first.about.store) {
+        return Err(format!("{shown}: there are archives of several stores; name those that are meant"));
+    }
+    let chains = chains(&archives);
+    let is_part = |archive: &&Archive| chains.iter().any(|chain| chain.contains(archive));
+    for archive in archives.iter().filter(|archive| !is_part(archive)) {
+        told(format!("{}: the archive that it goes on from is not there", archive.path.display()));
+    }
+    let reaches = |chain: &&Vec<&Archive>| chain.last().is_some_and(|end| end.about.until >= to.unwrap_or(0));
+    let newest = chains.iter().filter(reaches).max_by_key(|chain| chain.last().map(|end| end.about.at));
+    let newest = newest.ok_or_else(|| match to {
+        Some(to) => format!("{shown}: no whole chain of archives reaches change {to}"),
+        None => format!("{shown}: there is no whole chain of archives"),
+    })?;
+    Ok(newest.iter().map(|archive| (*archive).clone()).collect())
+}
+
+/// Puts archives in order, whichever way they were named.
+///
+/// # Errors
+/// They are not one full archive and what goes on from it.
+pub fn in_order(mut archives: Vec<Archive>) -> Result<Vec<Archive>, String> {
+    let full = archives.iter().position(|archive| archive.about.is_full());
+    let full = full.ok_or("there is no full archive among them; name the one that the others go on from")?;
+    let mut chain = vec![archives.remove(full)];
+    while !archives.is_empty() {
+        let last = chain.last().expect("the full archive is there");
+        let Some(next) = archives.iter().position(|archive| archive.follows(last)) else {
+            return Err(stray(last, &archives[0]));
+        };
+        let next = archives.remove(next);
+        next.check_behind(last)?;
+        chain.push(next);
+    }
+    Ok(chain)
+}
+
+/// Why an archive is no part of a chain.
+fn stray(last: &Archive, archive: &Archive) -> String {
+    if let Err(problem) = archive.check_behind(last)
+        && !problem.contains("another change")
+    {
+        return problem;
+    }
+    let (path, end) = (archive.path.display(), last.path.display());
+    match archive.about.is_full() {
+        true => format!("{path}: it is a second full archive; name one and what goes on from it"),
+        false => format!("{path}: it does not go on from {end}; the archive between them is missing"),
+    }
+}
+
+/// As much of a chain as holds a change; all of it when none is asked for.
+///
+/// # Errors
+/// The chain ends before it.
+pub fn up_to(mut chain: Vec<Archive>, to: Option<u64>) -> Result<Vec<Archive>, String> {
+    let Some(to) = to else { return Ok(chain) };
+    let until = chain.last().map_or(0, |end| end.about.until);
+    let last = chain.iter().position(|archive| archive.about.until >= to);
+    let last = last.ok_or_else(|| format!("change {to} is in none of the archives; they end with change {until}"))?;
+    chain.truncate(last + 1);
+    Ok(chain)
+}

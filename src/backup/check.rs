@@ -1,0 +1,104 @@
+//! Archives looked at without a data folder: whether every byte is there, and whether every row of them could be restored.
+
+use super::chain::Archive;
+use super::member::Member;
+use super::{Progress, read, take};
+use crate::certificate::Seq;
+use crate::engine::CopyCheck;
+
+/// What was found in archives that are whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    pub archives: usize,
+    pub changes: u64,
+    pub patients: u64,
+    pub bytes: u64,
+}
+
+/// Reads all archives of a chain; `rows` also expands every row.
+///
+/// # Errors
+/// What is wrong, with the name of the archive.
+pub fn check(chain: &[Archive], rows: bool, report: &mut dyn FnMut(Progress)) -> Result<Checked, String> {
+    let total = |from: fn(&Archive) -> u64| chain.iter().map(from).sum();
+    let mut progress = Progress {
+        changes_total: total(|archive| archive.about.until - archive.about.after),
+        patients_total: total(|archive| archive.about.patients_until - archive.about.patients_after),
+        ..Progress::default()
+    };
+    for archive in chain {
+        let mut looked = Looked::default();
+        let whole = read::walk(&archive.path, |about, member, content| {
+            let piece = match member {
+                Member::Audit(_) => return Ok(()),
+                _ if !rows => return Ok(()),
+                _ => content.whole()?,
+            };
+            looked.member(about.after, about.patients_after, member, piece)?;
+            let at = |looked: Option<u64>, after: u64| looked.map_or(0, |last| last - after);
+            let so_far = Progress {
+                changes: progress.changes + at(looked.changes, about.after),
+                patients: progress.patients + at(looked.patients, about.patients_after),
+                ..progress
+            };
+            report(so_far);
+            Ok(())
+        })?;
+        if whole.about != archive.about || whole.manifest != archive.digest {
+            return Err(format!("{}: it changed while it was read", archive.path.display()));
+        }
+        if rows {
+            looked.check_end(&whole.about).map_err(|problem| format!("{}: {problem}", archive.path.display()))?;
+        }
+        progress.changes += whole.about.until - whole.about.after;
+        progress.patients += whole.about.patients_until - whole.about.patients_after;
+        progress.bytes += whole.bytes;
+        report(progress);
+    }
+    Ok(Checked { archives: chain.len(), changes: progress.changes, patients: progress.patients, bytes: progress.bytes })
+}
+
+/// What was seen of an archive.
+#[derive(Default)]
+struct Looked {
+    dictionaries: Vec<(u8, Vec<u8>)>,
+    rows: Option<CopyCheck>,
+    changes: Option<u64>,
+    patients: Option<u64>,
+}
+
+impl Looked {
+    fn member(&mut self, after: u64, patients_after: u64, member: &Member, piece: Vec<u8>) -> Result<(), String> {
+        let words = |problem: String| format!("{member}: {problem}");
+        match member {
+            Member::Dictionary(number) => self.dictionaries.push((*number, piece)),
+            Member::List(_) => drop(take::read_list(&piece).ok_or_else(|| words("it is no code list".to_owned()))?),
+            Member::Changes(_) => {
+                let last = self.changes.unwrap_or(after);
+                let checked = self.rows()?.changes(Seq(last), &piece);
+                self.changes = Some(checked.map_err(|error| words(error.to_string()))?.0);
+            }
+            Member::Patients(_) => {
+                let last = self.patients.unwrap_or(patients_after);
+                let checked = self.rows()?.patients(last, &piece);
+                self.patients = Some(checked.map_err(|error| words(error.to_string()))?);
+            }
+            Member::About | Member::Audit(_) | Member::Manifest => {}
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self) -> Result<&mut CopyCheck, String> {
+        if self.rows.is_none() {
+            self.rows = Some(CopyCheck::new(&self.dictionaries).map_err(|error| error.to_string())?);
+        }
+        Ok(self.rows.as_mut().expect("it was made above"))
+    }
+
+    fn check_end(&self, about: &super::About) -> Result<(), String> {
+        let ends = |found: Option<u64>, after: u64, until: u64| found.unwrap_or(after) == until;
+        let is_whole = ends(self.changes, about.after, about.until)
+            && ends(self.patients, about.patients_after, about.patients_until);
+        is_whole.then_some(()).ok_or_else(|| "it ends before its last change".to_owned())
+    }
+}

@@ -1,0 +1,81 @@
+//! SHA-256, of bytes that come piece by piece.
+
+use std::fmt;
+
+use aws_lc_rs::digest::{Context, SHA256};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// SHA-256 of something; shown as 64 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Digest([u8; 32]);
+
+/// A digest that is being made.
+#[derive(Clone)]
+pub struct Digesting(Context);
+
+impl Digesting {
+    pub fn new() -> Digesting {
+        Digesting(Context::new(&SHA256))
+    }
+
+    pub fn take(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub fn done(self) -> Digest {
+        Digest(self.0.finish().as_ref().try_into().expect("SHA-256 has 32 bytes"))
+    }
+}
+
+impl Digest {
+    pub fn of(bytes: &[u8]) -> Digest {
+        let mut digesting = Digesting::new();
+        digesting.take(bytes);
+        digesting.done()
+    }
+
+    /// Reads it as it is shown.
+    pub fn parse(text: &str) -> Option<Digest> {
+        let is_hex = text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        let mut digest = [0; 32];
+        for (byte, digits) in digest.iter_mut().zip(is_hex.then_some(text)?.as_bytes().chunks(2)) {
+            *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+        }
+        Some(Digest(digest))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Digest::parse(&text).ok_or_else(|| de::Error::custom("no SHA-256"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_read_as_it_is_shown_and_nothing_else_is_one() {
+        let digest = Digest::of(b"abc");
+        let shown = digest.to_string();
+        assert_eq!(shown, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        assert_eq!(Digest::parse(&shown), Some(digest));
+        for wrong in ["", &shown[1..], &shown.to_uppercase(), &shown.replace('b', "g"), &format!("{shown}0")] {
+            assert_eq!(Digest::parse(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! A folder with archives: what they are called there, and which of them are kept.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::about::About;
+use super::chain::{Archive, chains};
+use super::write::digest_path;
+
+/// How the names of archives begin.
+pub const PREFIX: &str = "hcert-";
+
+/// How the name of an archive ends that is not whole yet.
+pub const PART: &str = ".part";
+
+/// After this long nobody writes to an archive any more that was begun.
+const LEFT_AFTER: Duration = Duration::from_secs(60 * 60);
+
+/// `hcert-20261122T101512345Z-000000000000-000000123456.tar`: time (UTC), the change behind which it begins, its last change.
+pub fn name(about: &About) -> String {
+    let time = jiff::Timestamp::from_millisecond(about.at).unwrap_or_default();
+    let time = time.strftime("%Y%m%dT%H%M%S%3fZ");
+    format!("{PREFIX}{time}-{:012}-{:012}.tar", about.after, about.until)
+}
+
+/// What was found in a folder.
+#[derive(Debug, Default)]
+pub struct Found {
+    pub archives: Vec<Archive>,
+    /// Files with the name of an archive that are none, and why.
+    pub problems: Vec<String>,
+}
+
+/// The archives of a folder, by what their heads say.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn list(folder: &Path) -> Result<Found, String> {
+    let told = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut found = Found::default();
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(told)? {
+        let path = entry.map_err(told)?.path();
+        if is_archive(&path) {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    for path in paths {
+        match Archive::look(&path) {
+            Ok(archive) => found.archives.push(archive),
+            Err(problem) => found.problems.push(problem),
+        }
+    }
+    Ok(found)
+}
+
+fn is_archive(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with(PREFIX) && name.ends_with(".tar")
+}
+
+/// Archives of a store that are older than they have to be kept. A chain goes as a whole, when even its newest archive is too old; the
+/// newest chain stays however old it is, and what a kept archive goes on from stays with it.
+pub fn too_old<'a>(archives: &'a [Archive], store: &str, oldest: i64) -> Vec<&'a Archive> {
+    let chains = chains(archives);
+    let of_store: Vec<_> = chains.into_iter().filter(|chain| chain[0].about.store == store).collect();
+    let at = |chain: &[&Archive]| chain.last().map_or(i64::MIN, |last| last.about.at);
+    let Some(newest) = of_store.iter().map(|chain| at(chain)).max() else { return Vec::new() };
+    let is_kept = |chain: &[&Archive]| at(chain) >= oldest || at(chain) == newest;
+    let kept: BTreeSet<&Path> =
+        of_store.iter().filter(|chain| is_kept(chain)).flatten().map(|archive| archive.path.as_path()).collect();
+    let mut old = Vec::new();
+    for archive in of_store.iter().filter(|chain| !is_kept(chain)).flat_map(|chain| chain.iter().rev()) {
+        if !kept.contains(archive.path.as_path()) && !old.iter().any(|known: &&Archive| known.path == archive.path) {
+            old.push(*archive);
+        }
+    }
+    // What others go on from goes last, so that whatever is left at any moment is whole.
+    old.sort_by_key(|archive| std::cmp::Reverse((archive.about.at, archive.about.until)));
+    old
+}
+
+/// Removes an archive and its digest.
+pub fn remove(archive: &Archive) -> std::io::Result<()> {
+    fs::remove_file(&archive.path)?;
+    match fs::remove_file(digest_path(&archive.path)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Removes what a crash left of archives that were being written here.
+pub fn remove_left(folder: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path: PathBuf = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_left = || -> std::io::Result<bool> {
+            let age = SystemTime::now().duration_since(fs::metadata(&path)?.modified()?);
+            Ok(age.is_ok_and(|age| age >= LEFT_AFTER))
+        };
+        if name.starts_with(PREFIX) && name.ends_with(PART) && is_left().unwrap_or(false) {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,39 @@
+//! Backups: an archive of the store and its audit trail, taken while the server goes on, and a data folder made of archives again.
+//!
+//! An archive is a tar file. First stands what it is, then the records in pieces, last a manifest with the digest of everything before.
+//! An incremental one holds what came behind the end of another. `docs/BACKUP.md` describes both byte by byte.
+
+mod about;
+mod block;
+mod chain;
+mod check;
+mod digest;
+mod folder;
+mod member;
+mod read;
+mod restore;
+mod schedule;
+mod take;
+mod write;
+
+use serde::{Deserialize, Serialize};
+
+pub use about::{About, Base};
+pub use chain::{Archive, in_order, newest_in};
+pub use check::{Checked, check};
+pub use digest::Digest;
+pub use member::Member;
+pub use restore::{Restored, Wanted, restore};
+pub use schedule::{Plan, Schedule, Status};
+pub use take::{Sink, Taking, take};
+pub use write::{Target, Unfinished, Written};
+
+/// How far a backup, a check or a restore has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    pub changes: u64,
+    pub changes_total: u64,
+    pub patients: u64,
+    pub patients_total: u64,
+    pub bytes: u64,
+}

@@ -1,0 +1,188 @@
+//! A data folder made of archives. It is marked from the first step to the last, so that one whose restore was cut off is never taken
+//! for a whole one.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::chain::{Archive, up_to};
+use super::member::Member;
+use super::{Progress, check, read, take};
+use crate::audit;
+use crate::certificate::Seq;
+use crate::engine::{Beginning, Ending, RESTORING, Restore, StoredList};
+
+/// What is to be restored, and where.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The data folder: empty, or not there.
+    pub data: PathBuf,
+    pub cache_bytes: usize,
+    /// What stored data hold, as the settings say it.
+    pub names: Vec<(String, String)>,
+    /// The last change that is restored; none: all there are.
+    pub to: Option<u64>,
+    /// Ids that are left out, since the store that was copied may have given them after its last archive. Contract 9.2.
+    pub id_gap: u64,
+}
+
+/// What was restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    pub epoch: String,
+    /// The last change.
+    pub until: Seq,
+    /// The last change of a patient.
+    pub patients_until: u64,
+    /// The smallest id that a new certificate gets.
+    pub next_id: u64,
+    pub archives: usize,
+}
+
+/// Restores a chain of archives. They are read as a whole before anything is written.
+///
+/// # Errors
+/// The archives are not whole, not of these names or end before the change that is wanted: nothing was written. Or the folder is in use
+/// or cannot be written: it is then to be emptied.
+pub fn restore(chain: &[Archive], wanted: &Wanted, report: &mut dyn FnMut(Progress)) -> Result<Restored, String> {
+    let newest = chain.last().ok_or("there is no archive to restore")?;
+    same_names(newest, wanted)?;
+    // Ids that any archive knows were given, also beyond what is restored.
+    let given = |id: fn(&Archive) -> u64| chain.iter().map(id).max().unwrap_or(1).saturating_add(wanted.id_gap);
+    let next_id = given(|archive| archive.about.next_id);
+    let next_patient_id = given(|archive| archive.about.next_patient_id);
+    let chain = up_to(chain.to_vec(), wanted.to)?;
+    check(&chain, false, &mut |_| {})?;
+    let mark = Mark::set(&wanted.data, &chain).map_err(|problem| format!("{}: {problem}", wanted.data.display()))?;
+    let done = fill(&chain, wanted, (next_id, next_patient_id), report);
+    let restored = done.map_err(|problem| {
+        format!("{problem}\n{} holds what was restored so far; empty it before the next try", wanted.data.display())
+    })?;
+    mark.clear().map_err(|error| format!("{}: {error}", wanted.data.display()))?;
+    Ok(restored)
+}
+
+/// Contract 1.1: a store keeps the names it was made with.
+fn same_names(archive: &Archive, wanted: &Wanted) -> Result<(), String> {
+    for (name, value) in &wanted.names {
+        let stored = archive.about.names.get(name);
+        if stored != Some(value) {
+            let stored = stored.map_or("nothing", String::as_str);
+            return Err(format!(
+                "{}: it was made with {name} = \"{stored}\", but the settings say \"{value}\"; certificates hold these names, so \
+                 restore with the settings of that time",
+                archive.path.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn fill(
+    chain: &[Archive],
+    wanted: &Wanted,
+    (next_id, next_patient_id): (u64, u64),
+    report: &mut dyn FnMut(Progress),
+) -> Result<Restored, String> {
+    let last = chain.last().ok_or("there is no archive to restore")?;
+    let until = wanted.to.unwrap_or(last.about.until);
+    let (lists, dictionaries) = beside(last)?;
+    let beginning =
+        Beginning { store: last.about.store.clone(), names: wanted.names.clone(), dictionaries, to: Seq(until) };
+    let words = |error: crate::engine::Error| error.to_string();
+    let mut restore = Restore::begin(&wanted.data, wanted.cache_bytes, beginning).map_err(words)?;
+    let mut progress =
+        Progress { changes_total: until, patients_total: last.about.patients_until, ..Progress::default() };
+    for archive in chain {
+        read::walk(&archive.path, |_, member, content| {
+            match member {
+                Member::Changes(_) => restore.changes(&content.whole()?),
+                Member::Patients(_) => restore.patients(&content.whole()?),
+                Member::Audit(name) => {
+                    audit::put_back(&wanted.data, name, content).map_err(|error| format!("{member}: {error}"))?;
+                    Ok(())
+                }
+                Member::About | Member::Dictionary(_) | Member::List(_) | Member::Manifest => Ok(()),
+            }
+            .map_err(|error| format!("{member}: {error}"))?;
+            progress.changes = restore.seq().0;
+            progress.patients = restore.patients_until();
+            report(progress);
+            Ok(())
+        })?;
+    }
+    if (restore.seq().0, restore.patients_until()) != (until, last.about.patients_until) {
+        return Err("the archives end before their last change".to_owned());
+    }
+    let patients_until = restore.patients_until();
+    let epoch = restore.finish(Ending { next_id, next_patient_id, lists }).map_err(words)?;
+    Ok(Restored { epoch, until: Seq(until), patients_until, next_id, archives: chain.len() })
+}
+
+/// What stands beside the logs, as of the last archive: code lists, and dictionaries, of which none is ever taken away.
+type Beside = (Vec<StoredList>, Vec<(u8, Vec<u8>)>);
+
+fn beside(archive: &Archive) -> Result<Beside, String> {
+    let (mut lists, mut dictionaries) = (Vec::new(), Vec::new());
+    read::walk(&archive.path, |_, member, content| {
+        match member {
+            Member::Dictionary(number) => dictionaries.push((*number, content.whole()?)),
+            Member::List(_) => {
+                let list = take::read_list(&content.whole()?);
+                lists.push(list.ok_or_else(|| format!("{member} is no code list"))?);
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok((lists, dictionaries))
+}
+
+/// The mark of a folder that is being filled.
+struct Mark<'d> {
+    data: &'d Path,
+}
+
+impl<'d> Mark<'d> {
+    fn set(data: &'d Path, chain: &[Archive]) -> Result<Mark<'d>, String> {
+        let text = |error: io::Error| error.to_string();
+        match fs::read_dir(data) {
+            Ok(mut entries) => {
+                // The folder of a file system of its own holds what a check of it found.
+                let foreign =
+                    entries.find(|entry| !entry.as_ref().is_ok_and(|entry| entry.file_name() == "lost+found"));
+                if foreign.is_some() {
+                    let is_marked = data.join(RESTORING).exists();
+                    let why = match is_marked {
+                        true => "a restore into it was not finished; empty it and run the restore again",
+                        false => "it is not empty; a restore never writes over anything",
+                    };
+                    return Err(why.to_owned());
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                DirBuilder::new().recursive(true).mode(0o700).create(data).map_err(text)?;
+            }
+            Err(error) => return Err(text(error)),
+        }
+        let mut mark =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(data.join(RESTORING)).map_err(text)?;
+        for archive in chain {
+            writeln!(mark, "{}", archive.path.display()).map_err(text)?;
+        }
+        mark.sync_all().and_then(|()| sync(data)).map_err(text)?;
+        Ok(Mark { data })
+    }
+
+    fn clear(self) -> io::Result<()> {
+        // Everything is durable before the folder may be opened.
+        sync(self.data)?;
+        fs::remove_file(self.data.join(RESTORING))?;
+        sync(self.data)
+    }
+}
+
+fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}

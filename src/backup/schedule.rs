@@ -1,0 +1,199 @@
+//! Backups by the clock: taken by a thread of the running server into one folder, the old ones removed.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::chain::{Archive, chains};
+use super::member::Member;
+use super::take::{Sink, Taking, take};
+use super::{Target, Unfinished, folder};
+use crate::audit::Log;
+use crate::engine::{Clock, Engine};
+use crate::limits::BACKUP_RETRY_MINUTES;
+
+/// When backups are taken, and how long they are kept.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub folder: PathBuf,
+    pub every_minutes: u64,
+    /// Every so-manieth is a full one.
+    pub full_every: u64,
+    /// 0: for ever.
+    pub keep_days: u64,
+}
+
+/// How scheduled backups go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// When the last one was taken, milliseconds since 1970 UTC; also by an earlier run of the server.
+    pub last_ok: Option<i64>,
+    /// The last change that it holds.
+    pub last_until: u64,
+    /// Why the last try failed; none after one that did not.
+    pub last_problem: Option<String>,
+}
+
+/// The thread that takes them. Dropping it ends a backup that is being taken.
+pub struct Schedule {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    plan: Plan,
+    engine: Arc<Engine>,
+    log: Arc<Log>,
+    clock: Clock,
+    status: Mutex<Status>,
+    is_closing: AtomicBool,
+    bell: Condvar,
+}
+
+const MINUTE_MS: i64 = 60_000;
+const DAY_MS: i64 = 24 * 60 * MINUTE_MS;
+
+impl Schedule {
+    /// Starts taking backups: the first one when the newest of the folder is older than the plan wants.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn start(plan: Plan, engine: Arc<Engine>, log: Arc<Log>, clock: Clock) -> Result<Schedule, String> {
+        let (status, is_closing, bell) = (Mutex::default(), AtomicBool::new(false), Condvar::new());
+        let shared = Arc::new(Shared { plan, engine, log, clock, status, is_closing, bell });
+        let own = shared.clone();
+        let thread = thread::Builder::new().name("hcert-backup".into()).spawn(move || own.run());
+        let thread = Some(thread.map_err(|error| format!("no thread for backups: {error}"))?);
+        Ok(Schedule { shared, thread })
+    }
+
+    pub fn status(&self) -> Status {
+        self.shared.status()
+    }
+
+    /// Tells [`status`](Self::status) to whoever outlives the borrow: for health answers.
+    pub fn teller(&self) -> impl Fn() -> Status + Send + Sync + use<> {
+        let shared = self.shared.clone();
+        move || shared.status()
+    }
+}
+
+impl Drop for Schedule {
+    fn drop(&mut self) {
+        {
+            let _status = self.shared.status.lock().unwrap_or_else(PoisonError::into_inner);
+            self.shared.is_closing.store(true, Ordering::Release);
+        }
+        self.shared.bell.notify_all();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread of backups panicked");
+        }
+    }
+}
+
+impl Shared {
+    fn status(&self) -> Status {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, change: impl FnOnce(&mut Status)) {
+        change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Acquire)
+    }
+
+    fn run(&self) {
+        while !self.is_closing() {
+            let wait = match self.round() {
+                Ok(next) => next - (self.clock)(),
+                // Ended by a stop; nothing failed.
+                Err(_) if self.is_closing() => return,
+                Err(problem) => {
+                    tracing::error!(problem, "a scheduled backup failed");
+                    self.set(|status| status.last_problem = Some(problem));
+                    (BACKUP_RETRY_MINUTES.min(self.plan.every_minutes) as i64) * MINUTE_MS
+                }
+            };
+            self.wait(Duration::from_millis(wait.clamp(1, DAY_MS) as u64));
+        }
+    }
+
+    fn wait(&self, time: Duration) {
+        let status = self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.is_closing() {
+            drop(self.bell.wait_timeout(status, time));
+        }
+    }
+
+    /// Takes a backup when one is due; when the next one is due comes back.
+    fn round(&self) -> Result<i64, String> {
+        let Plan { folder, every_minutes, .. } = &self.plan;
+        let every = i64::try_from(*every_minutes).unwrap_or(i64::MAX / MINUTE_MS).saturating_mul(MINUTE_MS);
+        let now = (self.clock)();
+        let found = folder::list(folder)?;
+        found.problems.iter().for_each(|problem| tracing::warn!(problem, "an archive cannot be used"));
+        let moment = self.engine.moment().map_err(|error| error.to_string())?;
+        let chains = chains(&found.archives);
+        let own = |chain: &&Vec<&Archive>| chain[0].about.store == moment.store && chain[0].about.epoch == moment.epoch;
+        let newest = chains.iter().filter(own).max_by_key(|chain| chain.last().map(|end| end.about.at));
+        if let Some(end) = newest.and_then(|chain| chain.last()) {
+            self.set(|status| (status.last_ok, status.last_until) = (Some(end.about.at), end.about.until));
+            // A clock that was set back must not put the next one off for years.
+            let is_due = end.about.at.saturating_add(every) <= now || end.about.at > now.saturating_add(every);
+            if !is_due {
+                return Ok(end.about.at.saturating_add(every));
+            }
+        }
+        drop(folder::remove_left(folder));
+        let goes_on = newest.filter(|chain| (chain.len() as u64) < self.plan.full_every);
+        let base = goes_on.and_then(|chain| chain.last()).map(|end| end.base());
+        let mut sink = Stoppable { shared: self, archive: Unfinished::begin(Target::Folder(folder.clone()))? };
+        let taking = Taking { base: base.as_ref(), command: "hcert serve", at: now, is_gentle: true };
+        take(&self.engine, &self.log, &taking, &mut sink, &mut |_| {})?;
+        let written = sink.archive.finish()?;
+        tracing::info!(until = written.about.until, bytes = written.bytes, "a backup was taken");
+        self.set(|status| {
+            *status = Status { last_ok: Some(written.about.at), last_until: written.about.until, last_problem: None }
+        });
+        self.remove_old(&moment.store, now);
+        Ok(now.saturating_add(every))
+    }
+
+    fn remove_old(&self, store: &str, now: i64) {
+        let Plan { folder, keep_days, .. } = &self.plan;
+        if *keep_days == 0 {
+            return;
+        }
+        let oldest = now.saturating_sub(i64::try_from(*keep_days).unwrap_or(i64::MAX / DAY_MS).saturating_mul(DAY_MS));
+        let listed = folder::list(folder);
+        let archives = listed.map_or(Vec::new(), |found| found.archives);
+        for archive in folder::too_old(&archives, store, oldest) {
+            if let Err(error) = folder::remove(archive) {
+                tracing::warn!(%error, "an old backup cannot be removed");
+                return;
+            }
+        }
+    }
+}
+
+/// Ends a backup between two members when the server stops.
+struct Stoppable<'s> {
+    shared: &'s Shared,
+    archive: Unfinished,
+}
+
+impl Sink for Stoppable<'_> {
+    fn member(&mut self, member: &Member, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
+        match self.shared.is_closing() {
+            true => Err("the server stops".to_owned()),
+            false => self.archive.member(member, bytes, content),
+        }
+    }
+}

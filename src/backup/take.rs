@@ -1,0 +1,239 @@
+//! A backup: one moment, the logs up to it piece by piece, then the audit trail. Writers go on meanwhile, and no read transaction lasts.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::thread;
+use std::time::Instant;
+
+use super::Progress;
+use super::about::{About, Base};
+use super::member::Member;
+use crate::audit::{self, Action, Event, Log};
+use crate::certificate::Seq;
+use crate::engine::{Engine, Error, Moment, Piece, StoredList};
+
+/// Takes the members of an archive, in their order.
+pub trait Sink {
+    /// One member; `content` has exactly that many bytes.
+    ///
+    /// # Errors
+    /// It cannot be taken; the backup ends.
+    fn member(&mut self, member: &Member, bytes: u64, content: &mut dyn Read) -> Result<(), String>;
+}
+
+/// How a backup is taken.
+#[derive(Clone, Debug)]
+pub struct Taking<'b> {
+    /// What it goes on from; none makes a full archive.
+    pub base: Option<&'b Base>,
+    /// For the audit trail: who takes it, such as `hcert backup`.
+    pub command: &'b str,
+    /// Milliseconds since 1970 UTC.
+    pub at: i64,
+    /// Leaves the machine to others for as long as each piece took to read.
+    pub is_gentle: bool,
+}
+
+/// Takes a backup. The audit trail tells of its beginning and of its end.
+///
+/// # Errors
+/// The trail takes nothing, the base is none of this store, the store cannot be read, or what `sink` returned.
+pub fn take(
+    engine: &Engine,
+    log: &Log,
+    taking: &Taking,
+    sink: &mut dyn Sink,
+    report: &mut dyn FnMut(Progress),
+) -> Result<About, String> {
+    let behind = match taking.base {
+        Some(Base { about, .. }) => format!("begins behind change {}", about.until),
+        None => "begins".to_owned(),
+    };
+    write_down(log, taking, behind)?;
+    let done = copy(engine, log, taking, sink, report);
+    let note = match &done {
+        Ok(about) => format!("holds changes {} to {}", about.after + 1, about.until),
+        Err(_) => "ended early".to_owned(),
+    };
+    write_down(log, taking, note).and(done)
+}
+
+fn write_down(log: &Log, taking: &Taking, note: String) -> Result<(), String> {
+    let mut event = Event::of_command(Action::Backup, taking.at, taking.command);
+    event.note = Some(note);
+    let written = log.append(&event).and_then(|_| log.sync_now());
+    written.map(drop).map_err(|failing| format!("the audit trail cannot be written: {failing}"))
+}
+
+fn copy(
+    engine: &Engine,
+    log: &Log,
+    taking: &Taking,
+    sink: &mut dyn Sink,
+    report: &mut dyn FnMut(Progress),
+) -> Result<About, String> {
+    let moment = engine.moment().map_err(words)?;
+    let about = about(&moment, &log.files()?, taking)?;
+    let Moment { dictionaries, lists, .. } = moment;
+    let progress = Progress {
+        changes_total: about.until - about.after,
+        patients_total: about.patients_until - about.patients_after,
+        ..Progress::default()
+    };
+    let mut copying = Copying { sink, report, progress, is_gentle: taking.is_gentle };
+    copying.bytes(Member::About, &about.write())?;
+    for (number, dictionary) in dictionaries {
+        copying.bytes(Member::Dictionary(number), &dictionary)?;
+    }
+    for (number, list) in (1..).zip(lists) {
+        copying.bytes(Member::List(number), &write_list(&list))?;
+    }
+    let changes = |after| engine.copy_changes(Seq(after), Seq(about.until));
+    copying.pieces(about.after, about.until, Member::Changes, changes, |progress| &mut progress.changes)?;
+    let patients = |after| engine.copy_patients(after, about.patients_until);
+    copying.pieces(about.patients_after, about.patients_until, Member::Patients, patients, |progress| {
+        &mut progress.patients
+    })?;
+    for file in log.files()?.into_iter().filter(|file| file.number() > about.audit_after) {
+        let opened = file.open().map_err(|error| format!("the audit trail cannot be read: {error}"))?;
+        // What retention removed meanwhile is no part of the trail any more.
+        let Some((name, bytes, mut content)) = opened else { continue };
+        copying.member(&Member::Audit(name), bytes, &mut content)?;
+    }
+    Ok(about)
+}
+
+/// What the archive of a moment is.
+fn about(moment: &Moment, files: &[audit::FileOf], taking: &Taking) -> Result<About, String> {
+    let (format, release) = About::written();
+    let names: BTreeMap<_, _> = moment.names.iter().cloned().collect();
+    let base = taking.base.map(|base| &base.about);
+    if let Some(base) = base {
+        fits(base, moment)?;
+    }
+    let from = |number: fn(&About) -> u64| base.map_or(0, number);
+    Ok(About {
+        format,
+        release,
+        store: moment.store.clone(),
+        epoch: moment.epoch.clone(),
+        names,
+        at: taking.at.max(0),
+        after: from(|base| base.until),
+        until: moment.until.0,
+        patients_after: from(|base| base.patients_until),
+        patients_until: moment.patients_until,
+        next_id: moment.next_id,
+        next_patient_id: moment.next_patient_id,
+        audit_after: from(|base| base.audit_until),
+        audit_until: audit::sealed_until(files),
+        base: taking.base.map(|base| base.digest),
+    })
+}
+
+/// Whether a store can go on from an archive.
+fn fits(base: &About, moment: &Moment) -> Result<(), String> {
+    if base.store != moment.store {
+        return Err("the archive to go on from is of another store".to_owned());
+    }
+    if base.epoch != moment.epoch {
+        let words =
+            "the archive to go on from is of another epoch: the store was restored between; a full backup is needed";
+        return Err(words.to_owned());
+    }
+    if base.until > moment.until.0 || base.patients_until > moment.patients_until {
+        return Err("the archive to go on from knows later changes than the store".to_owned());
+    }
+    Ok(())
+}
+
+struct Copying<'c> {
+    sink: &'c mut dyn Sink,
+    report: &'c mut dyn FnMut(Progress),
+    progress: Progress,
+    is_gentle: bool,
+}
+
+impl Copying<'_> {
+    fn bytes(&mut self, member: Member, bytes: &[u8]) -> Result<(), String> {
+        self.member(&member, bytes.len() as u64, &mut &*bytes)
+    }
+
+    fn member(&mut self, member: &Member, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
+        self.sink.member(member, bytes, content)?;
+        self.progress.bytes += bytes;
+        (self.report)(self.progress);
+        Ok(())
+    }
+
+    /// Copies a log from one number to another.
+    fn pieces(
+        &mut self,
+        mut after: u64,
+        until: u64,
+        member: fn(u64) -> Member,
+        copy: impl Fn(u64) -> Result<Piece, Error>,
+        counter: fn(&mut Progress) -> &mut u64,
+    ) -> Result<(), String> {
+        for number in 1.. {
+            if after >= until {
+                break;
+            }
+            let started = Instant::now();
+            let piece = copy(after).map_err(words)?;
+            let took = started.elapsed();
+            after = piece.last;
+            *counter(&mut self.progress) += piece.rows;
+            self.bytes(member(number), &piece.bytes)?;
+            if self.is_gentle {
+                thread::sleep(took);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn words(error: Error) -> String {
+    error.to_string()
+}
+
+/// A code list as a member: when it was loaded, bytes of its type and of its address (u32), both, then its JSON.
+fn write_list(list: &StoredList) -> Vec<u8> {
+    let StoredList { key, at, text } = list;
+    let mut out = at.to_le_bytes().to_vec();
+    for part in [&key.resource_type, &key.url] {
+        let length = u32::try_from(part.len()).expect("an address is far shorter than 4 GiB");
+        out.extend_from_slice(&length.to_le_bytes());
+    }
+    out.extend_from_slice(key.resource_type.as_bytes());
+    out.extend_from_slice(key.url.as_bytes());
+    out.extend_from_slice(text);
+    out
+}
+
+/// Reads it back.
+pub fn read_list(bytes: &[u8]) -> Option<StoredList> {
+    let (at, rest) = bytes.split_first_chunk()?;
+    let (type_bytes, rest) = rest.split_first_chunk()?;
+    let (url_bytes, rest) = rest.split_first_chunk()?;
+    let (resource_type, rest) = rest.split_at_checked(u32::from_le_bytes(*type_bytes) as usize)?;
+    let (url, text) = rest.split_at_checked(u32::from_le_bytes(*url_bytes) as usize)?;
+    let own = |text: &[u8]| String::from_utf8(text.to_vec()).ok();
+    let key = crate::engine::ListKey { resource_type: own(resource_type)?, url: own(url)? };
+    Some(StoredList { key, at: i64::from_le_bytes(*at), text: text.to_vec() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::ListKey;
+
+    #[test]
+    fn a_code_list_comes_back_and_a_cut_one_is_told() {
+        let key = ListKey { resource_type: "ValueSet".into(), url: "https://fhir.ee/ValueSet/õ".into() };
+        let list = StoredList { key, at: -1, text: b"{}".to_vec() };
+        let bytes = write_list(&list);
+        assert_eq!(read_list(&bytes), Some(list));
+        assert!((0..bytes.len() - 2).all(|end| read_list(&bytes[..end]).is_none()));
+    }
+}

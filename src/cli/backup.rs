@@ -1,0 +1,122 @@
+//! `hcert backup`: an archive of the data folder, through the running server where there is one.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::progress::Steps;
+use super::{Common, Failure, open};
+use crate::backup::{self, Archive, Base, Progress, Taking, Target, Unfinished, Written};
+use crate::config::Config;
+use crate::engine::system_clock;
+use crate::metrics::Metrics;
+use crate::socket::{self, Request};
+
+/// Write everything the service keeps into an archive
+///
+/// The archive holds certificates with their history and consent, patients, code lists and the audit trail, all as of one change; a
+/// running server goes on meanwhile. It is a tar file, its SHA-256 lies beside it. What it holds is health data: the file is for its
+/// owner only, and where it is taken to is for you to guard.
+#[derive(Args, Debug)]
+pub struct Backup {
+    /// A file that is not there yet, or a folder, in which the archive gets a name that tells time and changes
+    #[arg(value_name = "FILE|DIR")]
+    to: PathBuf,
+    /// Only what is new since the newest archive in the folder
+    #[arg(long, conflicts_with = "after")]
+    incremental: bool,
+    /// Only what is new since this archive
+    #[arg(long, value_name = "ARCHIVE")]
+    after: Option<PathBuf>,
+    /// Tell the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Backup {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), Failure> {
+        let Backup { to, incremental, after, json, common } = self;
+        let config = common.load(|_| ())?;
+        open::for_owner_only();
+        if incremental && !to.is_dir() {
+            let told = format!("{}: --incremental needs a folder; --after names an archive", to.display());
+            return Err(Failure::Usage(told));
+        }
+        let base = match (incremental, after) {
+            (true, _) => Some(newest(&to)),
+            (false, Some(archive)) => Some(Archive::look(&archive)),
+            (false, None) => None,
+        };
+        let base = base.transpose().map_err(Failure::Failed)?.map(|archive| archive.base());
+        let target = if to.is_dir() { Target::Folder(to) } else { Target::File(to) };
+        let written = take(target, base, &config).map_err(Failure::Failed)?;
+        println!("{}", if json { as_json(&written) } else { in_words(&written) });
+        Ok(())
+    }
+}
+
+fn newest(folder: &Path) -> Result<Archive, String> {
+    let chain = backup::newest_in(folder, None, &mut |problem| eprintln!("{problem}"));
+    let chain = chain.map_err(|problem| format!("{problem}; take a full backup first"))?;
+    Ok(chain.into_iter().next_back().expect("a chain has a full archive"))
+}
+
+fn take(target: Target, base: Option<Base>, config: &Config) -> Result<Written, String> {
+    let folder = &config.storage.data;
+    if !folder.is_dir() {
+        return Err(format!("{}: there is no data folder", folder.display()));
+    }
+    let mut archive = Unfinished::begin(target)?;
+    let mut steps = Steps::new("changes");
+    let mut report = |progress: Progress| {
+        let Progress { changes, changes_total, patients, patients_total, .. } = progress;
+        steps.show(changes + patients, changes_total + patients_total);
+    };
+    let request = Request::Backup { base: base.clone().map(Box::new) };
+    let server = socket::connect(folder, &request).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let done = match server {
+        Some(server) => server.receive_backup(&mut archive, &mut report),
+        None => {
+            let (engine, trail) = open::engine_and_trail(config, system_clock(), Metrics::new())?;
+            let at = system_clock()();
+            let taking = Taking { base: base.as_ref(), command: "hcert backup", at, is_gentle: false };
+            let done = backup::take(&engine, &trail, &taking, &mut archive, &mut report);
+            engine.close();
+            done.map(drop)
+        }
+    };
+    steps.finish();
+    done.and_then(|()| archive.finish())
+}
+
+fn in_words(written: &Written) -> String {
+    let Written { path, about, bytes, digest } = written;
+    let (changes, patients) = (about.until - about.after, about.patients_until - about.patients_after);
+    let kind = if about.is_full() { "full" } else { "incremental" };
+    format!(
+        "{}\n{kind}: {changes} changes up to change {}, {patients} versions of patients, {bytes} bytes\nsha256 {digest}",
+        path.display(),
+        about.until
+    )
+}
+
+fn as_json(written: &Written) -> String {
+    let Written { path, about, bytes, digest } = written;
+    let told = json!({
+        "archive": path,
+        "full": about.is_full(),
+        "store": about.store,
+        "epoch": about.epoch,
+        "after": about.after,
+        "until": about.until,
+        "patientsAfter": about.patients_after,
+        "patientsUntil": about.patients_until,
+        "bytes": bytes,
+        "sha256": digest,
+    });
+    told.to_string()
+}

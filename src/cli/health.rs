@@ -1,0 +1,154 @@
+//! `hcert health`: asks a running server how it is.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::Value;
+
+use super::{Common, Failure};
+use crate::limits::{HEALTH_BYTES_MAX, HEALTH_WAIT_S};
+
+/// Ask a running server how it is.
+///
+/// Exit code 0: it works, wholly or degraded. 1: it is down, or gives no answer.
+#[derive(Debug, Args)]
+pub struct Health {
+    /// Address and port of the management listener [setting: management.listen]
+    #[arg(long, value_name = "ADDR")]
+    at: Option<SocketAddr>,
+    /// Exit with 0 only when it is ready for requests too
+    #[arg(long)]
+    ready: bool,
+    /// Show the whole answer as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Health {
+    /// Asks, and shows the answer.
+    pub fn run(self) -> Result<(), Failure> {
+        let Health { at, ready, json, common } = self;
+        let configured = common.load(|_| ())?.management.address();
+        let off = || Failure::Usage("management.listen is empty, so nobody can ask; name the address with --at".into());
+        let at = reached(at.or(configured).ok_or_else(off)?);
+        let answer =
+            ask(at).map_err(|problem| Failure::Failed(format!("no answer from http://{at}/health: {problem}")))?;
+        let health: Value = serde_json::from_str(&answer)
+            .map_err(|error| Failure::Failed(format!("what answers at {at} is none of ours: {error}")))?;
+        let shown = if json { answer } else { words(&health) };
+        // A reader that has gone needs no answer.
+        drop(std::io::stdout().write_all(shown.as_bytes()));
+        match (health["status"].as_str(), health["ready"] == true) {
+            (Some("ok" | "degraded"), true) => Ok(()),
+            (Some("ok" | "degraded"), false) if !ready => Ok(()),
+            (Some("ok" | "degraded"), false) => Err(Failure::Failed("it is not ready".to_owned())),
+            _ => Err(Failure::Failed("it is down".to_owned())),
+        }
+    }
+}
+
+/// An address of all interfaces is reached by that of this machine.
+fn reached(at: SocketAddr) -> SocketAddr {
+    let ip = match at.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, at.port())
+}
+
+fn ask(at: SocketAddr) -> Result<String, String> {
+    let time = Duration::from_secs(HEALTH_WAIT_S);
+    let asked = || -> std::io::Result<Vec<u8>> {
+        let mut stream = TcpStream::connect_timeout(&at, time)?;
+        stream.set_read_timeout(Some(time))?;
+        stream.set_write_timeout(Some(time))?;
+        write!(stream, "GET /health HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n")?;
+        let mut answer = Vec::new();
+        stream.take(HEALTH_BYTES_MAX).read_to_end(&mut answer)?;
+        Ok(answer)
+    };
+    let answer = String::from_utf8(asked().map_err(|error| error.to_string())?).map_err(|error| error.to_string())?;
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or("it is no HTTP")?;
+    match head.split(' ').nth(1) {
+        Some("200" | "503") => Ok(body.to_owned()),
+        _ => Err(head.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).collect()),
+    }
+}
+
+/// The whole in a line, and each part in one.
+fn words(health: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+    let ready = if health["ready"] == true { "ready" } else { "not ready" };
+    let uptime = health["uptime_s"].as_u64().unwrap_or(0);
+    let mut words =
+        format!("{} ({ready}), hcert {}, up for {uptime} s\n", text(&health["status"]), text(&health["version"]));
+    for (name, part) in health["parts"].as_object().into_iter().flatten() {
+        words.push_str(&format!("{name:<10} {:<9} {}\n", text(&part["status"]), text(&part["words"])));
+    }
+    // What answered may be anything; a terminal is shown characters only.
+    words.chars().filter(|character| *character == '\n' || !character.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    /// Answers one request with this text.
+    fn answering(text: &'static str) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+            stream.write_all(text.as_bytes()).unwrap();
+        });
+        at
+    }
+
+    fn run(text: &'static str, ready: bool) -> Result<(), String> {
+        let health = Health { at: Some(answering(text)), ready, json: false, common: Common::default() };
+        health.run().map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn it_fails_when_the_service_is_down_or_not_ready_where_that_was_asked() {
+        let ok = "HTTP/1.1 200 OK\r\n\r\n{\"status\":\"ok\",\"ready\":true}";
+        let building = "HTTP/1.1 200 OK\r\n\r\n{\"status\":\"degraded\",\"ready\":false}";
+        let down = "HTTP/1.1 503 Service Unavailable\r\n\r\n{\"status\":\"down\",\"ready\":false}";
+        assert_eq!((run(ok, false), run(ok, true), run(building, false)), (Ok(()), Ok(()), Ok(())));
+        assert!(run(building, true).unwrap_err().contains("not ready"));
+        assert!(run(down, false).unwrap_err().contains("down"));
+        for stranger in ["HTTP/1.1 404 Not Found\r\n\r\n{}", "HTTP/1.1 200 OK\r\n\r\nhello", "SSH-2.0\r\n", ""] {
+            assert!(run(stranger, false).is_err(), "{stranger}");
+        }
+    }
+
+    #[test]
+    fn an_address_of_all_interfaces_is_asked_on_this_machine() {
+        for (listens, asked) in
+            [("0.0.0.0:8081", "127.0.0.1:8081"), ("[::]:1", "[::1]:1"), ("10.0.0.1:1", "10.0.0.1:1")]
+        {
+            assert_eq!(reached(listens.parse().unwrap()), asked.parse().unwrap());
+        }
+    }
+
+    #[test]
+    fn every_part_has_its_line() {
+        let health = serde_json::json!({
+            "status": "degraded", "ready": true, "version": "1.2.3", "uptime_s": 7,
+            "parts": {"disk": {"status": "degraded", "words": "The disk is\u{1b}[2J nearly full."}},
+        });
+        let told = "degraded (ready), hcert 1.2.3, up for 7 s\ndisk       degraded  The disk is[2J nearly full.\n";
+        assert_eq!(words(&health), told);
+    }
+}

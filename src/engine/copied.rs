@@ -1,0 +1,56 @@
+//! What a backup asks of the engine and a restore gives it: pieces of the logs of changes, in bytes that only the engine reads.
+
+use super::StoredList;
+use crate::certificate::Seq;
+
+/// A moment of the store: everything that is not in its logs, and how far these go.
+#[derive(Clone, Debug)]
+pub struct Moment {
+    /// Made with the store; copies of it share it.
+    pub store: String,
+    /// Another one after each restore.
+    pub epoch: String,
+    /// What stored data hold: setting and value.
+    pub names: Vec<(String, String)>,
+    /// The last change.
+    pub until: Seq,
+    /// The last change of a patient.
+    pub patients_until: u64,
+    /// The least id that a new certificate may get.
+    pub next_id: u64,
+    /// The least id that a new patient may get.
+    pub next_patient_id: u64,
+    /// What bodies are compressed with, by number.
+    pub dictionaries: Vec<(u8, Vec<u8>)>,
+    pub lists: Vec<StoredList>,
+}
+
+/// Rows of a log, one behind the other, as they are copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    pub bytes: Vec<u8>,
+    pub rows: u64,
+    /// Number of the last one.
+    pub last: u64,
+}
+
+/// How the store of a restore begins.
+#[derive(Clone, Debug)]
+pub struct Beginning {
+    /// Of the store that was copied.
+    pub store: String,
+    pub names: Vec<(String, String)>,
+    pub dictionaries: Vec<(u8, Vec<u8>)>,
+    /// The last change that is taken; pieces may go further.
+    pub to: Seq,
+}
+
+/// How the store of a restore ends.
+#[derive(Clone, Debug)]
+pub struct Ending {
+    /// New certificates get no smaller id.
+    pub next_id: u64,
+    /// New patients get no smaller id.
+    pub next_patient_id: u64,
+    pub lists: Vec<StoredList>,
+}

@@ -1,0 +1,114 @@
+//! An older format becomes this release's, by ordered steps. Each leads from one format to the next, in commits of bounded size, and goes
+//! on where it was when a kill came between.
+//!
+//! Before the first step a copy of the file is put beside it, so that whoever must go back to the earlier release can. From the first
+//! commit on `meta` says the new format, so that an earlier release refuses what is half done, and `migration` says which step is not
+//! finished yet.
+
+mod copy;
+mod counters;
+mod patient_log;
+#[cfg(test)]
+pub mod tests;
+
+use std::path::Path;
+
+use redb::{Database, ReadableDatabase, WriteTransaction};
+
+use super::{Error, FORMAT, META, io};
+use crate::limits::MIGRATION_CHUNK_ROWS;
+
+/// One step. The last of its commits is made by whoever runs it.
+type Step = fn(&Walk) -> Result<(), Error>;
+
+/// The steps in their order: the first leads from format 1 to 2.
+const STEPS: &[Step] = &[from_1];
+
+const _: () = assert!(STEPS.len() + 1 == FORMAT as usize, "every format but the first is reached by a step");
+
+/// Name in `meta` of the format whose step is not finished.
+const UNFINISHED: &str = "migration";
+
+/// Bounds of a migration, and who is told of its commits: an argument, so that tests can interrupt it everywhere.
+pub struct Walk<'d> {
+    database: &'d Database,
+    /// Rows of one commit.
+    chunk_rows: usize,
+    /// Called behind every commit; an error of it ends the migration there.
+    committed: &'d dyn Fn() -> Result<(), Error>,
+}
+
+impl Walk<'_> {
+    /// Commits what `write` puts into a transaction.
+    fn commit(&self, write: impl FnOnce(&WriteTransaction) -> Result<(), Error>) -> Result<(), Error> {
+        let transaction = self.database.begin_write().map_err(io)?;
+        write(&transaction)?;
+        transaction.commit().map_err(io)?;
+        (self.committed)()
+    }
+}
+
+/// Brings a store that is open to the format of this release; `path` is its file.
+///
+/// # Errors
+/// `Newer` for a later format, `Migration` when no copy can be made, or what the file system says.
+pub fn run(database: &Database, path: &Path, cache_bytes: usize) -> Result<(), Error> {
+    let walk = Walk { database, chunk_rows: MIGRATION_CHUNK_ROWS, committed: &|| Ok(()) };
+    walked(&walk, path, cache_bytes)
+}
+
+fn walked(walk: &Walk, path: &Path, cache_bytes: usize) -> Result<(), Error> {
+    let (format, unfinished) = formats(walk.database)?;
+    let from = match unfinished {
+        Some(from) => from,
+        None if format == FORMAT => return Ok(()),
+        None => {
+            copy::make(path, format, cache_bytes)?;
+            walk.commit(|transaction| say(transaction, FORMAT, Some(format)))?;
+            format
+        }
+    };
+    for step in from..FORMAT {
+        tracing::info!(from = step, to = step + 1, "the store is brought to the next format");
+        STEPS[step as usize - 1](walk)?;
+        let next = step + 1;
+        walk.commit(|transaction| say(transaction, FORMAT, (next < FORMAT).then_some(next)))?;
+    }
+    tracing::info!(format = FORMAT, "the store has the format of this release");
+    Ok(())
+}
+
+/// The format a store says, and the one whose step is not finished.
+fn formats(database: &Database) -> Result<(u32, Option<u32>), Error> {
+    let meta = database.begin_read().map_err(io)?.open_table(META).map_err(io)?;
+    let number = |name: &str| -> Result<Option<u32>, Error> {
+        let Some(bytes) = meta.get(name).map_err(io)? else { return Ok(None) };
+        let number = bytes.value().try_into().map(u32::from_le_bytes);
+        let number = number.ok().filter(|number| *number > 0);
+        number.map(Some).ok_or_else(|| Error::Damaged(format!("'{name}' is no number of a format")))
+    };
+    let format = number("format")?.ok_or_else(|| Error::Damaged("its format number is missing".into()))?;
+    if format > FORMAT {
+        return Err(Error::Newer(format!("it has format {format}, this release reads formats up to {FORMAT}")));
+    }
+    match number(UNFINISHED)? {
+        Some(from) if from >= format => Err(Error::Damaged(format!("a migration from {from} to {format} is none"))),
+        unfinished => Ok((format, unfinished)),
+    }
+}
+
+fn say(transaction: &WriteTransaction, format: u32, unfinished: Option<u32>) -> Result<(), Error> {
+    let mut meta = transaction.open_table(META).map_err(io)?;
+    meta.insert("format", format.to_le_bytes().as_slice()).map_err(io)?;
+    match unfinished {
+        Some(from) => drop(meta.insert(UNFINISHED, from.to_le_bytes().as_slice()).map_err(io)?),
+        None => drop(meta.remove(UNFINISHED).map_err(io)?),
+    }
+    Ok(())
+}
+
+/// Format 2 has the log of patients, and always the counters: stores made before there were any have none.
+fn from_1(walk: &Walk) -> Result<(), Error> {
+    counters::count(walk)?;
+    patient_log::fill(walk)
+}

@@ -1,0 +1,73 @@
+//! The copy of an older store that is made before the first step, and kept: only an operator knows when nobody will want to go back.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use redb::{Database, ReadableDatabase};
+
+use super::super::{Error, META, room};
+use crate::limits::MIGRATION_ROOM_BYTES;
+
+/// Puts a copy of the store beside it, as `store.redb.format-1` for format 1 (0600). It is whole once it has this name: it was written
+/// under another one, opened, and made durable before.
+///
+/// # Errors
+/// `Migration` when the disk has no room for it, or it cannot be written.
+pub fn make(path: &Path, format: u32, cache_bytes: usize) -> Result<(), Error> {
+    let kept = beside(path, &format!("format-{format}"));
+    let told = |problem: String| {
+        Error::Migration(format!(
+            "a copy of the store of format {format} cannot be made as {}: {problem}",
+            kept.display()
+        ))
+    };
+    let bytes = fs::metadata(path).map_err(|error| told(error.to_string()))?.len();
+    let free = room::free_bytes(path).map_err(|error| told(error.to_string()))?;
+    if free < bytes.saturating_add(MIGRATION_ROOM_BYTES) {
+        return Err(told(format!(
+            "it takes {bytes} bytes and {MIGRATION_ROOM_BYTES} to work with, the disk has {free}; make room and start again"
+        )));
+    }
+    let part = beside(path, "part");
+    let made = write(path, &part).and_then(|()| open(&part, cache_bytes)).and_then(|()| settle(&part, &kept));
+    made.map_err(|problem| {
+        // What was not finished is of no use, and the disk may be full of it.
+        drop(fs::remove_file(&part));
+        told(problem)
+    })?;
+    tracing::info!(copy = %kept.display(), bytes, format, "the store was copied before it is brought to a new format");
+    Ok(())
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{suffix}"));
+    PathBuf::from(name)
+}
+
+/// Nothing is written to the store meanwhile, so its file is what a power cut would leave: whole.
+fn write(path: &Path, part: &Path) -> Result<(), String> {
+    let copied = || -> io::Result<()> {
+        let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(part)?;
+        io::copy(&mut File::open(path)?, &mut out)?;
+        out.sync_all()
+    };
+    copied().map_err(|error| error.to_string())
+}
+
+/// Opening it proves it, and leaves it as after a clean stop.
+fn open(part: &Path, cache_bytes: usize) -> Result<(), String> {
+    let opened = Database::builder().set_cache_size(cache_bytes).open(part).map_err(|error| error.to_string())?;
+    let transaction = opened.begin_read().map_err(|error| error.to_string())?;
+    transaction.open_table(META).map(drop).map_err(|error| error.to_string())
+}
+
+fn settle(part: &Path, kept: &Path) -> Result<(), String> {
+    let settled = || -> io::Result<()> {
+        fs::rename(part, kept)?;
+        kept.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    };
+    settled().map_err(|error| error.to_string())
+}

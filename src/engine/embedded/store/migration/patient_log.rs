@@ -1,0 +1,42 @@
+//! Format 2: the log of patients, filled with the versions that are there, in the order of their times.
+
+use redb::{ReadableDatabase, ReadableTable};
+
+use super::super::patient::change::Log;
+use super::super::patient::record::Record;
+use super::super::patient::{PATIENT, id_of};
+use super::super::reader::version_of;
+use super::super::{Error, io, open};
+use super::Walk;
+use crate::certificate::{Id, Version};
+
+/// Fills the log. How far it came says the log itself: versions of patients do not change meanwhile, so their order is the same each time.
+pub fn fill(walk: &Walk) -> Result<(), Error> {
+    let versions = versions(walk)?;
+    let mut done = 0;
+    while done < versions.len() {
+        walk.commit(|transaction| {
+            let mut log = Log::open(transaction)?;
+            done = usize::try_from(log.last()).unwrap_or(usize::MAX).min(versions.len());
+            let chunk = &versions[done..versions.len().min(done + walk.chunk_rows)];
+            chunk.iter().try_for_each(|(_, id, version)| log.push(*id, *version))?;
+            done += chunk.len();
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// All versions of patients by time, id and number. Some 24 bytes each: a country's patients fit into memory.
+fn versions(walk: &Walk) -> Result<Vec<(i64, Id, Version)>, Error> {
+    let transaction = walk.database.begin_read().map_err(io)?;
+    let Some(table) = open(&transaction, PATIENT)? else { return Ok(Vec::new()) };
+    let mut versions = Vec::new();
+    for row in table.iter().map_err(io)? {
+        let (key, bytes) = row.map_err(io)?;
+        let (id, version) = (id_of(key.value().0)?, version_of(key.value().1)?);
+        versions.push((Record::read(id, version, bytes.value())?.stamp.milliseconds, id, version));
+    }
+    versions.sort_unstable();
+    Ok(versions)
+}

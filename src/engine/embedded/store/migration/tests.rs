@@ -1,0 +1,61 @@
+//! What tests of migrations need of redb; their stories stand with those of the engine.
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::super::patient::change::PATIENT_CHANGE;
+use super::super::{COUNTER, patient};
+use super::*;
+
+const CACHE_BYTES: usize = 8 << 20;
+
+/// Makes a store as format 1 left it, or as builds before it did, which had no counters.
+pub fn set_back(path: &Path, has_counters: bool) {
+    let transaction = Database::open(path).unwrap().begin_write().unwrap();
+    transaction.delete_table(PATIENT_CHANGE).unwrap();
+    if !has_counters {
+        transaction.delete_table(COUNTER).unwrap();
+    }
+    say(&transaction, 1, None).unwrap();
+    transaction.commit().unwrap();
+}
+
+/// Gives a store any number of a format.
+pub fn set_format(path: &Path, format: u32) {
+    let transaction = Database::open(path).unwrap().begin_write().unwrap();
+    say(&transaction, format, None).unwrap();
+    transaction.commit().unwrap();
+}
+
+/// Format and rows of the log of patients, as the file says.
+pub fn state(path: &Path) -> (u32, Option<u32>, u64) {
+    let database = Database::open(path).unwrap();
+    let (format, unfinished) = formats(&database).unwrap();
+    (format, unfinished, patient::change::last(&database.begin_read().unwrap()).unwrap())
+}
+
+/// Migrates a store with commits of few rows and takes the file as it is behind each of them, as a kill there would leave it.
+pub fn images(path: &Path, chunk_rows: usize, into: &Path) -> Vec<PathBuf> {
+    let images = RefCell::new(Vec::new());
+    let database = Database::open(path).unwrap();
+    let committed = || {
+        let mut images = images.borrow_mut();
+        let folder = into.join(images.len().to_string());
+        fs::create_dir(&folder).unwrap();
+        fs::copy(path, folder.join("store.redb")).unwrap();
+        images.push(folder);
+        Ok(())
+    };
+    walked(&Walk { database: &database, chunk_rows, committed: &committed }, path, CACHE_BYTES).unwrap();
+    drop(database);
+    images.into_inner()
+}
+
+/// Goes on with a migration for one commit.
+pub fn one_commit(path: &Path, chunk_rows: usize) {
+    let database = Database::open(path).unwrap();
+    let committed = || Err(Error::Io("a kill".into()));
+    let walk = Walk { database: &database, chunk_rows, committed: &committed };
+    assert!(matches!(walked(&walk, path, CACHE_BYTES), Err(Error::Io(_))));
+}

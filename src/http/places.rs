@@ -1,0 +1,229 @@
+//! Places for connections: as many as the settings allow, in all and for one address. When all are taken, whoever has been idle longest
+//! makes room for a newcomer.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::load::{Load, count};
+use super::seat::{Seat, now_ms};
+use crate::limits::{IDLE_MS, ROOM_CANDIDATES, ROOM_WAIT_MS};
+
+/// All places of a listener.
+#[derive(Debug)]
+pub struct Places {
+    max: usize,
+    per_address_max: usize,
+    free: Arc<Semaphore>,
+    taken: Mutex<Taken>,
+    load: Arc<Load>,
+}
+
+/// A connection's place, given back when this is dropped.
+#[derive(Debug)]
+pub struct Place {
+    pub seat: Arc<Seat>,
+    number: u64,
+    address: Option<IpAddr>,
+    places: Arc<Places>,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// Why there is no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoPlace {
+    /// Every connection is at work.
+    Full,
+    /// The address has as many as one may have.
+    TooManyOfAddress,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    seats: HashMap<u64, Arc<Seat>>,
+    next: u64,
+    by_address: HashMap<IpAddr, usize>,
+    /// Those that were idle longest when somebody last looked, the longest first, with when they were touched then.
+    longest_idle: VecDeque<(Arc<Seat>, u64)>,
+    /// Before this moment nobody looks again, because nobody was idle.
+    look_again: u64,
+}
+
+/// An address as it is counted: IPv4 whole, of IPv6 the block that one customer of a network has.
+pub fn counted(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => IpAddr::V4(address),
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+    }
+}
+
+impl Places {
+    pub fn new(max: usize, per_address_max: usize, load: Arc<Load>) -> Arc<Places> {
+        let free = Arc::new(Semaphore::new(max));
+        Arc::new(Places { max, per_address_max, free, taken: Mutex::default(), load })
+    }
+
+    /// A place for a connection. `address` is where it comes from, if that is to be counted.
+    ///
+    /// # Errors
+    /// There is none, and nobody makes room.
+    pub async fn take(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Place, NoPlace> {
+        let address = address.map(counted);
+        if let Some(address) = address
+            && self.taken().by_address.get(&address).is_some_and(|count| *count >= self.per_address_max)
+        {
+            return Err(NoPlace::TooManyOfAddress);
+        }
+        let permit = match Arc::clone(&self.free).try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => self.have_made_room().await.ok_or(NoPlace::Full)?,
+        };
+        let seat = Seat::new(Arc::clone(&self.load));
+        let mut taken = self.taken();
+        let number = taken.next;
+        taken.next += 1;
+        taken.seats.insert(number, Arc::clone(&seat));
+        if let Some(address) = address {
+            *taken.by_address.entry(address).or_default() += 1;
+        }
+        drop(taken);
+        self.load.connections.fetch_add(1, Ordering::Relaxed);
+        Ok(Place { seat, number, address, places: Arc::clone(self), _permit: permit })
+    }
+
+    /// Ready when every place is free again.
+    pub async fn all_free(&self) {
+        let _ = self.free.acquire_many(u32::try_from(self.max).unwrap_or(u32::MAX)).await;
+    }
+
+    /// How many places are taken.
+    pub fn open(&self) -> usize {
+        self.max - self.free.available_permits()
+    }
+
+    async fn have_made_room(&self) -> Option<OwnedSemaphorePermit> {
+        let leaving = self.longest_idle()?;
+        if leaving.ask_to_leave() {
+            count(&self.load.connections_made_room);
+        }
+        let left = timeout(Duration::from_millis(ROOM_WAIT_MS), Arc::clone(&self.free).acquire_owned()).await;
+        left.ok().and_then(Result::ok)
+    }
+
+    fn longest_idle(&self) -> Option<Arc<Seat>> {
+        let (now, mut taken) = (now_ms(), self.taken());
+        for _ in 0..2 {
+            while let Some((seat, touched)) = taken.longest_idle.pop_front() {
+                if seat.touched() == touched && seat.may_leave(now) {
+                    return Some(seat);
+                }
+            }
+            if now < taken.look_again {
+                return None;
+            }
+            let idle = taken.seats.iter().filter(|(_, seat)| seat.may_leave(now));
+            // Of those that came in one millisecond the first.
+            let mut idle: Vec<_> = idle.map(|(number, seat)| (seat.touched(), *number, Arc::clone(seat))).collect();
+            if idle.is_empty() {
+                // Whoever is at work now is not idle within a hundredth of the time it takes to become so.
+                taken.look_again = now + IDLE_MS / 100;
+                return None;
+            }
+            let wanted = idle.len().min(ROOM_CANDIDATES);
+            idle.select_nth_unstable_by_key(wanted - 1, |(touched, number, _)| (*touched, *number));
+            idle.truncate(wanted);
+            idle.sort_unstable_by_key(|(touched, number, _)| (*touched, *number));
+            taken.longest_idle = idle.into_iter().map(|(touched, _, seat)| (seat, touched)).collect();
+        }
+        None
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().expect("no holder of this lock can panic")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = self.places.taken();
+        taken.seats.remove(&self.number);
+        if let Some(address) = self.address
+            && let Some(count) = taken.by_address.get_mut(&address)
+        {
+            *count -= 1;
+            if *count == 0 {
+                taken.by_address.remove(&address);
+            }
+        }
+        drop(taken);
+        self.places.load.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(max: usize, per_address_max: usize) -> Arc<Places> {
+        Places::new(max, per_address_max, Arc::default())
+    }
+
+    fn address(text: &str) -> Option<IpAddr> {
+        Some(text.parse().unwrap())
+    }
+
+    #[tokio::test]
+    async fn who_has_been_idle_longest_makes_room() {
+        let places = places(3, 9);
+        let first = places.take(None).await.unwrap();
+        let busy = first.seat.begin();
+        let second = places.take(None).await.unwrap();
+        let third = places.take(None).await.unwrap();
+        let seat = Arc::clone(&second.seat);
+        let leaving = tokio::spawn(async move {
+            seat.asked_to_leave().await;
+            drop(second);
+        });
+        let _fourth = places.take(None).await.expect("the second has left");
+        leaving.await.unwrap();
+        drop((third, first, busy));
+        assert_eq!((places.open(), places.load.connections_made_room.load(Ordering::Relaxed)), (1, 1));
+    }
+
+    #[tokio::test]
+    async fn where_all_are_at_work_nobody_is_asked_to_leave() {
+        let places = places(2, 9);
+        let taken = [places.take(None).await.unwrap(), places.take(None).await.unwrap()];
+        let busy: Vec<_> = taken.iter().map(|place| place.seat.begin()).collect();
+        assert_eq!(places.take(None).await.unwrap_err(), NoPlace::Full);
+        assert_eq!(places.load.connections_made_room.load(Ordering::Relaxed), 0);
+        drop((busy, taken));
+        assert!(places.take(None).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn one_address_has_its_share_and_no_more() {
+        let places = places(9, 2);
+        let _first = places.take(address("192.0.2.1")).await.unwrap();
+        let second = places.take(address("::ffff:192.0.2.1")).await.unwrap();
+        assert_eq!(places.take(address("192.0.2.1")).await.unwrap_err(), NoPlace::TooManyOfAddress);
+        assert!(places.take(address("192.0.2.2")).await.is_ok());
+        assert!(places.take(None).await.is_ok());
+        drop(second);
+        assert!(places.take(address("192.0.2.1")).await.is_ok());
+    }
+
+    #[test]
+    fn a_network_of_ipv6_counts_as_one_address() {
+        let one = |text: &str| counted(text.parse().unwrap());
+        assert_eq!(one("2001:db8:1:2::7"), one("2001:db8:1:2:ffff::8"));
+        assert_ne!(one("2001:db8:1:2::7"), one("2001:db8:1:3::7"));
+        assert_ne!(one("192.0.2.1"), one("192.0.2.2"));
+        assert_eq!(one("::ffff:192.0.2.1"), one("192.0.2.1"));
+    }
+}

@@ -1,0 +1,199 @@
+//! What is known of one open connection: whether it works, when it last did, and whether it has to make room.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::load::{Load, count};
+use crate::limits::{HTTP2_PROGRESS_BYTES, IDLE_MS, UNREAD_MS};
+
+/// One connection, as its task and whoever needs room both see it. Times are milliseconds since the process began to serve.
+#[derive(Debug)]
+pub struct Seat {
+    load: Arc<Load>,
+    /// Requests under way: read, and not answered yet.
+    requests: AtomicUsize,
+    /// There has been a request.
+    asked: AtomicBool,
+    changed: Notify,
+    /// When a request last began or ended, or something was written; before, when the connection came.
+    touched: AtomicU64,
+    /// Bytes written so far.
+    written: AtomicU64,
+    /// The client does not take what is written.
+    unread: AtomicBool,
+    leaving: AtomicBool,
+    give_way: Notify,
+}
+
+/// Milliseconds since the first look at this clock.
+pub fn now_ms() -> u64 {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    u64::try_from(START.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Seat {
+    pub fn new(load: Arc<Load>) -> Arc<Seat> {
+        Arc::new(Seat {
+            load,
+            requests: AtomicUsize::new(0),
+            asked: AtomicBool::new(false),
+            changed: Notify::new(),
+            touched: AtomicU64::new(now_ms()),
+            written: AtomicU64::new(0),
+            unread: AtomicBool::new(false),
+            leaving: AtomicBool::new(false),
+            give_way: Notify::new(),
+        })
+    }
+
+    /// A request begins; it ends when what is returned is dropped.
+    pub fn begin(self: &Arc<Self>) -> Busy {
+        self.requests.fetch_add(1, Ordering::AcqRel);
+        self.asked.store(true, Ordering::Relaxed);
+        self.touch();
+        self.changed.notify_one();
+        Busy(Arc::clone(self))
+    }
+
+    pub fn is_busy(&self) -> bool {
+        self.requests.load(Ordering::Acquire) > 0
+    }
+
+    pub fn touched(&self) -> u64 {
+        self.touched.load(Ordering::Relaxed)
+    }
+
+    fn touch(&self) {
+        self.touched.store(now_ms(), Ordering::Relaxed);
+    }
+
+    /// Notes that the client took `bytes` of what it is sent.
+    pub fn note_written(&self, bytes: usize) {
+        self.written.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.unread.store(false, Ordering::Relaxed);
+        self.touch();
+    }
+
+    /// Notes that the client takes nothing now.
+    pub fn note_unread(&self) {
+        self.unread.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that the connection is cut because of that.
+    pub fn note_cut(&self) {
+        count(&self.load.answers_unread);
+    }
+
+    /// Whether the connection may be closed for a newcomer: nothing is under way, and it is neither between two requests of a client
+    /// at work nor handing over an answer that is being read.
+    pub fn may_leave(&self, now: u64) -> bool {
+        if self.is_busy() || self.leaving.load(Ordering::Relaxed) {
+            return false;
+        }
+        let silent = now.saturating_sub(self.touched());
+        if self.unread.load(Ordering::Relaxed) {
+            return silent >= UNREAD_MS;
+        }
+        !self.asked.load(Ordering::Relaxed) || silent >= IDLE_MS
+    }
+
+    /// Asks the connection to make room; whether nobody did so before.
+    pub fn ask_to_leave(&self) -> bool {
+        let is_first = !self.leaving.swap(true, Ordering::AcqRel);
+        self.give_way.notify_one();
+        is_first
+    }
+
+    /// Ready when the connection has to make room.
+    pub async fn asked_to_leave(&self) {
+        self.give_way.notified().await;
+    }
+
+    /// Ready once no request was under way and nothing of an answer was taken for `silence`. For HTTP/2, where hyper ends no idle
+    /// connection itself.
+    pub async fn idle(&self, silence: Duration) {
+        let mut written = self.written.load(Ordering::Relaxed);
+        loop {
+            let changed = self.changed.notified();
+            let quiet = !self.is_busy();
+            let late = timeout(silence, changed).await.is_err();
+            let by_now = self.written.load(Ordering::Relaxed);
+            if late && quiet && by_now - written < HTTP2_PROGRESS_BYTES {
+                return;
+            }
+            written = by_now;
+        }
+    }
+}
+
+/// One request under way.
+pub struct Busy(Arc<Seat>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.requests.fetch_sub(1, Ordering::AcqRel);
+        self.0.touch();
+        self.0.changed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seat() -> (Arc<Seat>, u64) {
+        let seat = Seat::new(Arc::default());
+        let now = seat.touched();
+        (seat, now)
+    }
+
+    #[test]
+    fn a_connection_that_never_asked_may_leave_at_once() {
+        let (seat, now) = seat();
+        assert!(seat.may_leave(now));
+    }
+
+    #[test]
+    fn a_connection_with_a_request_under_way_stays() {
+        let (seat, now) = seat();
+        let busy = seat.begin();
+        assert!(!seat.may_leave(now + 1_000_000));
+        drop(busy);
+        seat.note_written(10);
+        assert!(!seat.may_leave(seat.touched() + IDLE_MS - 1), "its client may only take a breath");
+        assert!(seat.may_leave(seat.touched() + IDLE_MS));
+    }
+
+    #[test]
+    fn a_client_that_reads_slowly_has_longer() {
+        let (seat, _) = seat();
+        seat.note_written(10);
+        seat.note_unread();
+        assert!(!seat.may_leave(seat.touched() + UNREAD_MS - 1));
+        assert!(seat.may_leave(seat.touched() + UNREAD_MS));
+    }
+
+    #[test]
+    fn nobody_is_asked_to_leave_twice() {
+        let (seat, now) = seat();
+        assert!(seat.ask_to_leave());
+        assert!(!seat.ask_to_leave());
+        assert!(!seat.may_leave(now));
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_idle_when_it_neither_works_nor_writes() {
+        let (seat, _) = seat();
+        let silence = Duration::from_millis(20);
+        let busy = seat.begin();
+        assert!(timeout(silence * 5, seat.idle(silence)).await.is_err());
+        drop(busy);
+        let began = Instant::now();
+        tokio::join!(seat.idle(silence), async { seat.note_written(HTTP2_PROGRESS_BYTES as usize) });
+        assert!(began.elapsed() >= silence * 2, "an answer was read in the first while");
+    }
+}

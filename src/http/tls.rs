@@ -1,0 +1,77 @@
+//! TLS before HTTP: the settings become what is shown, a handshake, and a task that keeps certificate and key current.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::select;
+use tokio::signal::unix::Signal;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::config::{ClientAuth, ConfigError, MinVersion, Tls};
+use crate::limits::TLS_LOOK_S;
+use crate::tls::{Looked, Options, Presented};
+
+/// What the service shows over TLS; nothing where the settings name no certificate.
+///
+/// # Errors
+/// Which file cannot be used, and why.
+pub fn present(settings: &Tls) -> Result<Option<Arc<Presented>>, ConfigError> {
+    let (Some(certificate), Some(key)) = (&settings.certificate, &settings.key) else { return Ok(None) };
+    let required = settings.client_auth == ClientAuth::Required;
+    let options = Options {
+        certificate: certificate.clone(),
+        key: key.clone(),
+        tls12: settings.min_version == MinVersion::Tls12,
+        clients: settings.client_ca.clone().map(|path| (path, required)),
+    };
+    Presented::open(options).map(Some).map_err(|problem| ConfigError(format!("[tls] {problem}")))
+}
+
+/// Does the handshake. The caller sets the time limit.
+///
+/// # Errors
+/// The client speaks no TLS, none of ours, or shows no certificate where one is needed. It was told so as far as TLS has words for it.
+pub async fn shake_hands<S>(presented: &Presented, stream: S) -> io::Result<TlsStream<S>>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    TlsAcceptor::from(presented.settings()).accept(stream).await
+}
+
+/// Reads certificate and key again whenever they change or `asked` comes, and tells in the log what is wrong with them. Never ready.
+pub async fn keep_current(presented: Arc<Presented>, mut asked: Signal) {
+    let mut told = Vec::new();
+    loop {
+        let status = presented.status(now());
+        for warning in status.warnings.iter().filter(|warning| !told.contains(*warning)) {
+            tracing::warn!(warning = warning.as_str(), "TLS needs to be looked after");
+        }
+        told = status.warnings;
+        let is_asked = select! {
+            Some(()) = asked.recv() => true,
+            () = sleep(Duration::from_secs(TLS_LOOK_S)) => false,
+        };
+        let looking = Arc::clone(&presented);
+        // A disk of the network may take its time, and then it shall not be that of requests.
+        match spawn_blocking(move || looking.look(is_asked)).await {
+            Ok(Looked::Unchanged) => {}
+            Ok(Looked::Renewed) => tracing::info!("certificate and key of TLS were read anew"),
+            Ok(Looked::Failed(problem)) => {
+                let problem = problem.as_str();
+                tracing::error!(problem, "the new files of TLS cannot be used; those before stay in use");
+            }
+            Err(error) => tracing::error!(%error, "the files of TLS could not be looked at"),
+        }
+    }
+}
+
+/// Seconds since 1970.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}

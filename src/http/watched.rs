@@ -1,0 +1,117 @@
+//! A socket that notices whether its client takes what it is sent. TLS lies above it, so that what TLS holds back counts as well.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+use super::seat::Seat;
+
+/// A stream on which a write that makes no progress for `patience` fails.
+pub struct Watched<S> {
+    stream: S,
+    patience: Duration,
+    stalled: Option<Pin<Box<Sleep>>>,
+    seat: Arc<Seat>,
+}
+
+impl<S> Watched<S> {
+    /// `seat` learns what the client takes.
+    pub fn new(stream: S, patience: Duration, seat: Arc<Seat>) -> Watched<S> {
+        Watched { stream, patience, stalled: None, seat }
+    }
+
+    /// Turns a write that waits for longer than allowed into an error.
+    fn watch(&mut self, context: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = written {
+            self.stalled = None;
+            self.seat.note_written(*written.as_ref().unwrap_or(&0));
+            return Poll::Ready(written);
+        }
+        self.seat.note_unread();
+        let patience = self.patience;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
+        ready!(stalled.as_mut().poll(context));
+        self.seat.note_cut();
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.watch(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.watch(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+    use crate::http::Load;
+
+    const PATIENCE: Duration = Duration::from_millis(50);
+
+    #[tokio::test]
+    async fn a_client_that_does_not_read_is_cut_off() {
+        let (_client, server) = duplex(8);
+        let load: Arc<Load> = Arc::default();
+        let mut stream = Watched::new(server, PATIENCE, Seat::new(Arc::clone(&load)));
+        let refusal = stream.write_all(&[0; 9]).await.unwrap_err();
+        assert_eq!(refusal.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(load.answers_unread.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_slowly_is_served() {
+        let (mut client, server) = duplex(8);
+        let mut stream = Watched::new(server, Duration::from_secs(60), Seat::new(Arc::default()));
+        let reader = tokio::spawn(async move {
+            let mut bytes = [0; 8];
+            for _ in 0..5 {
+                sleep(PATIENCE / 5).await;
+                client.read_exact(&mut bytes).await.unwrap();
+            }
+        });
+        stream.write_all(&[0; 40]).await.unwrap();
+        reader.await.unwrap();
+    }
+}

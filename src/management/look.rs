@@ -1,0 +1,63 @@
+//! Looking at all parts, within a time. A part that waits for its disk must not make whoever asks wait too.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::report::{Part, Report, Status, Told};
+use super::{Management, Phase, Watched};
+use crate::limits::MANAGEMENT_LOOK_MS;
+use crate::metrics::Process;
+
+impl Management {
+    /// How everything is. One look at a time is under way, so that parts that hang hold up one thread and no more.
+    pub async fn report(&self) -> Report {
+        self.report_within(Duration::from_millis(MANAGEMENT_LOOK_MS)).await
+    }
+
+    pub(super) async fn report_within(&self, time: Duration) -> Report {
+        let phase = self.phase();
+        let (watched, looking) = (self.watched(), Arc::clone(&self.looking));
+        let look = async {
+            let turn = looking.lock_owned().await;
+            let looked = tokio::task::spawn_blocking(move || {
+                let _turn = turn;
+                look(&watched)
+            });
+            looked.await.unwrap_or_default()
+        };
+        let mut told = timeout(time, look).await.unwrap_or_else(|_| {
+            let words = format!("the parts of the service did not say within {} ms how they are", time.as_millis());
+            let mut told = Told::default();
+            told.add(Part::new("look", Status::Down, words).holding_up(true));
+            told
+        });
+        match phase {
+            Phase::Opening => {
+                told.add(Part::new("storage", Status::Down, "The data folder is being opened.").holding_up(true));
+            }
+            Phase::Closing => {
+                told.add(Part::new("storage", Status::Down, "The data folder is being let go.").holding_up(true));
+            }
+            Phase::Serving | Phase::Draining => {}
+        }
+        Process::read().tell(self.metrics.started, &mut told.readings);
+        told.readings.build(env!("CARGO_PKG_VERSION"));
+        let mut report = Report { phase, told };
+        report.tell();
+        report
+    }
+}
+
+fn look(watched: &[Box<dyn Watched>]) -> Told {
+    let mut told = Told::default();
+    for part in watched {
+        // The panic hook tells where; the other parts are well nevertheless.
+        if catch_unwind(AssertUnwindSafe(|| part.look(&mut told))).is_err() {
+            told.add(Part::new("look", Status::Down, "Looking at a part of the service failed.").holding_up(true));
+        }
+    }
+    told
+}

@@ -1,0 +1,87 @@
+//! How the service is, told to whoever watches it, on an address of its own: `/live`, `/ready`, `/health`, `/metrics`.
+//!
+//! It listens before the data folder is opened, so that a long opening can be watched, and until the folder is let go. Whoever watches
+//! never waits for what is watched: parts are looked at on a thread of their own, within a time.
+
+mod answer;
+mod listener;
+mod look;
+mod parts;
+mod report;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub use listener::serve;
+pub use parts::{Disk, Door, Registry, Storage, Tls, Trail};
+pub use report::{Fact, Part, Status, Told};
+
+use crate::metrics::Metrics;
+
+/// Something that is watched.
+pub trait Watched: Send + Sync + 'static {
+    /// Says how it is, and what can be measured of it. May take long: it is given up then.
+    fn look(&self, told: &mut Told);
+}
+
+/// What the management listener tells of: one for each server.
+pub struct Management {
+    metrics: Arc<Metrics>,
+    /// `developer` or `jwt`: what the service is run for.
+    environment: &'static str,
+    phase: AtomicU8,
+    watched: Mutex<Arc<Vec<Box<dyn Watched>>>>,
+    looking: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// How far the service is on its way from its start to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// The data folder is being opened.
+    Opening,
+    Serving,
+    /// It is going to take no more connections, or takes none any more; requests under way are finished.
+    Draining,
+    /// The data folder is being let go.
+    Closing,
+}
+
+impl Management {
+    pub fn new(metrics: Arc<Metrics>, environment: &'static str) -> Arc<Management> {
+        Arc::new(Management {
+            metrics,
+            environment,
+            phase: AtomicU8::new(Phase::Opening as u8),
+            watched: Mutex::default(),
+            looking: Arc::default(),
+        })
+    }
+
+    /// The service has come further.
+    pub fn enter(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::Release);
+    }
+
+    pub fn phase(&self) -> Phase {
+        let number = self.phase.load(Ordering::Acquire);
+        let all = [Phase::Opening, Phase::Serving, Phase::Draining, Phase::Closing];
+        all.into_iter().find(|phase| *phase as u8 == number).expect("only a phase is ever stored")
+    }
+
+    /// Watches these from now on, and nothing else; none at all before the data folder is let go.
+    pub fn watch(&self, watched: Vec<Box<dyn Watched>>) {
+        let before = std::mem::replace(&mut *self.lock(), Arc::new(watched));
+        drop(before);
+    }
+
+    fn watched(&self) -> Arc<Vec<Box<dyn Watched>>> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Arc<Vec<Box<dyn Watched>>>> {
+        // Nothing but a copy is made while it is held.
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

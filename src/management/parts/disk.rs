@@ -1,0 +1,37 @@
+//! Room on the disk.
+
+use std::path::PathBuf;
+
+use crate::engine;
+use crate::management::{Part, Status, Told, Watched};
+
+/// Watches the file system of a folder.
+pub struct Disk {
+    pub folder: PathBuf,
+    /// Below this it is degraded.
+    pub free_bytes_min: u64,
+}
+
+impl Watched for Disk {
+    fn look(&self, told: &mut Told) {
+        let disk = engine::Disk::of(&self.folder);
+        told.add(part(disk, self.free_bytes_min));
+        if let Some(engine::Disk { free_bytes, total_bytes }) = disk {
+            let help = "Room on the disk of the data folder";
+            told.readings.gauge("hcert_disk_free_bytes", help, free_bytes as f64);
+            told.readings.gauge("hcert_disk_total_bytes", "Size of the disk of the data folder", total_bytes as f64);
+        }
+    }
+}
+
+pub fn part(disk: Option<engine::Disk>, free_bytes_min: u64) -> Part {
+    let Some(engine::Disk { free_bytes, total_bytes }) = disk else {
+        return Part::new("disk", Status::Degraded, "The system does not say how much room the disk has.");
+    };
+    let (status, words) = match free_bytes < free_bytes_min {
+        true => (Status::Degraded, "The disk is nearly full."),
+        false => (Status::Ok, "The disk has room."),
+    };
+    let part = Part::new("disk", status, words).with("free_bytes", free_bytes).with("total_bytes", total_bytes);
+    part.with("free_bytes_min", free_bytes_min)
+}

@@ -1,0 +1,60 @@
+//! Store and index.
+
+use std::sync::Arc;
+
+use crate::engine::{Engine, Health, IndexHealth, StoreHealth};
+use crate::management::{Part, Status, Told, Watched};
+
+/// Watches the engine.
+pub struct Storage(pub Arc<Engine>);
+
+impl Watched for Storage {
+    fn look(&self, told: &mut Told) {
+        let health = self.0.health();
+        told.add(store(&health));
+        told.add(index(&health));
+        let readings = &mut told.readings;
+        readings.gauge("hcert_last_change", "Number of the last change that was acknowledged", health.seq.0 as f64);
+        let help = "Requests handed to the writer that it has not begun with";
+        readings.gauge("hcert_write_queue_jobs", help, health.queue as f64);
+        let help = "Rows of changes that the index does not hold yet";
+        readings.gauge("hcert_overlay_rows", help, health.overlay_rows as f64);
+        match health.index {
+            IndexHealth::Live { lag } => {
+                readings.gauge("hcert_index_lag_changes", "Changes that the index does not hold yet", lag as f64);
+                readings.gauge("hcert_index_built_ratio", BUILT, 1.0);
+            }
+            IndexHealth::Building { percent, .. } => {
+                readings.gauge("hcert_index_built_ratio", BUILT, percent as f64 / 100.0);
+            }
+        }
+    }
+}
+
+const BUILT: &str = "How much of the index is built, 1 when searches are answered";
+
+pub fn store(health: &Health) -> Part {
+    let part = match &health.store {
+        StoreHealth::Good => Part::new("storage", Status::Ok, "The store reads and writes."),
+        StoreHealth::Reopening { since, problem } => {
+            let words = format!("The store failed and is being opened again; writes are refused. {problem}");
+            Part::new("storage", Status::Down, words).with("since_ms", u64::try_from(*since).unwrap_or(0))
+        }
+        StoreHealth::Closed => Part::new("storage", Status::Down, "The store is closed."),
+    };
+    let is_good = health.store == StoreHealth::Good;
+    part.with("last_change", health.seq.0).with("write_queue_jobs", health.queue as u64).holding_up(!is_good)
+}
+
+pub fn index(health: &Health) -> Part {
+    let part = match &health.index {
+        IndexHealth::Live { lag } => {
+            Part::new("index", Status::Ok, "Searches are answered.").with("lag_changes", *lag).with("percent", 100)
+        }
+        IndexHealth::Building { percent, why } => {
+            let words = format!("The index is being built, {percent} % are done; searches are refused meanwhile.");
+            Part::new("index", Status::Degraded, words).with("percent", *percent).with_text("why", why).holding_up(true)
+        }
+    };
+    part.with("overlay_rows", health.overlay_rows as u64)
+}

@@ -1,0 +1,49 @@
+//! What is shown over TLS, where it is spoken.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::http::Server;
+use crate::interaction::Service;
+use crate::management::{Part, Status, Told, Watched};
+use crate::tls;
+
+/// Watches the certificate of a service.
+pub struct Tls(pub Arc<Server<Service>>);
+
+impl Watched for Tls {
+    fn look(&self, told: &mut Told) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+        let Some(status) = self.0.tls_status(now) else { return };
+        if let Some(end) = status.not_after {
+            let help = "When the certificate of the service ends, seconds since 1970 UTC";
+            told.readings.gauge("hcert_tls_certificate_end_seconds", help, end as f64);
+        }
+        told.add(part(&status, now));
+    }
+}
+
+/// Clients refuse a certificate that is over, so it takes the service down for all of them.
+pub fn part(status: &tls::Status, now: i64) -> Part {
+    let is_over = status.not_after.is_some_and(|end| end <= now);
+    let problems: Vec<&str> = status
+        .last_problem
+        .iter()
+        .chain(&status.warnings)
+        .map(String::as_str)
+        .filter(|text| !text.is_empty())
+        .collect();
+    let part = match (is_over, problems.is_empty()) {
+        (true, _) => Part::new("tls", Status::Down, "The certificate is over; clients refuse it."),
+        (false, true) => Part::new("tls", Status::Ok, "Certificate and key are in order."),
+        (false, false) => Part::new("tls", Status::Degraded, problems.join(" ")),
+    };
+    match status.not_after.map(|end| end.saturating_mul(1000)).map(date) {
+        Some(end) => part.with_text("certificate_end", end),
+        None => part,
+    }
+}
+
+fn date(milliseconds: i64) -> String {
+    jiff::Timestamp::from_millisecond(milliseconds).map_or_else(|_| "?".to_owned(), |moment| moment.to_string())
+}

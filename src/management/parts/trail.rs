@@ -1,0 +1,39 @@
+//! The audit trail.
+
+use std::sync::Arc;
+
+use crate::audit::{Health, Log, State};
+use crate::management::{Part, Status, Told, Watched};
+
+/// Watches the audit trail.
+pub struct Trail(pub Arc<Log>);
+
+impl Watched for Trail {
+    fn look(&self, told: &mut Told) {
+        let health = self.0.health();
+        told.add(part(&health));
+        let readings = &mut told.readings;
+        readings.gauge("hcert_audit_last_event", "Number of the newest event of the audit trail", health.head.0 as f64);
+        readings.gauge("hcert_audit_lag_events", "Events that are not durable yet", lag(&health) as f64);
+        let help = "How long the first of them has waited";
+        readings.gauge("hcert_audit_lag_seconds", help, health.waits.as_secs_f64());
+    }
+}
+
+fn lag(health: &Health) -> u64 {
+    health.head.0.saturating_sub(health.durable.0)
+}
+
+pub fn part(health: &Health) -> Part {
+    let (status, words) = match &health.state {
+        State::Good => (Status::Ok, "Every access is written down.".to_owned()),
+        State::Degraded(problem) => (Status::Degraded, format!("Accesses are written down, but {problem}")),
+        State::Failing(problem) => {
+            (Status::Down, format!("Nothing can be written down, so nothing is shown. {problem}"))
+        }
+    };
+    let part = Part::new("audit", status, words).holding_up(status == Status::Down);
+    part.with("last_event", health.head.0)
+        .with("lag_events", lag(health))
+        .with("lag_ms", health.waits.as_millis() as u64)
+}

@@ -1,0 +1,127 @@
+//! How the service and each of its parts are, at one moment.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::Phase;
+use crate::metrics::Readings;
+
+/// How well something is, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    Ok,
+    /// It works, but somebody should look.
+    Degraded,
+    /// It does not work, and requests that need it are refused.
+    Down,
+}
+
+impl Status {
+    pub const NAMES: [&str; 3] = ["ok", "degraded", "down"];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::Degraded => "degraded",
+            Status::Down => "down",
+        }
+    }
+}
+
+/// One part of the service.
+#[derive(Clone, Debug, Serialize)]
+pub struct Part {
+    #[serde(skip)]
+    pub name: &'static str,
+    pub status: Status,
+    /// What is so, in a sentence for whoever is called at night.
+    pub words: String,
+    /// What the sentence rests on, by name; units stand in the names.
+    pub facts: BTreeMap<&'static str, Fact>,
+    /// Whether requests had better be sent elsewhere.
+    #[serde(skip)]
+    pub holds_up: bool,
+}
+
+/// A value of a part.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Fact {
+    Number(u64),
+    Text(String),
+}
+
+/// What was told by everything that is watched.
+#[derive(Debug, Default)]
+pub struct Told {
+    pub parts: Vec<Part>,
+    pub readings: Readings,
+}
+
+/// Everything at one moment.
+#[derive(Debug)]
+pub struct Report {
+    pub phase: Phase,
+    pub told: Told,
+}
+
+impl Part {
+    pub fn new(name: &'static str, status: Status, words: impl Into<String>) -> Part {
+        Part { name, status, words: words.into(), facts: BTreeMap::new(), holds_up: false }
+    }
+
+    pub fn with(mut self, name: &'static str, value: u64) -> Part {
+        self.facts.insert(name, Fact::Number(value));
+        self
+    }
+
+    pub fn with_text(mut self, name: &'static str, value: impl Into<String>) -> Part {
+        self.facts.insert(name, Fact::Text(value.into()));
+        self
+    }
+
+    /// The service is not ready while this is so.
+    pub fn holding_up(mut self, holds_up: bool) -> Part {
+        self.holds_up = holds_up;
+        self
+    }
+}
+
+impl Told {
+    pub fn add(&mut self, part: Part) {
+        self.parts.push(part);
+    }
+}
+
+impl Report {
+    /// The worst of all parts.
+    pub fn status(&self) -> Status {
+        self.told.parts.iter().map(|part| part.status).max().unwrap_or(Status::Ok)
+    }
+
+    /// Why requests had better be sent elsewhere; nothing when they are welcome.
+    pub fn reasons(&self) -> Vec<String> {
+        let phase = match self.phase {
+            Phase::Serving => None,
+            Phase::Opening => Some("the data folder is being opened"),
+            Phase::Draining => Some("the service is stopping"),
+            Phase::Closing => Some("the data folder is being let go"),
+        };
+        let parts = self.told.parts.iter().filter(|part| part.holds_up);
+        phase.map(str::to_owned).into_iter().chain(parts.map(|part| format!("{}: {}", part.name, part.words))).collect()
+    }
+
+    /// The same as the health page says, for graphs.
+    pub fn tell(&mut self) {
+        let service = [("service", self.status().name())];
+        let states: Vec<_> =
+            service.into_iter().chain(self.told.parts.iter().map(|part| (part.name, part.status.name()))).collect();
+        let is_ready = self.reasons().is_empty();
+        let readings = &mut self.told.readings;
+        let help = "How each part of the service is: 1 for the state it is in. 'service' is the worst of them";
+        readings.states("hcert_part_state", help, "part", &Status::NAMES, &states);
+        readings.gauge("hcert_ready", "Whether requests are welcome, 1 or 0", f64::from(u8::from(is_ready)));
+    }
+}

@@ -1,0 +1,31 @@
+//! How the registry is, for whoever watches the service.
+
+/// The registry at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It lies in the store, and is as well as that.
+    Embedded,
+    /// It is another system.
+    Remote { breaker: BreakerState, remembered: Remembered },
+}
+
+/// Whether questions go to the other system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BreakerState {
+    /// They do.
+    Closed,
+    /// It failed again and again, and is left alone.
+    Open,
+    /// Its rest is over: one question tries.
+    HalfOpen,
+}
+
+/// What is remembered of its answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Remembered {
+    pub entries: u64,
+    /// How often an answer was looked for and found.
+    pub found: u64,
+    /// And not found.
+    pub missed: u64,
+}

@@ -1,0 +1,108 @@
+//! A backup on its way through the socket: members as the server takes them, told with their sizes, and the command makes an archive
+//! of them. The server never writes where a caller says.
+
+use std::io::{self, BufRead, Read, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::Connection;
+use crate::audit::Log;
+use crate::backup::{self, Base, Member, Progress, Sink, Taking};
+use crate::engine::{Engine, system_clock};
+
+/// What the server sends, one a line; behind a member come its bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+enum Sent {
+    Member {
+        name: String,
+        bytes: u64,
+    },
+    At(Progress),
+    /// Nothing follows.
+    Done,
+    Failed {
+        problem: String,
+    },
+}
+
+/// Takes a backup and sends it.
+///
+/// # Errors
+/// The command is gone.
+pub fn send(out: &mut impl Write, engine: &Engine, trail: &Log, base: Option<&Base>) -> io::Result<()> {
+    let mut sending = Sending { out };
+    let taking = Taking { base, command: "hcert backup", at: system_clock()(), is_gentle: true };
+    // The sink and the report both send; what the report sends comes before the next member.
+    let waiting = std::cell::Cell::new(None);
+    let mut told = Telling { sending: &mut sending, waiting: &waiting };
+    let done = backup::take(engine, trail, &taking, &mut told, &mut |progress| waiting.set(Some(progress)));
+    let end = match done {
+        Ok(_) => Sent::Done,
+        Err(problem) => Sent::Failed { problem },
+    };
+    sending.line(&end)?;
+    sending.out.flush()
+}
+
+struct Sending<'o, W> {
+    out: &'o mut W,
+}
+
+impl<W: Write> Sending<'_, W> {
+    fn line(&mut self, sent: &Sent) -> io::Result<()> {
+        serde_json::to_writer(&mut *self.out, sent)?;
+        self.out.write_all(b"\n")
+    }
+
+    fn member(&mut self, member: &Member, bytes: u64, content: &mut dyn Read) -> io::Result<()> {
+        self.line(&Sent::Member { name: member.to_string(), bytes })?;
+        let copied = io::copy(&mut content.take(bytes), self.out)?;
+        match copied == bytes {
+            true => self.out.flush(),
+            false => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it is shorter than it was")),
+        }
+    }
+}
+
+struct Telling<'t, 'o, W> {
+    sending: &'t mut Sending<'o, W>,
+    waiting: &'t std::cell::Cell<Option<Progress>>,
+}
+
+impl<W: Write> Sink for Telling<'_, '_, W> {
+    fn member(&mut self, member: &Member, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
+        let told = self.waiting.take().map_or(Ok(()), |progress| self.sending.line(&Sent::At(progress)));
+        let sent = told.and_then(|()| self.sending.member(member, bytes, content));
+        sent.map_err(|error| format!("{member} cannot be sent: {error}"))
+    }
+}
+
+impl Connection {
+    /// Hands the members of a backup that was asked for on, until its end.
+    ///
+    /// # Errors
+    /// The server failed or went away, or what `sink` returned.
+    pub fn receive_backup(&self, sink: &mut dyn Sink, report: &mut dyn FnMut(Progress)) -> Result<(), String> {
+        let broken = |error: io::Error| format!("the server's answer broke off: {error}");
+        let mut lines = self.lines().map_err(broken)?;
+        let mut line = String::new();
+        loop {
+            line.clear();
+            lines.read_line(&mut line).map_err(broken)?;
+            if line.is_empty() {
+                return Err("the server closed the connection before the backup was whole".to_owned());
+            }
+            let sent = serde_json::from_str(&line);
+            match sent.map_err(|error| format!("the server's answer is not understood: {error}"))? {
+                Sent::Member { name, bytes } => {
+                    let member = Member::parse(&name).ok_or_else(|| format!("the server sent a member {name:?}"))?;
+                    sink.member(&member, bytes, &mut (&mut lines).take(bytes))?;
+                }
+                Sent::At(progress) => report(progress),
+                Sent::Done => return Ok(()),
+                Sent::Failed { problem } => return Err(problem),
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What the service shows of itself over TLS: certificate and key out of files, read again when they change.
+
+use std::fmt;
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::version::{TLS12, TLS13};
+use rustls::{RootCertStore, ServerConfig};
+
+use super::validity::{self, Validity};
+use crate::limits::{TLS_FILE_BYTES_MAX, TLS_WARN_DAYS};
+
+/// Which files, and what is asked of clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// PEM; the service's own certificate first.
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+    /// Whether TLS 1.2 is spoken beside 1.3.
+    pub tls12: bool,
+    /// Authorities of clients' certificates, and whether every client must show one. `None`: clients are not asked.
+    pub clients: Option<(PathBuf, bool)>,
+}
+
+/// Certificate and key that connections are offered now.
+pub struct Presented {
+    options: Options,
+    current: Mutex<Current>,
+}
+
+struct Current {
+    settings: Arc<ServerConfig>,
+    validity: Option<Validity>,
+    key_is_open: bool,
+    /// Of the files when they were last read.
+    stamps: Vec<Stamp>,
+    problem: Option<String>,
+}
+
+/// What tells that a file changed.
+type Stamp = Option<(i64, i64, u64, u64)>;
+
+/// What health tells of it. Times are seconds since 1970.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    pub not_before: Option<i64>,
+    pub not_after: Option<i64>,
+    /// Why the files as they are now cannot be used; connections are offered those read before.
+    pub last_problem: Option<String>,
+    /// What an operator should mend soon, in words.
+    pub warnings: Vec<String>,
+}
+
+/// What a look at the files found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Looked {
+    Unchanged,
+    Renewed,
+    /// They cannot be used; why.
+    Failed(String),
+}
+
+impl Presented {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// Which file cannot be used, and why.
+    pub fn open(options: Options) -> Result<Arc<Presented>, String> {
+        let current = read(&options)?;
+        Ok(Arc::new(Presented { options, current: Mutex::new(current) }))
+    }
+
+    /// For the next connection.
+    pub fn settings(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.current().settings)
+    }
+
+    /// Reads the files again if they changed, if they could not be used the last time, or if it is `asked` for.
+    pub fn look(&self, asked: bool) -> Looked {
+        {
+            let current = self.current();
+            if !asked && current.problem.is_none() && current.stamps == stamps(&self.options) {
+                return Looked::Unchanged;
+            }
+        }
+        match read(&self.options) {
+            Ok(read) => {
+                *self.current() = read;
+                Looked::Renewed
+            }
+            Err(problem) => {
+                let before = self.current().problem.replace(problem.clone());
+                if before.as_ref() == Some(&problem) { Looked::Unchanged } else { Looked::Failed(problem) }
+            }
+        }
+    }
+
+    /// `now` in seconds since 1970.
+    pub fn status(&self, now: i64) -> Status {
+        let current = self.current();
+        let mut warnings = Vec::new();
+        if current.key_is_open {
+            warnings.push(format!("{} can be read by others than its owner", self.options.key.display()));
+        }
+        let certificate = self.options.certificate.display();
+        match current.validity {
+            Some(Validity { not_after, .. }) if not_after < now => {
+                warnings.push(format!("the certificate in {certificate} has expired"));
+            }
+            Some(Validity { not_before, .. }) if now < not_before => {
+                warnings.push(format!("the certificate in {certificate} is not valid yet"));
+            }
+            Some(Validity { not_after, .. }) if not_after - now < TLS_WARN_DAYS * 86_400 => {
+                warnings.push(format!("the certificate in {certificate} expires within {TLS_WARN_DAYS} days"));
+            }
+            Some(_) => {}
+            None => warnings.push(format!("the certificate in {certificate} does not say how long it is valid")),
+        }
+        Status {
+            not_before: current.validity.map(|validity| validity.not_before),
+            not_after: current.validity.map(|validity| validity.not_after),
+            last_problem: current.problem.clone(),
+            warnings,
+        }
+    }
+
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().expect("no holder of this lock can panic")
+    }
+}
+
+impl fmt::Debug for Presented {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.debug_struct("Presented").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+fn read(options: &Options) -> Result<Current, String> {
+    // Before the contents: a file that is written meanwhile is read once more.
+    let stamps = stamps(options);
+    let chain = certificates(&options.certificate)?;
+    let key = PrivateKeyDer::from_pem_slice(&contents(&options.key)?)
+        .map_err(|error| unusable(&options.key, &format!("it holds no private key: {error}")))?;
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let versions: &[_] = if options.tls12 { &[&TLS13, &TLS12] } else { &[&TLS13] };
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions);
+    let builder = builder.map_err(|error| error.to_string())?;
+    let builder = match &options.clients {
+        None => builder.with_no_client_auth(),
+        Some((path, required)) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in certificates(path)? {
+                roots.add(certificate).map_err(|error| unusable(path, &error))?;
+            }
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            let verifier = if *required { verifier } else { verifier.allow_unauthenticated() };
+            builder.with_client_cert_verifier(verifier.build().map_err(|error| unusable(path, &error))?)
+        }
+    };
+    let validity = chain.first().and_then(|own| validity::of(own));
+    let mut settings = builder.with_single_cert(chain, key).map_err(|error| {
+        let (certificate, key) = (options.certificate.display(), options.key.display());
+        format!("{certificate} and {key} cannot be used together: {error}")
+    })?;
+    settings.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let mode = fs::metadata(&options.key).map(|found| found.permissions().mode()).unwrap_or_default();
+    Ok(Current { settings: Arc::new(settings), validity, key_is_open: mode & 0o044 != 0, stamps, problem: None })
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let pem = contents(path)?;
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
+    let read = read.map_err(|error| unusable(path, &error))?;
+    if read.is_empty() { Err(unusable(path, &"it holds no certificate")) } else { Ok(read) }
+}
+
+fn contents(path: &Path) -> Result<Vec<u8>, String> {
+    let file = fs::File::open(path).map_err(|error| unusable(path, &error))?;
+    let mut bytes = Vec::new();
+    let read = file.take(TLS_FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| unusable(path, &error))?;
+    if read as u64 > TLS_FILE_BYTES_MAX {
+        return Err(unusable(path, &format!("it is larger than {TLS_FILE_BYTES_MAX} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn unusable(path: &Path, problem: &dyn fmt::Display) -> String {
+    format!("{}: {problem}", path.display())
+}
+
+fn stamps(options: &Options) -> Vec<Stamp> {
+    let clients = options.clients.as_ref().map(|(path, _)| path);
+    let paths = [Some(&options.certificate), Some(&options.key), clients];
+    let stamp = |path: &PathBuf| {
+        let found = fs::metadata(path).ok()?;
+        Some((found.mtime(), found.mtime_nsec(), found.len(), found.ino()))
+    };
+    paths.into_iter().flatten().map(stamp).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! Files of TLS: which are taken, and what happens when they change.
+
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+use tempfile::TempDir;
+
+use super::*;
+
+/// 2025-01-13
+const NOW: i64 = 1_736_726_400;
+const DAY: i64 = 86_400;
+
+struct Files {
+    folder: TempDir,
+}
+
+impl Files {
+    fn new() -> Files {
+        let files = Files { folder: tempfile::tempdir().unwrap() };
+        files.renew();
+        files
+    }
+
+    fn options(&self) -> Options {
+        let path = |name: &str| self.folder.path().join(name);
+        Options { certificate: path("own.pem"), key: path("own-key.pem"), tls12: false, clients: None }
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.folder.path().join(name);
+        // A file of its own, as renewing tools do, so that the stamp differs however coarse the clock of the disk is.
+        let new = self.folder.path().join("new");
+        fs::write(&new, text).unwrap();
+        fs::set_permissions(&new, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::rename(new, path).unwrap();
+    }
+
+    fn renew(&self) {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        params.not_before = date_time_ymd(2025, 1, 1);
+        params.not_after = date_time_ymd(2026, 1, 1);
+        self.write("own.pem", &params.self_signed(&key).unwrap().pem());
+        self.write("own-key.pem", &key.serialize_pem());
+    }
+}
+
+#[test]
+fn a_pair_is_taken_and_taken_anew_when_it_changes() {
+    let files = Files::new();
+    let presented = Presented::open(files.options()).unwrap();
+    let before = presented.settings();
+    assert_eq!(presented.look(false), Looked::Unchanged);
+    assert!(Arc::ptr_eq(&before, &presented.settings()));
+    assert_eq!(presented.look(true), Looked::Renewed, "it was asked for");
+    let asked = presented.settings();
+    files.renew();
+    assert_eq!(presented.look(false), Looked::Renewed);
+    assert!(!Arc::ptr_eq(&asked, &presented.settings()));
+    assert_eq!(presented.look(false), Looked::Unchanged);
+}
+
+#[test]
+fn a_broken_new_pair_is_told_once_and_the_old_one_stays() {
+    let files = Files::new();
+    let presented = Presented::open(files.options()).unwrap();
+    let before = presented.settings();
+    files.write("own-key.pem", "half a k");
+    let Looked::Failed(problem) = presented.look(false) else { panic!("it cannot be used") };
+    assert!(problem.contains("own-key.pem"), "{problem}");
+    assert_eq!(presented.look(false), Looked::Unchanged, "told already");
+    assert_eq!(presented.status(NOW).last_problem, Some(problem));
+    assert!(Arc::ptr_eq(&before, &presented.settings()));
+    // Of a pair that is not renewed at one moment, the first file fits no key.
+    files.write("own-key.pem", &KeyPair::generate().unwrap().serialize_pem());
+    let Looked::Failed(problem) = presented.look(false) else { panic!("it is another key") };
+    assert!(problem.contains("cannot be used together"), "{problem}");
+    files.renew();
+    assert_eq!(presented.look(false), Looked::Renewed);
+    assert_eq!(presented.status(NOW).last_problem, None);
+}
+
+#[test]
+fn files_that_cannot_be_used_stop_the_start() {
+    let files = Files::new();
+    let refusal = |options: Options| Presented::open(options).unwrap_err();
+    files.write("empty.pem", "");
+    let path = |name: &str| files.folder.path().join(name);
+    let own = files.options();
+    assert!(refusal(Options { certificate: path("none.pem"), ..own.clone() }).contains("none.pem"));
+    assert!(refusal(Options { certificate: path("empty.pem"), ..own.clone() }).contains("no certificate"));
+    assert!(refusal(Options { key: path("empty.pem"), ..own.clone() }).contains("no private key"));
+    assert!(refusal(Options { clients: Some((path("empty.pem"), true)), ..own.clone() }).contains("no certificate"));
+    files.write("large.pem", &"x".repeat(TLS_FILE_BYTES_MAX as usize + 1));
+    assert!(refusal(Options { certificate: path("large.pem"), ..own }).contains("larger"));
+}
+
+#[test]
+fn what_an_operator_should_mend_is_told() {
+    let files = Files::new();
+    let presented = Presented::open(files.options()).unwrap();
+    let status = presented.status(NOW);
+    assert_eq!(status.warnings, Vec::<String>::new());
+    let not_after = status.not_after.unwrap();
+    let told = |now: i64| presented.status(now).warnings.join("\n");
+    assert!(told(not_after + 1).contains("has expired"));
+    assert!(told(not_after - DAY).contains("expires within 14 days"));
+    assert!(told(status.not_before.unwrap() - 1).contains("not valid yet"));
+    fs::set_permissions(&files.options().key, fs::Permissions::from_mode(0o640)).unwrap();
+    assert_eq!(presented.look(true), Looked::Renewed);
+    assert!(told(NOW).contains("can be read by others"));
+}

@@ -1,0 +1,119 @@
+//! From when to when a certificate is valid: the one thing that is asked of X.509 here and that the TLS library does not tell.
+
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+/// Seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity {
+    pub not_before: i64,
+    pub not_after: i64,
+}
+
+const SEQUENCE: u8 = 0x30;
+const UTC_TIME: u8 = 0x17;
+const GENERALIZED_TIME: u8 = 0x18;
+const VERSION: u8 = 0xa0;
+
+/// Of a certificate in DER; nothing if it cannot be read. Source: RFC 5280, 4.1.
+pub fn of(certificate: &[u8]) -> Option<Validity> {
+    let (certificate, _) = value(certificate, SEQUENCE)?;
+    let (mut rest, _) = value(certificate, SEQUENCE)?;
+    if rest.first() == Some(&VERSION) {
+        rest = any(rest)?.2;
+    }
+    // Serial number, algorithm and issuer stand before it.
+    for _ in 0..3 {
+        rest = any(rest)?.2;
+    }
+    let (validity, _) = value(rest, SEQUENCE)?;
+    let (tag, not_before, rest) = any(validity)?;
+    let not_before = seconds(tag, not_before)?;
+    let (tag, not_after, _) = any(rest)?;
+    Some(Validity { not_before, not_after: seconds(tag, not_after)? })
+}
+
+/// Contents of the first value, which has this tag, and what follows it.
+fn value(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
+    let (found, contents, rest) = any(bytes)?;
+    (found == tag).then_some((contents, rest))
+}
+
+/// Tag and contents of the first value, and what follows it.
+fn any(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (tag, rest) = bytes.split_first()?;
+    let (first, rest) = rest.split_first()?;
+    let (length, rest) = match first {
+        0..=0x7f => (usize::from(*first), rest),
+        // A certificate of 16 MB is none.
+        0x81..=0x83 => {
+            let (length, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
+            (length.iter().fold(0, |number, byte| number << 8 | usize::from(*byte)), rest)
+        }
+        _ => return None,
+    };
+    let (contents, rest) = rest.split_at_checked(length)?;
+    Some((*tag, contents, rest))
+}
+
+/// A time as certificates write it: in UTC, to the second, ending in Z.
+fn seconds(tag: u8, text: &[u8]) -> Option<i64> {
+    let digits = text.strip_suffix(b"Z").filter(|digits| digits.iter().all(u8::is_ascii_digit))?;
+    let number = |at: std::ops::Range<usize>| {
+        digits[at].iter().fold(0_i16, |number, digit| number * 10 + i16::from(digit - b'0'))
+    };
+    let (year, at) = match (tag, digits.len()) {
+        (UTC_TIME, 12) if number(0..2) < 50 => (2000 + number(0..2), 2),
+        (UTC_TIME, 12) => (1900 + number(0..2), 2),
+        (GENERALIZED_TIME, 14) => (number(0..4), 4),
+        _ => return None,
+    };
+    let part = |index: usize| i8::try_from(number(at + 2 * index..at + 2 * index + 2)).ok();
+    let moment = DateTime::new(year, part(0)?, part(1)?, part(2)?, part(3)?, part(4)?, 0).ok()?;
+    Some(moment.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second())
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_tells_from_when_to_when_it_is_valid() {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        params.not_before = date_time_ymd(2025, 1, 13);
+        params.not_after = date_time_ymd(2060, 12, 31);
+        let made = params.self_signed(&key).unwrap();
+        let told = of(made.der()).unwrap();
+        assert_eq!(told, Validity { not_before: 1_736_726_400, not_after: 2_871_763_200 });
+    }
+
+    #[test]
+    fn both_forms_of_time_are_read() {
+        assert_eq!(seconds(UTC_TIME, b"700101000000Z"), Some(0));
+        assert_eq!(seconds(UTC_TIME, b"491231235959Z"), Some(2_524_607_999));
+        assert_eq!(seconds(GENERALIZED_TIME, b"20500101000000Z"), Some(2_524_608_000));
+        for text in [&b"700101000000"[..], b"7001010000Z", b"701301000000Z", b"70010100000aZ", b"Z", b""] {
+            assert_eq!(seconds(UTC_TIME, text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_cut_or_damaged_tells_nothing_and_breaks_nothing() {
+        let key = KeyPair::generate().unwrap();
+        let made = CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
+        let der = made.der().to_vec();
+        for length in 0..der.len() {
+            assert_eq!(of(&der[..length]), None);
+        }
+        for at in 0..der.len() {
+            for change in [1, 0x80, 0xff] {
+                let mut damaged = der.clone();
+                damaged[at] ^= change;
+                let _ = of(&damaged);
+            }
+        }
+    }
+}

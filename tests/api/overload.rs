@@ -1,0 +1,134 @@
+//! More than the service can take: whoever is too many is told so and when to come back, and the others get their answers.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use hyper::body::Bytes;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+use crate::body::{self, Body};
+use crate::server::{START, Server};
+
+/// Longer than anything here takes, so that a failure is a failure and not a slow machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// One request on a connection of its own. A client whose connection is closed before any answer tries again, as HTTP clients do.
+async fn exchange(address: SocketAddr, request: &str) -> String {
+    let trying = async {
+        loop {
+            let mut text = String::new();
+            if let Ok(mut stream) = TcpStream::connect(address).await
+                && stream.write_all(request.as_bytes()).await.is_ok()
+            {
+                let _ = stream.read_to_string(&mut text).await;
+            }
+            if !text.is_empty() {
+                return text;
+            }
+        }
+    };
+    timeout(PATIENCE, trying).await.expect("an answer")
+}
+
+/// Comes again and again, sends a byte of a head now and then or nothing at all, and never reads.
+async fn nuisance(address: SocketAddr, drips: bool) {
+    loop {
+        if let Ok(mut stream) = TcpStream::connect(address).await {
+            for byte in b"GET /fhir/metadata HTTP/1.1\r\nHost: localhost\r\nX-Long: ".iter().chain(&[b'x'; 1000]) {
+                if drips && stream.write_all(&[*byte]).await.is_err() {
+                    break;
+                }
+                sleep(Duration::from_millis(100)).await;
+            }
+        }
+        sleep(Duration::from_secs(1)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn silent_and_dripping_clients_keep_nobody_from_an_answer_and_leave_nothing_behind() {
+    let server = Server::with(START, |config| config.server.connections_max = 50).await.listen().await;
+    let (address, load) = (server.address, Arc::clone(server.server.door().load()));
+    let nuisances: Vec<_> = (0..300).map(|number| tokio::spawn(nuisance(address, number % 2 == 0))).collect();
+    while load.connections_made_room.load(Ordering::Relaxed) < 100 {
+        sleep(Duration::from_millis(10)).await;
+    }
+    let draft = body::text("driver-draft");
+    let create = format!(
+        "POST /fhir/Composition HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/fhir+json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{draft}",
+        draft.len()
+    );
+    for number in 1..=20 {
+        let created = exchange(address, &create).await;
+        assert!(created.starts_with("HTTP/1.1 201 "), "{created}");
+        let read = format!("GET /fhir/Composition/{number} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        assert!(exchange(address, &read).await.starts_with("HTTP/1.1 200 "));
+        assert!(load.connections.load(Ordering::Relaxed) <= 50);
+    }
+    for nuisance in nuisances {
+        nuisance.abort();
+    }
+    while load.connections.load(Ordering::Relaxed) > 0 {
+        sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(load.requests.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_queue_of_the_writer_is_503_and_reads_go_on() {
+    let server = Server::with(START, |config| config.server.requests_max = 100_000).await;
+    server.create(Body::draft()).await;
+    let (told, mut answers) = mpsc::unbounded_channel();
+    let held = server.hold_writer();
+    // More than the queue and one batch of the writer hold together.
+    let writes = 4_096 + 512 + 1;
+    for _ in 0..writes {
+        let (door, told) = (server.door(), told.clone());
+        tokio::spawn(async move {
+            let request = Request::delete("/fhir/Composition/1").body(Full::<Bytes>::default()).expect("a request");
+            let (parts, body) = door.answer(request, None).await.into_parts();
+            let body = body.collect().await.expect("a body in memory").to_bytes();
+            let retry_after = parts.headers.get("retry-after").map(|value| value.to_str().expect("text").to_owned());
+            let _ = told.send((parts.status.as_u16(), retry_after, String::from_utf8_lossy(&body).into_owned()));
+        });
+    }
+    // Whoever waits for the writer gets no answer yet, so the first one is a refusal.
+    let (status, retry_after, text) = timeout(PATIENCE, answers.recv()).await.expect("an answer").expect("a sender");
+    assert_eq!((status, retry_after.as_deref()), (503, Some("2")), "{text}");
+    assert!(text.contains("HCERT-151"), "{text}");
+    server.get("Composition/1").await.expect(200);
+    drop(held);
+    let mut deleted = 0;
+    for _ in 1..writes {
+        let (status, _, text) = timeout(PATIENCE, answers.recv()).await.expect("an answer").expect("a sender");
+        assert!(matches!(status, 204 | 503), "{status}: {text}");
+        deleted += usize::from(status == 204);
+    }
+    assert!(deleted >= 4_096, "whoever had a place in the queue was answered");
+}
+
+#[tokio::test]
+async fn a_client_that_is_too_fast_is_throttled_and_written_down() {
+    let throttled = |door: &mut hcert::http::Settings| {
+        door.uncounted.clear();
+        door.requests_per_second = 1;
+    };
+    let server = Server::with_door(START, |_| (), throttled).await.listen().await;
+    let request = "GET /fhir/Composition/1 HTTP/1.1\r\nHost: localhost\r\n";
+    let pipelined = format!("{request}\r\n").repeat(9) + request + "Connection: close\r\n\r\n";
+    let text = exchange(server.address, &pipelined).await;
+    let statuses: Vec<&str> = text.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
+    assert_eq!(statuses.len(), 10, "{text}");
+    assert_eq!(statuses[..2], ["404", "404"], "two seconds' worth may come at once");
+    assert!(statuses[2..].contains(&"429"), "{statuses:?}");
+    assert!(text.contains("HCERT-200") && text.contains("1 a second are allowed"), "{text}");
+    let events = server.server.events();
+    assert_eq!(events.iter().filter(|event| event.status == 429).count(), text.matches(" 429 ").count());
+}

@@ -1,0 +1,249 @@
+//! TLS over real sockets: which clients get in, which do not, and what a renewed certificate does.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hcert::config::{ClientAuth, Config, MinVersion};
+use http_body_util::Empty;
+use hyper::body::Bytes;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, RootCertStore};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::server::{Listening, START, Server};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// An authority, and the files of the service in a folder.
+struct Pki {
+    folder: TempDir,
+    ca: CertifiedIssuer<'static, KeyPair>,
+}
+
+fn authority() -> CertifiedIssuer<'static, KeyPair> {
+    let mut params = CertificateParams::new(Vec::new()).expect("no names");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("an authority")
+}
+
+impl Pki {
+    fn new() -> Pki {
+        let pki = Pki { folder: tempfile::tempdir().expect("a folder"), ca: authority() };
+        fs::write(pki.path("ca.pem"), pki.ca.pem()).expect("written");
+        pki.renew();
+        pki
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Gives the service another certificate.
+    fn renew(&self) {
+        let (certificate, key) = signed(&self.ca);
+        for (name, text) in [("own.pem", certificate.pem()), ("own-key.pem", key.serialize_pem())] {
+            fs::write(self.path("new"), text).expect("written");
+            fs::rename(self.path("new"), self.path(name)).expect("renamed");
+        }
+    }
+
+    fn set(&self, config: &mut Config) {
+        config.tls.certificate = Some(self.path("own.pem"));
+        config.tls.key = Some(self.path("own-key.pem"));
+    }
+
+    async fn server(&self, change: impl FnOnce(&mut Config)) -> Listening {
+        let server = Server::with(START, |config| {
+            self.set(config);
+            change(config);
+        });
+        server.await.listen().await
+    }
+
+    fn client(&self) -> Client {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.ca.der().clone()).expect("an authority");
+        Client { roots, versions: vec![&TLS13, &TLS12], alpn: Vec::new(), own: None }
+    }
+}
+
+fn signed(ca: &CertifiedIssuer<'static, KeyPair>) -> (rcgen::Certificate, KeyPair) {
+    let key = KeyPair::generate().expect("a key");
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    (params.signed_by(&key, ca).expect("signed"), key)
+}
+
+struct Client {
+    roots: RootCertStore,
+    versions: Vec<&'static rustls::SupportedProtocolVersion>,
+    alpn: Vec<Vec<u8>>,
+    own: Option<(CertificateDer<'static>, KeyPair)>,
+}
+
+impl Client {
+    async fn connect(self, address: SocketAddr) -> io::Result<TlsStream<TcpStream>> {
+        let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
+        let builder =
+            builder.with_protocol_versions(&self.versions).expect("versions").with_root_certificates(self.roots);
+        let mut config = match self.own {
+            None => builder.with_no_client_auth(),
+            Some((certificate, key)) => {
+                let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
+                builder.with_client_auth_cert(vec![certificate], key).expect("a pair")
+            }
+        };
+        config.alpn_protocols = self.alpn;
+        let stream = TcpStream::connect(address).await?;
+        let name = ServerName::try_from("localhost").expect("a name");
+        TlsConnector::from(Arc::new(config)).connect(name, stream).await
+    }
+
+    /// Status line, headers and body of an answer; nothing where the server lets nobody in.
+    async fn get(self, address: SocketAddr) -> io::Result<String> {
+        let mut stream = self.connect(address).await?;
+        ask(&mut stream, "Connection: close\r\n").await?;
+        let mut text = Vec::new();
+        timeout(PATIENCE, stream.read_to_end(&mut text)).await.expect("the server closes")?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+}
+
+async fn ask(stream: &mut TlsStream<TcpStream>, headers: &str) -> io::Result<()> {
+    let request = format!("GET /fhir/Composition/1 HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    stream.flush().await
+}
+
+#[tokio::test]
+async fn answers_come_over_tls_and_tell_browsers_to_stay_there() {
+    let pki = Pki::new();
+    let server = pki.server(|_| ()).await;
+    let text = pki.client().get(server.address).await.expect("a connection");
+    assert!(text.starts_with("HTTP/1.1 404 Not Found\r\n") && text.contains("OperationOutcome"), "{text}");
+    assert!(text.contains("strict-transport-security: max-age=31536000\r\n"), "{text}");
+}
+
+#[tokio::test]
+async fn http2_is_chosen_in_the_handshake() {
+    let pki = Pki::new();
+    let server = pki.server(|_| ()).await;
+    let client = Client { alpn: vec![b"h2".to_vec(), b"http/1.1".to_vec()], ..pki.client() };
+    let stream = client.connect(server.address).await.expect("a connection");
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+    let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
+    let (mut sender, connection) = handshake.await.expect("an HTTP/2 connection");
+    tokio::spawn(connection);
+    let uri = format!("https://localhost:{}/fhir/metadata", server.address.port());
+    let request = hyper::Request::get(uri).body(Empty::<Bytes>::new()).expect("a request");
+    let answer = timeout(PATIENCE, sender.send_request(request)).await.expect("an answer").expect("a connection");
+    assert_eq!((answer.status().as_u16(), answer.version()), (200, hyper::Version::HTTP_2));
+    let old = Client { alpn: vec![b"http/1.1".to_vec()], ..pki.client() };
+    let stream = old.connect(server.address).await.expect("a connection");
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
+}
+
+#[tokio::test]
+async fn an_older_version_is_spoken_only_where_it_is_allowed() {
+    let pki = Pki::new();
+    let old = || Client { versions: vec![&TLS12], ..pki.client() };
+    let strict = pki.server(|_| ()).await;
+    assert!(old().get(strict.address).await.is_err());
+    assert!(pki.client().get(strict.address).await.is_ok());
+    let lenient = pki.server(|config| config.tls.min_version = MinVersion::Tls12).await;
+    assert!(old().get(lenient.address).await.is_ok());
+    assert!(pki.client().get(lenient.address).await.is_ok());
+}
+
+#[tokio::test]
+async fn whoever_speaks_no_tls_is_closed_and_keeps_nobody_waiting() {
+    let pki = Pki::new();
+    let server = pki.server(|config| config.server.header_timeout_s = 1).await;
+    let mut silent = TcpStream::connect(server.address).await.expect("the server listens");
+    for sent in ["GET /fhir/metadata HTTP/1.1\r\nHost: localhost\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+        let mut plain = TcpStream::connect(server.address).await.expect("the server listens");
+        plain.write_all(sent.as_bytes()).await.expect("sent");
+        let mut told = Vec::new();
+        let _ = timeout(PATIENCE, plain.read_to_end(&mut told)).await.expect("the server closes");
+        assert!(!told.starts_with(b"HTTP/"), "{told:?}");
+    }
+    assert!(pki.client().get(server.address).await.is_ok());
+    let mut told = Vec::new();
+    let _ = timeout(PATIENCE, silent.read_to_end(&mut told)).await.expect("a handshake has its time");
+    let failed = server.server.door().load().handshakes_failed.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(failed, 3);
+}
+
+#[tokio::test]
+async fn a_certificate_of_clients_is_asked_for_as_the_settings_say() {
+    let pki = Pki::new();
+    let (own, stranger) = (signed(&pki.ca), signed(&authority()));
+    let with = |(certificate, key): &(rcgen::Certificate, KeyPair)| {
+        let key = KeyPair::from_pem(&key.serialize_pem()).expect("the same key");
+        Client { own: Some((certificate.der().clone(), key)), ..pki.client() }
+    };
+    for (client_auth, without) in [(ClientAuth::Required, false), (ClientAuth::Optional, true)] {
+        let server = pki.server(|config| {
+            config.tls.client_ca = Some(pki.path("ca.pem"));
+            config.tls.client_auth = client_auth;
+        });
+        let server = server.await;
+        assert!(with(&own).get(server.address).await.is_ok(), "{client_auth:?}");
+        assert!(with(&stranger).get(server.address).await.is_err(), "{client_auth:?}");
+        assert_eq!(pki.client().get(server.address).await.is_ok(), without, "{client_auth:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_renewed_certificate_is_shown_to_new_connections_and_old_ones_go_on() {
+    let pki = Pki::new();
+    let mut presented = None;
+    let server = Server::with_door(START, |config| pki.set(config), |door| presented = door.tls.clone());
+    let server = server.await.listen().await;
+    let presented = presented.expect("the settings name files");
+    let shown =
+        |stream: &TlsStream<TcpStream>| stream.get_ref().1.peer_certificates().expect("a server shows one")[0].to_vec();
+    let mut before = pki.client().connect(server.address).await.expect("a connection");
+    // A file that is half there changes nothing.
+    fs::write(pki.path("own-key.pem"), "half").expect("written");
+    presented.look(false);
+    let still = pki.client().connect(server.address).await.expect("a connection");
+    assert_eq!(shown(&before), shown(&still));
+    pki.renew();
+    presented.look(false);
+    let after = pki.client().connect(server.address).await.expect("a connection");
+    assert_ne!(shown(&before), shown(&after));
+    ask(&mut before, "Connection: close\r\n").await.expect("sent");
+    let mut text = Vec::new();
+    timeout(PATIENCE, before.read_to_end(&mut text)).await.expect("the server closes").expect("an answer");
+    assert!(text.starts_with(b"HTTP/1.1 404 "));
+}
+
+#[tokio::test]
+async fn a_newcomer_without_a_place_is_told_so_over_tls() {
+    let pki = Pki::new();
+    let server = Server::with_door(
+        START,
+        |config| {
+            pki.set(config);
+            config.server.connections_per_address_max = 1;
+        },
+        |door| door.uncounted.clear(),
+    );
+    let server = server.await.listen().await;
+    let _kept = pki.client().connect(server.address).await.expect("a connection");
+    let text = pki.client().get(server.address).await.expect("a connection");
+    assert!(text.starts_with("HTTP/1.1 429 ") && text.contains("HCERT-200"), "{text}");
+}

@@ -1,0 +1,204 @@
+//! The service as it is watched: on an address of its own, from its start to its end.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::open_metrics::{self, Samples};
+use super::process::{Client, Process, Response, eventually};
+use super::{Place, hcert};
+
+/// A server that can be watched, with more settings.
+fn start(data: &Path, settings: &[(&str, &str)]) -> Process {
+    Process::start_with(data, |command| {
+        command.env("HCERT__MANAGEMENT__LISTEN", "127.0.0.1:0").envs(settings.iter().copied());
+    })
+}
+
+fn watched_at(server: &Process) -> SocketAddr {
+    server.watched_at.expect("the introduction says where it can be watched")
+}
+
+/// One request; the listener answers one a connection.
+fn ask(at: SocketAddr, method: &str, path: &str) -> Response {
+    Client::new(at).send_to(method, path, &[], b"").expect("an answer")
+}
+
+fn metrics(at: SocketAddr) -> Samples {
+    let told = ask(at, "GET", "/metrics");
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert_eq!((told.status, told.header("content-type")), (200, Some(kind)));
+    open_metrics::read(told.text()).unwrap_or_else(|problem| panic!("{problem}\n{}", told.text()))
+}
+
+fn draft() -> Vec<u8> {
+    std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/driver-draft.json")).expect("an example")
+}
+
+#[test]
+fn a_running_service_is_live_ready_well_and_measured() {
+    let place = Place::new();
+    let server = start(&place.path("data"), &[]);
+    let at = watched_at(&server);
+    assert_ne!(at, server.address);
+    assert_eq!(ask(at, "GET", "/live").json()["live"], true);
+    eventually("it is ready", || ask(at, "GET", "/ready").status == 200);
+    let mut client = server.client();
+    assert_eq!(client.send("POST", "/Composition", &[], &draft()).unwrap().status, 201);
+    for _ in 0..3 {
+        assert_eq!(client.send("GET", "/Composition/1", &[], b"").unwrap().status, 200);
+    }
+    assert_eq!(client.send("GET", "/Composition/39406240015", &[], b"").unwrap().status, 404);
+
+    let health = ask(at, "GET", "/health");
+    assert_eq!((health.status, health.header("cache-control")), (200, Some("no-store")));
+    let health = health.json();
+    assert_eq!((&health["ready"], &health["environment"]), (&Value::from(true), &Value::from("developer")));
+    let parts = health["parts"].as_object().expect("parts");
+    for part in ["storage", "index", "audit", "registry"] {
+        assert_eq!(parts[part]["status"], "ok", "{health}");
+    }
+    assert_eq!(parts["storage"]["facts"]["last_change"], 1);
+
+    let told = metrics(at);
+    let value = |series: &str| *told.get(series).unwrap_or_else(|| panic!("{series} is not in {told:#?}"));
+    assert_eq!(value(r#"hcert_http_requests_total{method="POST",route="/Composition",status="201"}"#), 1.0);
+    assert_eq!(value(r#"hcert_http_requests_total{method="GET",route="/Composition/{id}",status="200"}"#), 3.0);
+    assert_eq!(value(r#"hcert_http_requests_total{method="GET",route="/Composition/{id}",status="404"}"#), 1.0);
+    assert_eq!(value(r#"hcert_http_request_duration_seconds_count{route="/Composition/{id}"}"#), 4.0);
+    assert_eq!(value(r#"hcert_errors_total{code="HCERT-127"}"#), 1.0);
+    assert_eq!(value("hcert_http_requests_in_flight"), 0.0);
+    assert!(value("hcert_commit_duration_seconds_count") >= 1.0 && value("hcert_write_batch_jobs_count") >= 1.0);
+    assert_eq!((value("hcert_last_change"), value("hcert_write_queue_jobs")), (1.0, 0.0));
+    assert!(value("hcert_disk_free_bytes") > 0.0 && value("process_resident_memory_bytes") > 1e6);
+    assert!(value("process_open_fds") > 3.0 && value("hcert_audit_last_event") >= 5.0);
+    assert_eq!(value(&format!("hcert_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"))), 1.0);
+    assert!(told.keys().all(|series| !series.contains("39406240015")), "{told:#?}");
+    drop(client);
+    assert!(server.stop().success());
+}
+
+#[test]
+fn graphs_say_the_same_as_the_health_page() {
+    let place = Place::new();
+    // More room than any disk has.
+    let server = start(&place.path("data"), &[("HCERT__MANAGEMENT__DISK_FREE_MB_MIN", "1048576")]);
+    let at = watched_at(&server);
+    eventually("it is ready", || ask(at, "GET", "/ready").status == 200);
+    let (health, told) = (ask(at, "GET", "/health"), metrics(at));
+    assert_eq!(health.status, 200, "a service that is degraded works");
+    let health = health.json();
+    let parts = health["parts"].as_object().expect("parts").iter();
+    let states = parts.map(|(part, is)| (part.as_str(), &is["status"])).chain([("service", &health["status"])]);
+    for (part, is) in states {
+        for state in ["ok", "degraded", "down"] {
+            let series = format!("hcert_part_state{{part=\"{part}\",state=\"{state}\"}}");
+            assert_eq!(told.get(&series), Some(&f64::from(u8::from(is == state))), "{series}");
+        }
+    }
+    assert_eq!((&health["status"], &health["parts"]["disk"]["status"]), (&"degraded".into(), &"degraded".into()));
+}
+
+#[test]
+fn other_paths_and_methods_are_refused_and_head_has_no_body() {
+    let place = Place::new();
+    let server = start(&place.path("data"), &[]);
+    let at = watched_at(&server);
+    for (method, path, status) in [
+        ("GET", "/", 404),
+        ("GET", "/fhir/metadata", 404),
+        ("GET", "/fhir/Composition/1", 404),
+        ("POST", "/health", 405),
+        ("DELETE", "/metrics", 405),
+        ("HEAD", "/live", 200),
+        ("HEAD", "/metrics", 200),
+    ] {
+        let told = ask(at, method, path);
+        assert_eq!((told.status, told.header("connection")), (status, Some("close")), "{method} {path}");
+    }
+    assert_eq!(
+        server.client().send_to("GET", "/health", &[], b"").unwrap().status,
+        404,
+        "and the service has no such page"
+    );
+}
+
+#[test]
+fn it_says_that_it_is_not_ready_before_it_takes_no_more_connections() {
+    let place = Place::new();
+    let server = start(&place.path("data"), &[("HCERT__MANAGEMENT__DRAIN_NOTICE_S", "300")]);
+    let at = watched_at(&server);
+    eventually("it is ready", || ask(at, "GET", "/ready").status == 200);
+    server.terminate();
+    eventually("it is not ready", || ask(at, "GET", "/ready").status == 503);
+    let told = ask(at, "GET", "/ready").json();
+    assert_eq!(told["why_not"][0], "the service is stopping");
+    // A new connection, as whoever did not ask yet makes it.
+    assert_eq!(server.client().send("GET", "/metadata", &[], b"").unwrap().status, 200);
+    assert_eq!((ask(at, "GET", "/live").status, ask(at, "GET", "/health").status), (200, 200));
+    server.kill();
+}
+
+#[test]
+fn an_address_that_was_asked_for_must_be_free_and_the_usual_one_may_be_taken() {
+    let place = Place::new();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let mut command = place.command(&["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
+    let ran = command.env("HCERT__MANAGEMENT__LISTEN", &address).output().expect("the program runs");
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.code() == Some(1) && said.contains(&address) && said.contains("management.listen"), "{said}");
+    // Whoever holds it, this test or another program.
+    let _usual = TcpListener::bind("127.0.0.1:8081");
+    let server = Process::start_with(&place.path("data"), |command| {
+        command.env_remove("HCERT__MANAGEMENT__LISTEN");
+    });
+    assert_eq!(server.watched_at, None);
+    assert!(server.log().contains("management.listen names another address"), "{}", server.log());
+    assert_eq!(server.client().send("GET", "/metadata", &[], b"").unwrap().status, 200);
+    assert!(server.stop().success());
+}
+
+#[test]
+fn other_machines_may_only_ask_where_that_is_allowed() {
+    let place = Place::new();
+    let mut command = place.command(&["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
+    let ran = command.env("HCERT__MANAGEMENT__LISTEN", "0.0.0.0:0").output().expect("the program runs");
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.code() == Some(2) && said.contains("management.allow_remote"), "{said}");
+    let settings = [("HCERT__MANAGEMENT__LISTEN", "0.0.0.0:0"), ("HCERT__MANAGEMENT__ALLOW_REMOTE", "true")];
+    let server = start(&place.path("data"), &settings);
+    let port = watched_at(&server).port();
+    assert_eq!(ask(SocketAddr::from(([127, 0, 0, 1], port)), "GET", "/live").status, 200);
+}
+
+#[test]
+fn the_command_asks_and_its_exit_code_answers() {
+    let place = Place::new();
+    let server = start(&place.path("data"), &[]);
+    let at = watched_at(&server).to_string();
+    eventually("it is ready", || ask(watched_at(&server), "GET", "/ready").status == 200);
+    let told = place.run(&["health", "--ready", "--at", &at]).expect(0).text();
+    assert!(told.contains("(ready), hcert") && told.contains("storage    ok"), "{told}");
+    let told = place.run(&["health", "--json", "--at", &at]).expect(0).text();
+    assert_eq!(serde_json::from_str::<Value>(&told).expect("JSON")["ready"], true);
+    // By the settings, as in a container.
+    let mut command = hcert(&["health"]);
+    let ran = command.current_dir(place.0.path()).env("HCERT__MANAGEMENT__LISTEN", &at).output().expect("it runs");
+    assert!(ran.status.success());
+    assert!(server.stop().success());
+    let ran = place.command(&["health", "--at", &at]).output().expect("it runs");
+    assert_eq!(ran.status.code(), Some(1), "nobody answers");
+}
+
+#[test]
+fn clients_that_say_nothing_leave_room_for_others_in_the_end() {
+    let place = Place::new();
+    let server = start(&place.path("data"), &[]);
+    let at = watched_at(&server);
+    let silent: Vec<_> = (0..40).map(|_| std::net::TcpStream::connect(at).expect("a connection")).collect();
+    assert_eq!(ask(at, "GET", "/live").status, 200);
+    drop(silent);
+    assert_eq!(server.client().send("GET", "/metadata", &[], b"").unwrap().status, 200);
+}
