@@ -88,7 +88,8 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("hyper", &["src/http/", "src/management/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
     ("hyper_util", &["src/http/", "src/management/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
     ("hyper_rustls", &["src/registry/remote/", "src/access/token/"]),
-    ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs", "src/tls/"]),
+    // The name stands in that of tokio_rustls as well.
+    ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs", "src/tls/", "src/http/tls.rs"]),
     ("tokio_rustls", &["src/http/tls.rs", "src/registry/remote/tests/"]),
     ("rustls_native_certs", &["src/tls.rs"]),
     ("prometheus_client", &["src/metrics/"]),

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use super::disk::Name;
-use super::header::{HEADER_BYTES, Header};
+use super::header::{FORMAT, HEADER_BYTES, Header, later_format};
 use super::seal::{self, SEAL_BYTES, Seal};
 
 /// The files of a folder at one moment, the oldest first.
@@ -115,6 +115,13 @@ impl Part {
     fn look(folder: &Path, name: Name) -> io::Result<Option<Part>> {
         let mut start = Vec::with_capacity(SEAL_BYTES);
         File::open(name.within(folder))?.take(SEAL_BYTES as u64).read_to_end(&mut start)?;
+        if let Some(format) = later_format(&start) {
+            // It is no damage, and must not be treated as such.
+            let told = format!(
+                "the audit trail was written by a later release: {name} has format {format}, this release reads format {FORMAT}"
+            );
+            return Err(io::Error::new(ErrorKind::InvalidData, told));
+        }
         let (header, seal) = match name {
             Name::Plain(_) => {
                 let header = &start[..start.len().min(HEADER_BYTES)];
