@@ -124,7 +124,7 @@ fn patient_version(bytes: &[u8]) {
 fn event(bytes: &[u8]) {
     let glanced = encoding::glance(bytes);
     let Ok(read) = encoding::read(bytes) else { return };
-    assert_eq!(glanced, Ok((read.at, read.change)), "a glance sees what reading sees");
+    assert_eq!(glanced.map(|glanced| glanced.at), Ok(read.at), "a glance sees what reading sees");
     // Texts beyond their bound are cut, once.
     let cut = encoding::read(&written(&read)).expect("what we write can be read");
     assert!(encoding::read(&written(&cut)).is_ok_and(|again| again == cut), "written and read, it is the same");
