@@ -582,3 +582,15 @@ pub const MIGRATION_CHUNK_ROWS: usize = 10_000;
 
 /// Bytes that the disk must have beside the copy of the store that a migration makes first: for what its steps add, and for events.
 pub const MIGRATION_ROOM_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Rows that a check of a running store reads in one go: some 30 ms where bodies are read, so that no read transaction grows old.
+pub const VERIFY_CHUNK_ROWS: usize = 512;
+
+/// Problems that a check tells one by one; of more only the number. Whoever has a hundred wants a backup, not a list.
+pub const VERIFY_PROBLEMS_MAX: usize = 100;
+
+/// Seconds without any progress after which a check gives up waiting for an index that is being built.
+pub const VERIFY_INDEX_WAIT_SECONDS: u64 = 120;
+
+/// Seconds that a check or a compaction of a whole file waits for reads under way to end.
+pub const STORE_QUIET_SECONDS: u64 = 10;

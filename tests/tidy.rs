@@ -47,7 +47,10 @@ const MAP: &[(&str, &[&str])] = &[
     ),
     ("bulk", &["audit", "certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
     ("socket", &["audit", "backup", "bulk", "certificate", "engine", "interaction", "limits"]),
-    ("management", &["audit", "certificate", "engine", "http", "interaction", "limits", "metrics", "registry", "tls"]),
+    (
+        "management",
+        &["audit", "backup", "certificate", "engine", "http", "interaction", "limits", "metrics", "registry", "tls"],
+    ),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
     ("bench", &["certificate", "config", "corpus", "engine", "http", "interaction", "limits", "outcome", "registry"]),
     (

@@ -151,6 +151,7 @@ mod rooms {
         pub mod handed_on;
         pub mod header;
         pub mod media;
+        pub mod message;
         pub mod proxy;
         pub mod quality;
         pub mod query;

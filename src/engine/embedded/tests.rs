@@ -1,11 +1,14 @@
 //! Stories of the engine alone, with rows made by hand.
 
 mod consent;
+mod fault;
+mod health;
 mod migration;
 mod moment;
 mod patients;
 mod reindex;
 mod search;
+mod simulation;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -231,7 +234,7 @@ fn a_folder_keeps_the_names_it_was_made_with() {
 #[test]
 fn a_folder_has_one_owner() {
     let fixture = Fixture::new();
-    assert!(matches!(Embedded::open(options(&fixture.folder, &fixture.now)), Err(Error::InUse)));
+    assert!(matches!(Embedded::open(options(&fixture.folder, &fixture.now)), Err(Error::InUse(Some(_)))));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod arrays;
 mod columns;
+mod held;
 pub mod medium;
 mod merge;
 mod order;
@@ -18,11 +19,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use tantivy::directory::Directory;
 use tantivy::index::SegmentId;
 use tantivy::indexer::{LogMergePolicy, MergePolicy, NoMergePolicy};
 use tantivy::schema::{BytesOptions, Field, INDEXED, NumericOptions, Schema};
 use tantivy::{
-    Index, IndexReader, IndexSettings, IndexSortByField, IndexWriter, Order, ReloadPolicy, TantivyDocument, Term,
+    HasLen, Index, IndexReader, IndexSettings, IndexSortByField, IndexWriter, Order, ReloadPolicy, TantivyDocument,
+    Term,
 };
 
 use super::overlay::Numbered;
@@ -32,6 +35,7 @@ use crate::search::filter::Filter;
 use crate::search::{Sort, SortKey};
 use columns::Columns;
 pub use columns::Segment;
+pub use held::{Held, Holdings};
 pub use medium::Medium;
 pub use merge::merge;
 pub use order::{Candidate, OrderBy, Ranks};
@@ -241,10 +245,11 @@ impl Writer {
         self.snapshot(seq, ranks)
     }
 
-    /// Bytes of the files of the last commit.
+    /// Bytes of its files. One that cannot be opened counts for nothing; looking through it tells.
     pub fn bytes(&self) -> u64 {
-        let of = |segment: &tantivy::SegmentReader| segment.space_usage().map_or(0, |usage| usage.total().get_bytes());
-        self.reader.searcher().segment_readers().iter().map(of).sum()
+        let directory = self.writer.index().directory();
+        let of = |file: &std::path::PathBuf| directory.open_read(file).map_or(0, |file| file.len() as u64);
+        directory.list_managed_files().iter().map(of).sum()
     }
 
     /// Reads all files of the last commit and compares them with their checksums.
@@ -268,6 +273,23 @@ impl Writer {
         if segments.len() > 1 {
             self.writer.merge(&segments).wait()?;
         }
+        Ok(())
+    }
+
+    /// Makes one segment of all, without what was deleted, and lets the folder go.
+    ///
+    /// # Errors
+    /// tantivy failed; what was committed is there all the same.
+    pub fn merge_all(mut self) -> Result<(), Error> {
+        self.writer.set_merge_policy(Box::new(NoMergePolicy));
+        let segments = self.writer.index().searchable_segment_ids()?;
+        if !segments.is_empty() {
+            self.writer.merge(&segments).wait()?;
+        }
+        self.columns.clear();
+        self.reader.reload()?;
+        self.writer.garbage_collect_files().wait()?;
+        self.writer.wait_merging_threads()?;
         Ok(())
     }
 
