@@ -2,6 +2,8 @@
 
 #[path = "cli/audit.rs"]
 mod audit;
+#[path = "cli/backup.rs"]
+mod backup;
 #[path = "cli/catalogue.rs"]
 mod catalogue;
 #[path = "cli/health.rs"]

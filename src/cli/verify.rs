@@ -30,19 +30,24 @@ impl Verify {
     pub fn run(self) -> Result<(), Failure> {
         let config = self.common.load(|_| ())?;
         open::for_owner_only();
-        let (verified, is_running) = verify(&config).map_err(Failure::Failed)?;
-        if self.json {
-            println!("{}", serde_json::to_string(&verified).expect("texts and numbers have a JSON form"));
-        } else {
-            print!("{}", verified.told());
-            if is_running {
-                println!("the server is running: the pages of the file are checked only when it is stopped");
-            }
+        checked(&config, self.json)
+    }
+}
+
+/// Checks the data folder and tells what was found.
+pub fn checked(config: &Config, json: bool) -> Result<(), Failure> {
+    let (verified, is_running) = verify(config).map_err(Failure::Failed)?;
+    if json {
+        println!("{}", serde_json::to_string(&verified).expect("texts and numbers have a JSON form"));
+    } else {
+        print!("{}", verified.told());
+        if is_running {
+            println!("the server is running: the pages of the file are checked only when it is stopped");
         }
-        match verified.is_whole() {
-            true => Ok(()),
-            false => Err(Failure::Wrong("the data folder is not as it was written".to_owned())),
-        }
+    }
+    match verified.is_whole() {
+        true => Ok(()),
+        false => Err(Failure::Wrong("the data folder is not as it was written".to_owned())),
     }
 }
 

@@ -115,7 +115,7 @@ impl Bell {
     }
 
     /// Whether the index was condemned since this was asked last.
-    fn was_condemned(&self) -> bool {
+    pub fn was_condemned(&self) -> bool {
         std::mem::take(&mut self.state.lock().expect("no holder of this lock can panic").condemned)
     }
 
@@ -275,7 +275,7 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
 }
 
 /// Searches wait from now on.
-fn give_up(shared: &Shared, problem: &str) {
+pub fn give_up(shared: &Shared, problem: &str) {
     tracing::error!(problem, "the index is given up and built again");
     shared.metrics.work.rebuilt();
     shared.note_building(problem);
@@ -545,10 +545,8 @@ impl Shared {
         let mut published = self.publishing();
         let from = self.seq();
         if position.seq < from {
-            // Nothing but a disk that forgets what it has synced does that.
-            tracing::error!(acknowledged = from.0, stored = position.seq.0, "the store has lost acknowledged changes");
-            self.set_view(None);
-            self.bell.ring();
+            // Nothing but another file in its place does that, or a disk that forgets what it has synced. Whoever went on would lose more.
+            return Err(Error::Damaged(format!("it is at change {}, but {from} was acknowledged", position.seq)));
         }
         let rows = match self.view() {
             Some(_) => self.read_rows_with(&next.classes, from, position.seq, usize::MAX)?,

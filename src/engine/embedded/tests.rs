@@ -1,11 +1,14 @@
 //! Stories of the engine alone, with rows made by hand.
 
 mod consent;
+mod fault;
+mod health;
 mod migration;
 mod moment;
 mod patients;
 mod reindex;
 mod search;
+mod simulation;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

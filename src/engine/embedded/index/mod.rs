@@ -19,11 +19,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use tantivy::directory::Directory;
 use tantivy::index::SegmentId;
 use tantivy::indexer::{LogMergePolicy, MergePolicy, NoMergePolicy};
 use tantivy::schema::{BytesOptions, Field, INDEXED, NumericOptions, Schema};
 use tantivy::{
-    Index, IndexReader, IndexSettings, IndexSortByField, IndexWriter, Order, ReloadPolicy, TantivyDocument, Term,
+    HasLen, Index, IndexReader, IndexSettings, IndexSortByField, IndexWriter, Order, ReloadPolicy, TantivyDocument,
+    Term,
 };
 
 use super::overlay::Numbered;
@@ -243,10 +245,11 @@ impl Writer {
         self.snapshot(seq, ranks)
     }
 
-    /// Bytes of the files of the last commit.
+    /// Bytes of its files. One that cannot be opened counts for nothing; looking through it tells.
     pub fn bytes(&self) -> u64 {
-        let of = |segment: &tantivy::SegmentReader| segment.space_usage().map_or(0, |usage| usage.total().get_bytes());
-        self.reader.searcher().segment_readers().iter().map(of).sum()
+        let directory = self.writer.index().directory();
+        let of = |file: &std::path::PathBuf| directory.open_read(file).map_or(0, |file| file.len() as u64);
+        directory.list_managed_files().iter().map(of).sum()
     }
 
     /// Reads all files of the last commit and compares them with their checksums.

@@ -7,8 +7,8 @@ mod aside;
 #[cfg(test)]
 pub mod disk;
 
-use std::fs::{File, OpenOptions};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +34,37 @@ impl Medium {
         Medium { disk: Some(disk.clone()), alarm: Arc::default() }
     }
 
-    /// Opens the database, or makes it. The alarm is off from here on.
+    /// Makes the database where there is none. It gets its name when it is whole: one that was cut off on the way could not be opened
+    /// again, nor be told from one that was damaged.
+    pub fn make_if_missing(&self, builder: &Builder, path: &Path) -> Result<(), DatabaseError> {
+        #[cfg(test)]
+        if let Some(disk) = &self.disk {
+            if disk.is_blank() {
+                drop(builder.create_with_backend(disk.power_on())?);
+                disk.name()?;
+            }
+            return Ok(());
+        }
+        if path.try_exists()? {
+            return Ok(());
+        }
+        let making = path.with_extension("new");
+        match fs::remove_file(&making) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        drop(builder.create(&making)?);
+        File::open(&making)?.sync_all()?;
+        // A link takes no name that another process has made meanwhile; a file system without links has to do with less.
+        match fs::hard_link(&making, path) {
+            Ok(()) => fs::remove_file(&making)?,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => fs::remove_file(&making)?,
+            Err(_) => fs::rename(&making, path)?,
+        }
+        Ok(())
+    }
+
+    /// Opens the database that is there. The alarm is off from here on.
     pub fn open(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
         let number = self.alarm.opened.fetch_add(1, Ordering::AcqRel) + 1;
         let heard = |inner| Heard { inner, number, alarm: self.alarm.clone() };
@@ -42,7 +72,7 @@ impl Medium {
         if let Some(disk) = &self.disk {
             return builder.create_with_backend(heard(Box::new(disk.power_on())));
         }
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
         builder.create_with_backend(heard(Box::new(FileBackend::new(file)?)))
     }
 

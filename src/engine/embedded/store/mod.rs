@@ -45,7 +45,7 @@ pub use floor::CommitFloor;
 pub use holder::Holder;
 use holder::Holding;
 pub use opening::{Opened, Position, Stands};
-use opening::{first_look, open_aside, open_database};
+use opening::{first_look, make_database, open_aside, open_database};
 pub use reader::{Lying, Reader};
 pub use whole::Measured;
 
@@ -164,6 +164,7 @@ impl Store {
     /// As [`open`](Store::open), for the restore itself.
     pub fn open_restoring(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
         let path = folder.join("store.redb");
+        make_database(&path, &options)?;
         let database = open_database(&path, &options)?;
         let holding = Mutex::new(Holding::begin(folder));
         // The file's name must survive a power cut as surely as what is committed to it.

@@ -42,6 +42,14 @@ pub struct Position {
     pub unordered: bool,
 }
 
+/// Makes the database where there is none.
+pub fn make_database(path: &Path, options: &Options) -> Result<(), Error> {
+    let mut builder = Database::builder();
+    builder.set_cache_size(options.cache_bytes);
+    options.medium.make_if_missing(&builder, path).map_err(io)
+}
+
+/// Opens the database that is there.
 pub fn open_database(path: &Path, options: &Options) -> Result<Database, Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);

@@ -38,6 +38,8 @@ struct State {
     unsynced: Vec<Change>,
     /// Writes, syncs and changes of the length so far.
     calls: u64,
+    /// The file has its name.
+    is_named: bool,
     fault: Option<(u64, Fault)>,
     /// The power is cut: every call of those who had it before fails.
     is_off: bool,
@@ -79,6 +81,22 @@ impl Disk {
         let mut state = self.state();
         state.life += 1;
         Powered { disk: self.clone(), life: state.life }
+    }
+
+    /// Whether there is no file of this name; what was begun under another one is thrown away.
+    pub fn is_blank(&self) -> bool {
+        let mut state = self.state();
+        if !state.is_named {
+            (state.seen, state.synced, state.unsynced) = (Vec::new(), Vec::new(), Vec::new());
+        }
+        !state.is_named
+    }
+
+    /// The file gets its name.
+    pub fn name(self: &Arc<Disk>) -> io::Result<()> {
+        self.power_on().change(None)?;
+        self.state().is_named = true;
+        Ok(())
     }
 
     /// Writes, syncs and changes of the length so far.
