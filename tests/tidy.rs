@@ -165,7 +165,10 @@ fn everything_behind_the_door_is_synchronous() {
         )
     }) {
         let text = code(file);
-        assert!(!text.contains("async fn") && !text.contains(".await"), "{} awaits", file.display());
+        // A name may begin with the word.
+        let mut awaits = text.match_indices(".await").map(|(at, word)| &text[at + word.len()..]);
+        let awaits = awaits.any(|behind| !behind.starts_with('_'));
+        assert!(!text.contains("async fn") && !awaits, "{} awaits", file.display());
     }
 }
 
