@@ -2,24 +2,9 @@
 
 use super::Number;
 use super::record::{Hash, sha256};
-use super::seal::Seal;
 use crate::certificate::Seq;
 
 const MAGIC: &[u8; 8] = b"hcertAT1";
-
-/// Number of the format of plain and sealed files: the last of their first eight bytes.
-pub const FORMAT: u8 = 1;
-
-/// The format of a later release, where a file begins as one of a trail, plain or sealed, with a higher number than ours.
-pub fn later_format(start: &[u8]) -> Option<u8> {
-    let kind = start.strip_prefix(b"hcertAT").or_else(|| start.strip_prefix(b"hcertAZ"))?;
-    let format = kind.first()?.checked_sub(b'0').filter(|format| (FORMAT + 1..10).contains(format))?;
-    // A header of ours in which this byte alone was changed is a damaged one.
-    let mut ours = start.to_vec();
-    ours[7] = b'0' + FORMAT;
-    let is_ours = Header::read(&ours).is_some() || Seal::read(&ours).is_some();
-    (!is_ours).then_some(format)
-}
 
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 128;
@@ -117,27 +102,5 @@ mod tests {
             assert_eq!(Header::read(&changed), None, "{at}");
         }
         assert_eq!(Header::read(&[0; HEADER_BYTES]), None);
-    }
-
-    #[test]
-    fn a_file_of_a_later_format_is_told_from_a_damaged_one() {
-        let header = Header {
-            file: 1,
-            before: (Number(0), [0; 32]),
-            continues: (0, 0),
-            last_change: Seq(0),
-            after_failure: false,
-        };
-        let mut bytes = header.write();
-        assert_eq!(later_format(&bytes), None);
-        bytes[7] = b'2';
-        assert_eq!(later_format(&bytes), None, "one byte of ours was changed");
-        bytes[30] ^= 1;
-        assert_eq!(later_format(&bytes), Some(2));
-        assert_eq!(
-            (later_format(b"hcertAZ3"), later_format(b"hcertAZ1"), later_format(b"hcertAT0")),
-            (Some(3), None, None)
-        );
-        assert_eq!((later_format(b"hcertAT"), later_format(b""), later_format(b"anything")), (None, None, None));
     }
 }

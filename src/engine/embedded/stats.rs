@@ -104,7 +104,7 @@ impl Embedded {
             if number > 0 {
                 let category = class.category.first().and_then(|coding| coding.code.as_deref()).unwrap_or("-");
                 stats.certificates += number;
-                *stats.by_state.entry(class.state.word().to_owned()).or_default() += number;
+                *stats.by_state.entry(format!("{:?}", class.state)).or_default() += number;
                 *stats.by_profile.entry(class.profile.name().to_owned()).or_default() += number;
                 *stats.by_category.entry(category.to_owned()).or_default() += number;
             }

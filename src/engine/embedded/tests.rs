@@ -2,6 +2,7 @@
 
 mod consent;
 mod fault;
+mod health;
 mod migration;
 mod moment;
 mod patients;
