@@ -33,6 +33,7 @@ const MAP: &[(&str, &[&str])] = &[
             "engine",
             "fhir",
             "limits",
+            "metrics",
             "outcome",
             "profile",
             "registry",
