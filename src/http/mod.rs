@@ -31,6 +31,7 @@ mod stream;
 mod tls;
 mod token;
 mod trace;
+mod unread;
 mod wanted;
 mod watched;
 mod x_road;

@@ -213,7 +213,7 @@ pub fn start(indexer: Indexer) -> Result<JoinHandle<()>, Error> {
 }
 
 /// Reads the index's files and compares them with their checksums: damage in the middle of one would give wrong answers, not errors.
-fn look_through(shared: &Shared, writer: &Writer) -> Result<(), String> {
+pub fn look_through(shared: &Shared, writer: &Writer) -> Result<(), String> {
     shared.bell.state.lock().expect("no holder of this lock can panic").looked = Some(Instant::now());
     let looked = catch_unwind(AssertUnwindSafe(|| writer.verify()));
     looked.unwrap_or_else(|_| Err(index::Error("reading it panicked".into()))).map_err(|error| error.0)
