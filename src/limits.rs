@@ -215,7 +215,7 @@ pub const UNREAD_MS: u64 = 5_000;
 /// Connections that are looked for at once when room is needed, so that the next newcomers find theirs without looking at all.
 pub const ROOM_CANDIDATES: usize = 32;
 
-/// Requests worked on at once (default of `server.requests_max`). A request takes a worker for a fraction of a millisecond, so hundreds at
+/// Requests worked on at once, reads and writes each (default of `server.requests_max`). A request takes a worker for a fraction of a millisecond, so hundreds at
 /// once are waiting for the disk, the registry or a turn; each holds some 100 KB at most on the way.
 pub const REQUESTS_MAX: usize = 512;
 
@@ -240,6 +240,9 @@ pub const BODY_BYTES_PER_SECOND_MIN: u64 = 500;
 
 /// Seconds before a body's speed is asked for. A line may stall as long when a packet is lost twice.
 pub const BODY_GRACE_S: u64 = 5;
+
+/// Bytes a second that a client must take of its answers on average, once `server.write_timeout_s` is used up: as slow as a body may be.
+pub const ANSWER_BYTES_PER_SECOND_MIN: u64 = 500;
 
 /// Bytes that an HTTP/2 connection must have written while it is idle to count as reading its answers: more than what pings take.
 pub const HTTP2_PROGRESS_BYTES: u64 = 1_024;
@@ -280,6 +283,16 @@ pub const HEADER_BYTES_MAX: usize = 96 * 1024;
 
 /// Bytes of all request bodies held at once. Beyond it a write is answered with 503 before memory runs out.
 pub const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Bytes of all answers that were made and are not read yet, but for small and for large ones. Beyond it a request is answered with 503
+/// before memory runs out.
+pub const ANSWERS_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Bytes up to which an answer is a small one: a page as most are. Each connection has one at a time.
+pub const SMALL_ANSWER_BYTES: usize = 128 * 1024;
+
+/// The same on HTTP/2, where a connection has [`STREAMS_MAX`] at a time: a certificate.
+pub const HTTP2_SMALL_ANSWER_BYTES: usize = 4 * 1024;
 
 /// Bytes of a refused body that are still read and thrown away, so that a client that writes before it reads sees the refusal
 /// instead of a reset connection.
@@ -569,3 +582,15 @@ pub const MIGRATION_CHUNK_ROWS: usize = 10_000;
 
 /// Bytes that the disk must have beside the copy of the store that a migration makes first: for what its steps add, and for events.
 pub const MIGRATION_ROOM_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Rows that a check of a running store reads in one go: some 30 ms where bodies are read, so that no read transaction grows old.
+pub const VERIFY_CHUNK_ROWS: usize = 512;
+
+/// Problems that a check tells one by one; of more only the number. Whoever has a hundred wants a backup, not a list.
+pub const VERIFY_PROBLEMS_MAX: usize = 100;
+
+/// Seconds without any progress after which a check gives up waiting for an index that is being built.
+pub const VERIFY_INDEX_WAIT_SECONDS: u64 = 120;
+
+/// Seconds that a check or a compaction of a whole file waits for reads under way to end.
+pub const STORE_QUIET_SECONDS: u64 = 10;

@@ -2,6 +2,8 @@
 
 #[path = "cli/audit.rs"]
 mod audit;
+#[path = "cli/backup.rs"]
+mod backup;
 #[path = "cli/catalogue.rs"]
 mod catalogue;
 #[path = "cli/health.rs"]
@@ -10,6 +12,8 @@ mod health;
 mod lines;
 #[path = "cli/open_metrics.rs"]
 mod open_metrics;
+#[path = "cli/packaging.rs"]
+mod packaging;
 #[path = "cli/patients.rs"]
 mod patients;
 #[path = "cli/permissions.rs"]

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 /// Inputs made of seeds, for each entry, and as many again of any bytes and any text.
-const CASES: u32 = 1_000;
+const CASES: u32 = 4_000;
 
 #[test]
 fn whatever_a_client_sends_is_a_request_or_none() {

@@ -47,7 +47,10 @@ const MAP: &[(&str, &[&str])] = &[
     ),
     ("bulk", &["audit", "certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
     ("socket", &["audit", "backup", "bulk", "certificate", "engine", "interaction", "limits"]),
-    ("management", &["audit", "certificate", "engine", "http", "interaction", "limits", "metrics", "registry", "tls"]),
+    (
+        "management",
+        &["audit", "backup", "certificate", "engine", "http", "interaction", "limits", "metrics", "registry", "tls"],
+    ),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
     ("bench", &["certificate", "config", "corpus", "engine", "http", "interaction", "limits", "outcome", "registry"]),
     (
@@ -85,7 +88,8 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("hyper", &["src/http/", "src/management/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
     ("hyper_util", &["src/http/", "src/management/", "src/cli/", "src/registry/remote/", "src/access/token/"]),
     ("hyper_rustls", &["src/registry/remote/", "src/access/token/"]),
-    ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs", "src/tls/"]),
+    // The name stands in that of tokio_rustls as well.
+    ("rustls", &["src/registry/remote/", "src/access/token/", "src/tls.rs", "src/tls/", "src/http/tls.rs"]),
     ("tokio_rustls", &["src/http/tls.rs", "src/registry/remote/tests/"]),
     ("rustls_native_certs", &["src/tls.rs"]),
     ("prometheus_client", &["src/metrics/"]),

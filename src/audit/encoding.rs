@@ -132,7 +132,7 @@ pub fn read(bytes: &[u8]) -> Result<Event, Malformed> {
 pub struct Glance {
     pub at: i64,
     action: Action,
-    change: Option<Seq>,
+    pub change: Option<Seq>,
 }
 
 impl Glance {

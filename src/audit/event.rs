@@ -155,6 +155,7 @@ actions! {
     StoreCompact           = 35 "store.compact",
     StoreMigrate           = 36 "store.migrate",
     IndexRebuild           = 37 "index.rebuild",
+    StoreStats             = 38 "store.stats",
 }
 
 impl Action {

@@ -158,7 +158,12 @@ fn last_change_before(trail: &Trail) -> io::Result<Seq> {
 /// The newest file is a sealed one: whatever came behind it is gone.
 fn after_sealed(trail: &Trail, part: &Part, file: u64) -> Result<End, String> {
     let content = part.content(&trail.folder).map_err(text)?.ok_or("its newest file vanished")?;
-    let header = part.header.ok_or_else(|| format!("the header of {} is damaged", part.name))?;
+    let header = part.header.ok_or_else(|| match part.seal {
+        Some(seal) => {
+            format!("{} holds file {}: it was renamed; give it its own name back", part.name, seal.header.file)
+        }
+        None => format!("the header of {} is damaged", part.name),
+    })?;
     let before = part.seal.map_or(header.before, |seal| seal.last);
     let mut last_change = header.last_change;
     for piece in Walk::whole(&content, HEADER_BYTES, Some(header.before)) {

@@ -83,7 +83,7 @@ fn letter(action: Action) -> &'static str {
         CompositionUpdate | CompositionSuspend | CompositionCancel | ConsentSet | TerminologyChange => "U",
         CompositionDelete | AuditRetention => "D",
         CompositionValidate | AuditVerify | AuditRepaired | TokenRefused | Backup | Restore | StoreVerify
-        | StoreCompact | StoreMigrate | IndexRebuild | Unknown => "E",
+        | StoreCompact | StoreMigrate | IndexRebuild | StoreStats | Unknown => "E",
         CompositionRead
         | CompositionVread
         | CompositionHistory

@@ -115,6 +115,13 @@ impl Part {
     fn look(folder: &Path, name: Name) -> io::Result<Option<Part>> {
         let mut start = Vec::with_capacity(SEAL_BYTES);
         File::open(name.within(folder))?.take(SEAL_BYTES as u64).read_to_end(&mut start)?;
+        if let Some(format) = later_format(&start) {
+            // It is no damage, and must not be treated as such.
+            let told = format!(
+                "the audit trail was written by a later release: {name} has format {format}, this release reads format {FORMAT}"
+            );
+            return Err(io::Error::new(ErrorKind::InvalidData, told));
+        }
         let (header, seal) = match name {
             Name::Plain(_) => {
                 let header = &start[..start.len().min(HEADER_BYTES)];
@@ -158,6 +165,20 @@ impl Part {
     }
 }
 
+/// Number of the format of plain and sealed files: the last of their first eight bytes.
+const FORMAT: u8 = 1;
+
+/// The format of a later release, where a file begins as one of a trail, plain or sealed, with a higher number than ours.
+fn later_format(start: &[u8]) -> Option<u8> {
+    let kind = start.strip_prefix(b"hcertAT").or_else(|| start.strip_prefix(b"hcertAZ"))?;
+    let format = kind.first()?.checked_sub(b'0').filter(|format| (FORMAT + 1..10).contains(format))?;
+    // A header of ours in which this byte alone was changed is a damaged one.
+    let mut ours = start.to_vec();
+    ours[7] = b'0' + FORMAT;
+    let is_ours = Header::read(&ours).is_some() || Seal::read(&ours).is_some();
+    (!is_ours).then_some(format)
+}
+
 fn is_empty(path: &Path) -> io::Result<bool> {
     Ok(fs::read(path)?.iter().all(|byte| *byte == 0))
 }
@@ -166,4 +187,33 @@ fn expanded(sealed: &[u8]) -> Vec<u8> {
     // Of a damaged header nothing is believed but that files are no larger than this.
     let content_bytes = Seal::read(sealed).map_or(u64::from(u32::MAX), |seal| seal.content.0);
     seal::expand(sealed, content_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::Number;
+    use crate::certificate::Seq;
+
+    #[test]
+    fn a_file_of_a_later_format_is_told_from_a_damaged_one() {
+        let header = Header {
+            file: 1,
+            before: (Number(0), [0; 32]),
+            continues: (0, 0),
+            last_change: Seq(0),
+            after_failure: false,
+        };
+        let mut bytes = header.write();
+        assert_eq!(later_format(&bytes), None);
+        bytes[7] = b'2';
+        assert_eq!(later_format(&bytes), None, "one byte of ours was changed");
+        bytes[30] ^= 1;
+        assert_eq!(later_format(&bytes), Some(2));
+        assert_eq!(
+            (later_format(b"hcertAZ3"), later_format(b"hcertAZ1"), later_format(b"hcertAT0")),
+            (Some(3), None, None)
+        );
+        assert_eq!((later_format(b"hcertAT"), later_format(b""), later_format(b"anything")), (None, None, None));
+    }
 }

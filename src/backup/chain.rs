@@ -70,6 +70,18 @@ pub fn chains(archives: &[Archive]) -> Vec<Vec<&Archive>> {
     archives.iter().filter_map(chain_to).collect()
 }
 
+/// The newest of some chains: of the epoch with the latest archive the one that knows most, since a clock may have been set back.
+pub fn newest<'c, 'a>(chains: impl Iterator<Item = &'c Vec<&'a Archive>> + Clone) -> Option<&'c Vec<&'a Archive>>
+where
+    'a: 'c,
+{
+    let ends = |chain: &&'c Vec<&'a Archive>| chain.last().map(|end| &end.about);
+    let latest = chains.clone().max_by_key(|chain| ends(chain).map(|about| about.at))?;
+    let epoch = ends(&latest).map(|about| &about.epoch);
+    let of_epoch = chains.filter(|chain| ends(chain).map(|about| &about.epoch) == epoch);
+    of_epoch.max_by_key(|chain| ends(chain).map(|about| (about.until, about.patients_until, about.at)))
+}
+
 /// The newest chain of a folder whose end has a change; of archives that are no part of one, `told` is said.
 ///
 /// # Errors
@@ -88,8 +100,7 @@ pub fn newest_in(path: &Path, to: Option<u64>, told: &mut dyn FnMut(String)) -> 
         told(format!("{}: the archive that it goes on from is not there", archive.path.display()));
     }
     let reaches = |chain: &&Vec<&Archive>| chain.last().is_some_and(|end| end.about.until >= to.unwrap_or(0));
-    let newest = chains.iter().filter(reaches).max_by_key(|chain| chain.last().map(|end| end.about.at));
-    let newest = newest.ok_or_else(|| match to {
+    let newest = newest(chains.iter().filter(reaches)).ok_or_else(|| match to {
         Some(to) => format!("{shown}: no whole chain of archives reaches change {to}"),
         None => format!("{shown}: there is no whole chain of archives"),
     })?;
@@ -134,11 +145,10 @@ fn stray(last: &Archive, archive: &Archive) -> String {
 ///
 /// # Errors
 /// The chain ends before it.
-pub fn up_to(mut chain: Vec<Archive>, to: Option<u64>) -> Result<Vec<Archive>, String> {
+pub fn up_to(chain: &[Archive], to: Option<u64>) -> Result<&[Archive], String> {
     let Some(to) = to else { return Ok(chain) };
     let until = chain.last().map_or(0, |end| end.about.until);
     let last = chain.iter().position(|archive| archive.about.until >= to);
     let last = last.ok_or_else(|| format!("change {to} is in none of the archives; they end with change {until}"))?;
-    chain.truncate(last + 1);
-    Ok(chain)
+    Ok(&chain[..=last])
 }

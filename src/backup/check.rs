@@ -20,28 +20,17 @@ pub struct Checked {
 /// # Errors
 /// What is wrong, with the name of the archive.
 pub fn check(chain: &[Archive], rows: bool, report: &mut dyn FnMut(Progress)) -> Result<Checked, String> {
-    let total = |from: fn(&Archive) -> u64| chain.iter().map(from).sum();
-    let mut progress = Progress {
-        changes_total: total(|archive| archive.about.until - archive.about.after),
-        patients_total: total(|archive| archive.about.patients_until - archive.about.patients_after),
-        ..Progress::default()
-    };
+    let size = |archive: &Archive| std::fs::metadata(&archive.path).map_or(0, |file| file.len());
+    let mut progress = Progress { bytes_total: chain.iter().map(size).sum(), ..Progress::default() };
     for archive in chain {
         let mut looked = Looked::default();
+        let mut read_so_far = progress.bytes;
         let whole = read::walk(&archive.path, |about, member, content| {
-            let piece = match member {
-                Member::Audit(_) => return Ok(()),
-                _ if !rows => return Ok(()),
-                _ => content.whole()?,
-            };
-            looked.member(about.after, about.patients_after, member, piece)?;
-            let at = |looked: Option<u64>, after: u64| looked.map_or(0, |last| last - after);
-            let so_far = Progress {
-                changes: progress.changes + at(looked.changes, about.after),
-                patients: progress.patients + at(looked.patients, about.patients_after),
-                ..progress
-            };
-            report(so_far);
+            read_so_far += content.bytes();
+            if rows && !matches!(member, Member::Audit(_)) {
+                looked.member(about.after, about.patients_after, member, content.whole()?)?;
+            }
+            report(Progress { bytes: read_so_far, ..progress });
             Ok(())
         })?;
         if whole.about != archive.about || whole.manifest != archive.digest {

@@ -14,6 +14,8 @@ mod read;
 mod restore;
 mod schedule;
 mod take;
+#[cfg(test)]
+mod tests;
 mod write;
 
 use serde::{Deserialize, Serialize};
@@ -36,4 +38,6 @@ pub struct Progress {
     pub patients: u64,
     pub patients_total: u64,
     pub bytes: u64,
+    /// Of the archives that are read; 0 where that is not known.
+    pub bytes_total: u64,
 }

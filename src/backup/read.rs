@@ -63,6 +63,11 @@ impl Inner {
 }
 
 impl Content<'_> {
+    /// How many are left of it.
+    pub fn bytes(&self) -> u64 {
+        self.left
+    }
+
     /// All of it.
     ///
     /// # Errors
@@ -105,7 +110,7 @@ pub fn walk(
     path: &Path,
     mut each: impl FnMut(&About, &Member, &mut Content) -> Result<(), String>,
 ) -> Result<Whole, String> {
-    let inner = Inner { source: open(path)?, digesting: Digesting::new(), bytes: 0 };
+    let inner = Inner { source: open(path, 1 << 18)?, digesting: Digesting::new(), bytes: 0 };
     walk_inner(path, inner, &mut each).map_err(|problem| format!("{}: {problem}", path.display()))
 }
 
@@ -201,7 +206,8 @@ fn check_digest(path: &Path, found: Digest) -> Result<(), String> {
 /// # Errors
 /// It is no archive, cut off, or of a later release.
 pub fn look(path: &Path) -> Result<(About, Digest), String> {
-    let mut inner = Inner { source: open(path)?, digesting: Digesting::new(), bytes: 0 };
+    // Between two members megabytes are passed over, and what was read ahead with them.
+    let mut inner = Inner { source: open(path, BLOCK_BYTES * 8)?, digesting: Digesting::new(), bytes: 0 };
     look_inner(&mut inner).map_err(|problem| format!("{}: {problem}", path.display()))
 }
 
@@ -230,12 +236,12 @@ fn look_inner(inner: &mut Inner) -> Result<(About, Digest), String> {
     }
 }
 
-fn open(path: &Path) -> Result<BufReader<File>, String> {
+fn open(path: &Path, buffer_bytes: usize) -> Result<BufReader<File>, String> {
     let told = |error: io::Error| format!("{}: {error}", path.display());
     let mut file = File::open(path).map_err(told)?;
     if !file.metadata().map_err(told)?.is_file() {
         return Err(format!("{} is no file", path.display()));
     }
     file.seek(SeekFrom::Start(0)).map_err(told)?;
-    Ok(BufReader::with_capacity(1 << 18, file))
+    Ok(BufReader::with_capacity(buffer_bytes, file))
 }

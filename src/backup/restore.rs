@@ -37,6 +37,7 @@ pub struct Restored {
     pub patients_until: u64,
     /// The smallest id that a new certificate gets.
     pub next_id: u64,
+    /// Archives that certificates and patients came from.
     pub archives: usize,
 }
 
@@ -52,10 +53,10 @@ pub fn restore(chain: &[Archive], wanted: &Wanted, report: &mut dyn FnMut(Progre
     let given = |id: fn(&Archive) -> u64| chain.iter().map(id).max().unwrap_or(1).saturating_add(wanted.id_gap);
     let next_id = given(|archive| archive.about.next_id);
     let next_patient_id = given(|archive| archive.about.next_patient_id);
-    let chain = up_to(chain.to_vec(), wanted.to)?;
-    check(&chain, false, &mut |_| {})?;
-    let mark = Mark::set(&wanted.data, &chain).map_err(|problem| format!("{}: {problem}", wanted.data.display()))?;
-    let done = fill(&chain, wanted, (next_id, next_patient_id), report);
+    let needed = up_to(chain, wanted.to)?;
+    check(chain, false, report)?;
+    let mark = Mark::set(&wanted.data, chain).map_err(|problem| format!("{}: {problem}", wanted.data.display()))?;
+    let done = fill(chain, needed, wanted, (next_id, next_patient_id), report);
     let restored = done.map_err(|problem| {
         format!("{problem}\n{} holds what was restored so far; empty it before the next try", wanted.data.display())
     })?;
@@ -79,13 +80,16 @@ fn same_names(archive: &Archive, wanted: &Wanted) -> Result<(), String> {
     Ok(())
 }
 
+/// Certificates and patients come from the archives that are needed, the audit trail from all of them: what is set back is the store, not
+/// what is known of who did what.
 fn fill(
     chain: &[Archive],
+    needed: &[Archive],
     wanted: &Wanted,
     (next_id, next_patient_id): (u64, u64),
     report: &mut dyn FnMut(Progress),
 ) -> Result<Restored, String> {
-    let last = chain.last().ok_or("there is no archive to restore")?;
+    let last = needed.last().ok_or("there is no archive to restore")?;
     let until = wanted.to.unwrap_or(last.about.until);
     let (lists, dictionaries) = beside(last)?;
     let beginning =
@@ -94,16 +98,17 @@ fn fill(
     let mut restore = Restore::begin(&wanted.data, wanted.cache_bytes, beginning).map_err(words)?;
     let mut progress =
         Progress { changes_total: until, patients_total: last.about.patients_until, ..Progress::default() };
-    for archive in chain {
+    for (at, archive) in chain.iter().enumerate() {
+        let is_needed = at < needed.len();
         read::walk(&archive.path, |_, member, content| {
             match member {
-                Member::Changes(_) => restore.changes(&content.whole()?),
-                Member::Patients(_) => restore.patients(&content.whole()?),
+                Member::Changes(_) if is_needed => restore.changes(&content.whole()?),
+                Member::Patients(_) if is_needed => restore.patients(&content.whole()?),
                 Member::Audit(name) => {
                     audit::put_back(&wanted.data, name, content).map_err(|error| format!("{member}: {error}"))?;
                     Ok(())
                 }
-                Member::About | Member::Dictionary(_) | Member::List(_) | Member::Manifest => Ok(()),
+                _ => Ok(()),
             }
             .map_err(|error| format!("{member}: {error}"))?;
             progress.changes = restore.seq().0;
@@ -117,7 +122,7 @@ fn fill(
     }
     let patients_until = restore.patients_until();
     let epoch = restore.finish(Ending { next_id, next_patient_id, lists }).map_err(words)?;
-    Ok(Restored { epoch, until: Seq(until), patients_until, next_id, archives: chain.len() })
+    Ok(Restored { epoch, until: Seq(until), patients_until, next_id, archives: needed.len() })
 }
 
 /// What stands beside the logs, as of the last archive: code lists, and dictionaries, of which none is ever taken away.

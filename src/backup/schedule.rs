@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::chain::{Archive, chains};
+use super::chain::{Archive, chains, newest};
 use super::member::Member;
 use super::take::{Sink, Taking, take};
 use super::{Target, Unfinished, folder};
@@ -142,7 +142,7 @@ impl Shared {
         let moment = self.engine.moment().map_err(|error| error.to_string())?;
         let chains = chains(&found.archives);
         let own = |chain: &&Vec<&Archive>| chain[0].about.store == moment.store && chain[0].about.epoch == moment.epoch;
-        let newest = chains.iter().filter(own).max_by_key(|chain| chain.last().map(|end| end.about.at));
+        let newest = newest(chains.iter().filter(own));
         if let Some(end) = newest.and_then(|chain| chain.last()) {
             self.set(|status| (status.last_ok, status.last_until) = (Some(end.about.at), end.about.until));
             // A clock that was set back must not put the next one off for years.

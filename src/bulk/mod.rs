@@ -10,6 +10,7 @@ pub mod entry;
 mod export;
 mod import;
 mod patients;
+mod verify;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,7 @@ pub use audit::{AuditAsked, export_audit};
 pub use export::export;
 pub use import::{ImportOptions, import};
 pub use patients::{Listed, import as import_patients, list as list_patients};
+pub use verify::verify;
 
 /// What a long run tells while it goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

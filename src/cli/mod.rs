@@ -4,6 +4,7 @@ mod audit;
 mod backup;
 mod bench;
 mod catalogue;
+mod compact;
 mod export;
 mod generate;
 mod health;
@@ -16,8 +17,10 @@ mod progress;
 mod reindex;
 mod restore;
 mod serve;
+mod stats;
 mod terminology;
 mod token;
+mod verify;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -44,6 +47,9 @@ enum Command {
     Import(import::Import),
     Export(export::Export),
     Reindex(reindex::Reindex),
+    Verify(verify::Verify),
+    Compact(compact::Compact),
+    Stats(stats::StatsOf),
     Backup(backup::Backup),
     Restore(restore::Restore),
     Patients(patients::Patients),
@@ -69,6 +75,9 @@ impl Cli {
             Command::Import(import) => import.run(),
             Command::Export(export) => export.run(),
             Command::Reindex(reindex) => reindex.run(),
+            Command::Verify(verify) => verify.run(),
+            Command::Compact(compact) => compact.run(),
+            Command::Stats(stats) => stats.run(),
             Command::Backup(backup) => backup.run(),
             Command::Restore(restore) => restore.run(),
             Command::Patients(patients) => patients.run(),
@@ -113,6 +122,8 @@ pub enum Failure {
     Usage(String),
     /// Anything else. Exit code 1.
     Failed(String),
+    /// What was to be checked is not as it should be. Exit code 3.
+    Wrong(String),
 }
 
 impl Failure {
@@ -120,13 +131,14 @@ impl Failure {
         match self {
             Failure::Usage(_) => ExitCode::from(2),
             Failure::Failed(_) => ExitCode::FAILURE,
+            Failure::Wrong(_) => ExitCode::from(3),
         }
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let (Failure::Usage(text) | Failure::Failed(text)) = self;
+        let (Failure::Usage(text) | Failure::Failed(text) | Failure::Wrong(text)) = self;
         formatter.write_str(text)
     }
 }

@@ -67,6 +67,7 @@ pub fn engine_and_trail(
     let engine = Arc::new(opened(config, clock.clone(), Some(witness.clone()), metrics)?);
     let log = Log::open(audit_options(config, clock.clone()))?;
     let log = Arc::new(log);
+    tell_migration(&engine, &log)?;
     let completed = account::complete(&engine, &log, clock())?;
     if completed > 0 {
         tracing::warn!(events = completed, "the audit trail was completed from changes that a crash kept out of it");
@@ -136,10 +137,17 @@ pub fn tell(
     change: Option<Seq>,
 ) -> Result<(), String> {
     let log = Log::open(audit_options(config, engine::system_clock()))?;
+    tell_migration(engine, &log)?;
     if change.is_none() {
         account::complete(engine, &log, engine::system_clock()())?;
     }
     bulk::write_down(&log, action, command, note, change)
+}
+
+/// Writes down that opening changed the format of the store.
+fn tell_migration(engine: &Engine, log: &Log) -> Result<(), String> {
+    let Some((from, to)) = engine.migrated() else { return Ok(()) };
+    bulk::write_down(log, Action::StoreMigrate, "hcert", Some(format!("from format {from} to {to}")), None)
 }
 
 /// How the audit trail beside an open engine is opened.

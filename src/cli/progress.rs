@@ -82,3 +82,33 @@ impl Steps {
         self.bar.finish_and_clear();
     }
 }
+
+/// Shows how far a run of several parts has come.
+pub struct Parts {
+    bar: ProgressBar,
+}
+
+impl Parts {
+    pub fn new() -> Parts {
+        let bar = ProgressBar::new(0);
+        bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(4));
+        bar.set_style(
+            ProgressStyle::with_template("{bar:32} {percent:>3} % of {msg}, {elapsed}")
+                .expect("the template is well-formed"),
+        );
+        Parts { bar }
+    }
+
+    /// `at` of `of` are done of a part.
+    pub fn show(&mut self, part: &str, at: u64, of: u64) {
+        if self.bar.message() != part {
+            self.bar.set_message(part.to_owned());
+        }
+        self.bar.set_length(of);
+        self.bar.set_position(at);
+    }
+
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}

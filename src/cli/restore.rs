@@ -27,6 +27,9 @@ pub struct Restore {
     /// Restore certificates only up to this change
     #[arg(long, value_name = "CHANGE")]
     to: Option<u64>,
+    /// Check the restored folder as "hcert verify" does
+    #[arg(long, conflicts_with = "check")]
+    verify: bool,
     /// Only read the archives and check every row of them; nothing is written
     #[arg(long, conflicts_with = "to")]
     check: bool,
@@ -40,7 +43,7 @@ pub struct Restore {
 impl Restore {
     /// Runs the command.
     pub fn run(self) -> Result<(), Failure> {
-        let Restore { archives, to, check, json, common } = self;
+        let Restore { archives, to, verify, check, json, common } = self;
         let config = common.load(|_| ())?;
         open::for_owner_only();
         let chain = chain(&archives, to).map_err(Failure::Failed)?;
@@ -49,7 +52,10 @@ impl Restore {
             false => restored(&chain, to, &config, json),
         };
         println!("{}", told.map_err(Failure::Failed)?);
-        Ok(())
+        match verify {
+            true => super::verify::checked(&config, json),
+            false => Ok(()),
+        }
     }
 }
 
@@ -62,15 +68,35 @@ fn chain(archives: &[PathBuf], to: Option<u64>) -> Result<Vec<Archive>, String> 
     backup::in_order(archives.iter().map(|path| Archive::look(path)).collect::<Result<_, _>>()?)
 }
 
-fn shown(steps: &mut Steps, progress: Progress) {
-    let Progress { changes, changes_total, patients, patients_total, .. } = progress;
-    steps.show(changes + patients, changes_total + patients_total);
+/// The two bars of a restore: what is read of the archives, then what is written.
+struct Bars {
+    read: Steps,
+    written: Steps,
+}
+
+impl Bars {
+    fn new() -> Bars {
+        Bars { read: Steps::new("bytes read"), written: Steps::new("changes") }
+    }
+
+    fn show(&mut self, progress: Progress) {
+        let Progress { changes, changes_total, patients, patients_total, bytes, bytes_total } = progress;
+        match bytes_total {
+            0 => self.written.show(changes + patients, changes_total + patients_total),
+            total => self.read.show(bytes, total),
+        }
+    }
+
+    fn finish(&self) {
+        self.read.finish();
+        self.written.finish();
+    }
 }
 
 fn checked(chain: &[Archive], json: bool) -> Result<String, String> {
-    let mut steps = Steps::new("changes");
-    let checked = backup::check(chain, true, &mut |progress| shown(&mut steps, progress));
-    steps.finish();
+    let mut bars = Bars::new();
+    let checked = backup::check(chain, true, &mut |progress| bars.show(progress));
+    bars.finish();
     let Checked { archives, changes, patients, bytes } = checked?;
     let until = chain.last().map_or(0, |end| end.about.until);
     Ok(match json {
@@ -90,9 +116,9 @@ fn restored(chain: &[Archive], to: Option<u64>, config: &Config, json: bool) -> 
         to,
         id_gap: config.backup.id_gap,
     };
-    let mut steps = Steps::new("changes");
-    let restored = backup::restore(chain, &wanted, &mut |progress| shown(&mut steps, progress));
-    steps.finish();
+    let mut bars = Bars::new();
+    let restored = backup::restore(chain, &wanted, &mut |progress| bars.show(progress));
+    bars.finish();
     let restored = restored?;
     write_down(chain, &restored, config)?;
     let Restored { epoch, until, patients_until, next_id, archives } = restored;

@@ -96,7 +96,13 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", socket::path(folder).display())))?;
     let told = introduction(&settings.base_url, folder, watched_at);
     let server = Server::new(service, settings);
-    management.watch(watched(&config, &engine, trail, &server));
+    let mut parts = watched(&config, &engine, trail, &server);
+    parts.push(Box::new(management::Backup {
+        status: schedule.as_ref().map(|schedule| Box::new(schedule.teller()) as _),
+        every_minutes: config.backup.every_minutes,
+        clock: system_clock(),
+    }));
+    management.watch(parts);
     management.enter(Phase::Serving);
     if std::io::stdout().write_all(told.as_bytes()).is_err() {
         tracing::debug!("nobody reads the introduction");

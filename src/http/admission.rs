@@ -1,8 +1,9 @@
-//! Which requests are worked on now: a bounded number, and of each client no more than its share. Others wait for a moment or are refused.
+//! Which requests are worked on now: a bounded number, and of each client no more than its share. Others wait for a moment or are
+//! refused.
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -17,11 +18,19 @@ use crate::outcome::{Hcert, Issue};
 /// The bounds on requests of one server.
 #[derive(Debug)]
 pub struct Admission {
-    turns: Semaphore,
+    reading: Gate,
+    /// Apart, so that writes waiting for the disk keep no read from its turn.
+    changing: Gate,
     at_once: usize,
     patience: Duration,
     clients: Clients,
     load: Arc<Load>,
+}
+
+#[derive(Debug)]
+struct Gate {
+    turns: Semaphore,
+    waiting: AtomicUsize,
 }
 
 /// A request that is worked on, until this is dropped.
@@ -36,7 +45,8 @@ impl Admission {
         let at_once = settings.requests_max;
         let clients = Clients::new(settings.requests_per_address_max, settings.requests_per_second);
         let patience = Duration::from_millis(REQUEST_WAIT_MS);
-        Admission { turns: Semaphore::new(at_once), at_once, patience, clients, load }
+        let gate = || Gate { turns: Semaphore::new(at_once), waiting: AtomicUsize::new(0) };
+        Admission { reading: gate(), changing: gate(), at_once, patience, clients, load }
     }
 
     /// Lets the request of a client begin: before its body is read, so that slow ones count as well.
@@ -58,13 +68,14 @@ impl Admission {
     ///
     /// # Errors
     /// 503: too many are worked on, for too long, or wait already.
-    pub async fn enter(&self) -> Result<Admitted<'_>, Issue> {
-        let turn = match self.turns.try_acquire() {
+    pub async fn enter(&self, changes: bool) -> Result<Admitted<'_>, Issue> {
+        let gate = if changes { &self.changing } else { &self.reading };
+        let turn = match gate.turns.try_acquire() {
             Ok(turn) => Some(turn),
-            Err(_) if self.load.requests_waiting.load(Ordering::Relaxed) >= self.at_once => None,
+            Err(_) if gate.waiting.load(Ordering::Relaxed) >= self.at_once => None,
             Err(_) => {
-                let _waiting = Counted::new(&self.load.requests_waiting);
-                let waited = timeout(self.patience, self.turns.acquire()).await;
+                let _waiting = (Counted::new(&gate.waiting), Counted::new(&self.load.requests_waiting));
+                let waited = timeout(self.patience, gate.turns.acquire()).await;
                 waited.ok().and_then(Result::ok)
             }
         };
@@ -94,10 +105,11 @@ mod tests {
     #[tokio::test]
     async fn a_request_too_many_is_refused_after_a_moment() {
         let admission = admission(Duration::from_millis(1), |settings| settings.requests_max = 1);
-        let first = admission.enter().await.unwrap();
-        assert_eq!(admission.enter().await.unwrap_err().code(), Hcert::Overloaded);
+        let first = admission.enter(false).await.unwrap();
+        assert_eq!(admission.enter(false).await.unwrap_err().code(), Hcert::Overloaded);
+        assert!(admission.enter(true).await.is_ok(), "writes have turns of their own");
         drop(first);
-        assert!(admission.enter().await.is_ok());
+        assert!(admission.enter(false).await.is_ok());
         assert_eq!(admission.load.requests_refused.load(Ordering::Relaxed), 1);
         assert_eq!(admission.load.requests.load(Ordering::Relaxed), 0);
     }
@@ -105,11 +117,11 @@ mod tests {
     #[tokio::test]
     async fn as_many_may_wait_as_are_worked_on() {
         let admission = admission(LONG, |settings| settings.requests_max = 1);
-        let first = admission.enter().await.unwrap();
-        let mut second = Box::pin(admission.enter());
+        let first = admission.enter(false).await.unwrap();
+        let mut second = Box::pin(admission.enter(false));
         assert!(timeout(Duration::from_millis(1), &mut second).await.is_err());
         // Not after its patience, which would be longer than this test.
-        assert!(admission.enter().await.is_err());
+        assert!(admission.enter(false).await.is_err());
         drop(first);
         assert!(second.await.is_ok());
     }

@@ -1,4 +1,4 @@
-//! Reading request bodies: bounded in bytes, in time, and in what all of them together may hold.
+//! Reading request bodies: bounded in bytes, in time, and in what all of them together may hold. Answers borrow memory the same way.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::request::too_long;
-use crate::limits::{BODIES_BYTES_MAX, BODY_GRACE_S, LINGER_BYTES_MAX, LINGER_S};
+use crate::limits::{BODY_GRACE_S, LINGER_BYTES_MAX, LINGER_S, REQUEST_WAIT_MS};
 use crate::outcome::{Hcert, Issue, Outcome};
 
-/// Memory for bodies, shared by all requests and lent in pieces.
+/// Memory for the bodies of all requests, or of all answers, lent in pieces.
 #[derive(Clone)]
 pub struct Memory(Arc<Semaphore>);
 
@@ -27,13 +27,18 @@ pub struct Received {
     pub lent: Option<OwnedSemaphorePermit>,
 }
 
-impl Default for Memory {
-    fn default() -> Self {
-        Memory(Arc::new(Semaphore::new(BODIES_BYTES_MAX / PIECE)))
-    }
-}
-
 impl Memory {
+    pub fn new(bytes: usize) -> Memory {
+        Memory(Arc::new(Semaphore::new(bytes / PIECE)))
+    }
+
+    /// Waits a moment for `bytes`; nothing when they do not become free.
+    pub async fn borrow(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let pieces = u32::try_from(bytes.div_ceil(PIECE)).ok()?;
+        let lent = Arc::clone(&self.0).acquire_many_owned(pieces);
+        timeout(Duration::from_millis(REQUEST_WAIT_MS), lent).await.ok()?.ok()
+    }
+
     /// Makes room for `bytes` in all.
     fn lend(&self, received: &mut Received, bytes: usize) -> Result<(), Issue> {
         let held = received.lent.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
@@ -158,7 +163,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_of_the_largest_size_passes_and_one_more_byte_does_not() {
-        let memory = Memory::default();
+        let memory = Memory::new(1024 * 1024);
         assert_eq!(read(10_000, None, &memory).await.unwrap().bytes.len(), 10_000);
         assert_eq!(read(10_001, None, &memory).await.err(), Some(Hcert::BodyTooLong));
         assert!(read(0, Some(0), &memory).await.unwrap().bytes.is_empty());
@@ -177,7 +182,8 @@ mod tests {
     #[tokio::test]
     async fn a_body_that_stalls_is_too_late() {
         let patience = Patience { whole: Duration::from_millis(1), ..PATIENCE };
-        let refusal = receive(&mut Stalled, None, 10, patience, &Memory::default()).await.map(|_| ()).unwrap_err();
+        let refusal =
+            receive(&mut Stalled, None, 10, patience, &Memory::new(1024 * 1024)).await.map(|_| ()).unwrap_err();
         assert_eq!(refusal.leading(), Hcert::BodyTimeout);
     }
 

@@ -24,6 +24,7 @@ use super::places::{NoPlace, Places};
 use super::seat::Seat;
 use super::stream::{Protocol, open};
 use super::tls::shake_hands;
+use super::unread::Unread;
 use super::watched::Watched;
 use super::{Run, Server, call};
 use crate::limits::{
@@ -170,16 +171,21 @@ async fn speak<S, R>(
     };
     let Ok(Ok((protocol, stream))) = opened else { return };
     let io = TokioIo::new(stream);
-    let of_requests = Arc::clone(&seat);
+    let unread = (protocol == Protocol::Http2).then(|| Unread::new(server.settings.write_timeout));
+    let (of_requests, of_answers) = (Arc::clone(&seat), unread.clone());
     let service = service_fn(move |request| {
         let busy = of_requests.begin();
-        let server = Arc::clone(&server);
+        let (server, unread) = (Arc::clone(&server), of_answers.clone());
         async move {
             let _busy = busy;
-            match no_place {
-                None => call(server, request, peer).await,
-                Some(reason) => Ok(server.turn_away(request, reason)),
-            }
+            let response = match no_place {
+                None => call(server, request, peer).await?,
+                Some(reason) => server.turn_away(request, reason),
+            };
+            Ok::<_, io::Error>(match unread {
+                Some(unread) => response.map(|body| unread.watch(body)),
+                None => response,
+            })
         }
     });
     match protocol {
@@ -197,7 +203,12 @@ async fn speak<S, R>(
             builder.initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES);
             builder.initial_connection_window_size(HTTP2_WINDOW_BYTES).max_send_buf_size(HTTP2_SEND_BYTES_MAX);
             builder.max_pending_accept_reset_streams(HTTP2_RESETS_MAX).max_local_error_reset_streams(HTTP2_RESETS_MAX);
-            drive(builder.serve_connection(io, service), phase, &seat, seat.idle(silence), silence).await;
+            let unread =
+                async { if let Some(unread) = unread { unread.late().await } else { std::future::pending().await } };
+            let idle = async {
+                select! { () = seat.idle(silence) => {}, () = unread => {} }
+            };
+            drive(builder.serve_connection(io, service), phase, &seat, idle, silence).await;
         }
     }
 }

@@ -31,6 +31,7 @@ mod stream;
 mod tls;
 mod token;
 mod trace;
+mod unread;
 mod wanted;
 mod watched;
 mod x_road;
@@ -47,12 +48,14 @@ use http_body_util::Full;
 use hyper::body::{Body, Bytes};
 use hyper::header::{ALLOW, EXPECT};
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode, Version};
 use tokio::time::timeout;
 
 use crate::interaction::context::{Action, Event};
 use crate::interaction::{Answer, Context, Instead, Interaction, Service};
-use crate::limits::LARGE_ANSWER_BYTES;
+use crate::limits::{
+    ANSWERS_BYTES_MAX, BODIES_BYTES_MAX, HTTP2_SMALL_ANSWER_BYTES, LARGE_ANSWER_BYTES, SMALL_ANSWER_BYTES,
+};
 use crate::metrics::Answered;
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::tls::Status;
@@ -134,6 +137,7 @@ pub struct Server<R> {
     run: R,
     settings: Settings,
     memory: body::Memory,
+    answers: body::Memory,
     load: Arc<Load>,
     admission: Admission,
 }
@@ -149,7 +153,8 @@ impl<R: Run> Server<R> {
     pub fn new(run: R, settings: Settings) -> Arc<Self> {
         let load: Arc<Load> = Arc::default();
         let admission = Admission::new(&settings, Arc::clone(&load));
-        Arc::new(Server { run, settings, memory: body::Memory::default(), load, admission })
+        let (memory, answers) = (body::Memory::new(BODIES_BYTES_MAX), body::Memory::new(ANSWERS_BYTES_MAX));
+        Arc::new(Server { run, settings, memory, answers, load, admission })
     }
 
     /// What connections and requests cost now, and did so far.
@@ -306,6 +311,7 @@ impl<R: Run> Server<R> {
                         Err(Outcome::from(Hcert::Overloaded).because("the request took longer than allowed"))
                     }
                 };
+                self.lend(&mut result, parts.version).await;
                 if let Some(event) = event.take()
                     && let Err(unwritten) = self.run.end(event, &result)
                 {
@@ -412,9 +418,23 @@ impl<R: Run> Server<R> {
         }
     }
 
+    /// Finds memory for an answer for as long as its client takes to read it. Small ones need none, since connections are bounded; on
+    /// HTTP/2, where one connection may leave many unread, only the smallest are small.
+    async fn lend(&self, result: &mut Result<Answer, Outcome>, version: Version) {
+        let small = if version == Version::HTTP_2 { HTTP2_SMALL_ANSWER_BYTES } else { SMALL_ANSWER_BYTES };
+        let Ok(answer) = result else { return };
+        if answer.turn.is_some() || answer.body.len() <= small {
+            return;
+        }
+        match self.answers.borrow(answer.body.len()).await {
+            Some(lent) => answer.turn = Some(lent.into()),
+            None => *result = Err(Outcome::from(Hcert::Overloaded).because("too many answers are not read")),
+        }
+    }
+
     /// Runs an interaction as soon as it may be.
     async fn run(&self, interaction: Interaction, context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
-        let _admitted = self.admission.enter().await?;
+        let _admitted = self.admission.enter(interaction.may_change()).await?;
         self.run.run(interaction, context, body).await
     }
 

@@ -7,35 +7,44 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::seat::Seat;
+use crate::limits::ANSWER_BYTES_PER_SECOND_MIN;
 
-/// A stream on which a write that makes no progress for `patience` fails.
+/// A stream on which a write fails once its client owes `patience`: time that it keeps the service waiting is owed, and every byte it
+/// takes pays for some. So whoever takes nothing is cut after `patience`, and whoever takes a byte now and then hardly later.
 pub struct Watched<S> {
     stream: S,
     patience: Duration,
-    stalled: Option<Pin<Box<Sleep>>>,
+    owed: Duration,
+    /// Since when a write waits, and until when it may.
+    stalled: Option<(Instant, Pin<Box<Sleep>>)>,
     seat: Arc<Seat>,
 }
 
 impl<S> Watched<S> {
     /// `seat` learns what the client takes.
     pub fn new(stream: S, patience: Duration, seat: Arc<Seat>) -> Watched<S> {
-        Watched { stream, patience, stalled: None, seat }
+        Watched { stream, patience, owed: Duration::ZERO, stalled: None, seat }
     }
 
     /// Turns a write that waits for longer than allowed into an error.
     fn watch(&mut self, context: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         if let Poll::Ready(written) = written {
-            self.stalled = None;
-            self.seat.note_written(*written.as_ref().unwrap_or(&0));
+            let bytes = *written.as_ref().unwrap_or(&0);
+            if let Some((since, _)) = self.stalled.take() {
+                self.owed += since.elapsed();
+            }
+            let paid = Duration::from_millis(bytes as u64 * 1_000 / ANSWER_BYTES_PER_SECOND_MIN);
+            self.owed = self.owed.saturating_sub(paid);
+            self.seat.note_written(bytes);
             return Poll::Ready(written);
         }
         self.seat.note_unread();
-        let patience = self.patience;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
-        ready!(stalled.as_mut().poll(context));
+        let left = self.patience.saturating_sub(self.owed);
+        let (_, end) = self.stalled.get_or_insert_with(|| (Instant::now(), Box::pin(sleep(left))));
+        ready!(end.as_mut().poll(context));
         self.seat.note_cut();
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
@@ -98,6 +107,22 @@ mod tests {
         let refusal = stream.write_all(&[0; 9]).await.unwrap_err();
         assert_eq!(refusal.kind(), io::ErrorKind::TimedOut);
         assert_eq!(load.answers_unread.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_takes_a_byte_now_and_then_is_cut_off_too() {
+        let (mut client, server) = duplex(8);
+        let mut stream = Watched::new(server, PATIENCE, Seat::new(Arc::default()));
+        let reader = tokio::spawn(async move {
+            // Each byte pays for two milliseconds.
+            while client.read_u8().await.is_ok() {
+                sleep(PATIENCE / 5).await;
+            }
+        });
+        // At that pace it would take some hours.
+        let refusal = stream.write_all(&[0; 1_000_000]).await.unwrap_err();
+        assert_eq!(refusal.kind(), io::ErrorKind::TimedOut);
+        reader.abort();
     }
 
     #[tokio::test]

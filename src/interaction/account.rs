@@ -309,4 +309,34 @@ mod tests {
         assert!(waiting.is_empty());
         assert_eq!(taken, (0..3_000).collect::<Vec<_>>());
     }
+
+    #[test]
+    fn a_trail_that_knows_more_changes_than_the_store_is_told_where_the_store_stands() {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::open(engine::Options {
+            folder: folder.path().to_owned(),
+            cache_bytes: 8 << 20,
+            quick_repair: engine::QuickRepair::Auto,
+            names: engine::Names::default(),
+            unique_number: false,
+            witness: None,
+            metrics: crate::metrics::Metrics::new(),
+            clock: engine::system_clock(),
+        });
+        let engine = engine.unwrap();
+        let log = Log::open(audit::Options {
+            folder: folder.path().to_owned(),
+            file_bytes: 64 * 1024,
+            retention_days: 0,
+            clock: engine::system_clock(),
+        });
+        let log = log.unwrap();
+        let mut later = Event::new(Action::CompositionCreate, 1);
+        later.change = Some(Seq(10));
+        log.append(&later).unwrap();
+        // Without it, a crash behind the first new change would lose its event: the trail would think that it has it.
+        assert_eq!(complete(&engine, &log, 2), Ok(1));
+        assert_eq!(log.last_change(), None);
+        assert_eq!(complete(&engine, &log, 3), Ok(0));
+    }
 }

@@ -16,7 +16,7 @@ use crate::audit::{self, Action, Entity, Event, Log, Number, Order, Wanted};
 use crate::certificate::{Id, Version};
 use crate::fhir::bundle::Bundle;
 use crate::fhir::date_time;
-use crate::limits::AUDIT_PATIENTS_CACHED_MAX;
+use crate::limits::{AUDIT_PATIENTS_CACHED_MAX, BODY_ISSUES_MAX};
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::paging::Paging;
 use crate::search::parameter::SHAPING;
@@ -167,6 +167,7 @@ impl Search {
                 Err(issue) => issues.push(issue),
             }
         }
+        issues.truncate(BODY_ISSUES_MAX);
         if issues.is_empty() { Ok(search) } else { Err(issues.into()) }
     }
 

@@ -9,7 +9,7 @@ use super::{Answer, DefinitionKind, Turn, search_parameter};
 use crate::certificate::Names;
 use crate::definitions;
 use crate::fhir::bundle::Bundle;
-use crate::limits::LARGE_ANSWER_BYTES;
+use crate::limits::{BODY_ISSUES_MAX, LARGE_ANSWER_BYTES};
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::paging::Paging;
 use crate::search::parameter::{SHAPING, could_be_filter};
@@ -167,6 +167,7 @@ impl Search {
             }
             search.sent.push((name.clone(), value.clone()));
         }
+        issues.truncate(BODY_ISSUES_MAX);
         if issues.is_empty() { Ok(search) } else { Err(issues.into()) }
     }
 

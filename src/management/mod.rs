@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use listener::serve;
-pub use parts::{Disk, Door, Registry, Storage, Tls, Trail};
+pub use parts::{Backup, Disk, Door, Registry, Storage, Tls, Trail};
 pub use report::{Fact, Part, Status, Told};
 
 use crate::metrics::Metrics;

@@ -5,7 +5,7 @@ use http_body_util::BodyExt;
 use hyper::Method;
 use serde_json::Value;
 
-use super::parts::{disk, registry, storage, tls, trail};
+use super::parts::{backup, disk, registry, storage, tls, trail};
 use super::*;
 use crate::audit::{self, Number};
 use crate::certificate::Seq;
@@ -199,4 +199,23 @@ fn a_certificate_is_told_with_its_end() {
     let ending = tls::part(&status(2_000_000_000, &["it ends soon"]), 1_999_999_999);
     assert!(ending.status == Status::Degraded && ending.words.contains("it ends soon"));
     assert_eq!(tls::part(&status(2_000_000_000, &[]), 2_000_000_000).status, Status::Down);
+}
+
+#[test]
+fn backups_that_fail_or_are_missed_are_told() {
+    const MINUTE: i64 = 60_000;
+    let status = |last_ok, last_problem: Option<&str>| crate::backup::Status {
+        last_ok,
+        last_until: 7,
+        last_problem: last_problem.map(str::to_owned),
+    };
+    let at = |status, now| backup::part(&status, 60, now);
+    assert_eq!(at(status(None, None), 0).status, Status::Ok);
+    assert!(at(status(None, Some("no room")), 0).words.contains("no room"));
+    let good = at(status(Some(MINUTE), None), 121 * MINUTE);
+    assert_eq!((good.status, &good.facts["age_s"]), (Status::Ok, &Fact::Number(7_200)));
+    assert_eq!(at(status(Some(MINUTE), None), 121 * MINUTE + 1).status, Status::Degraded);
+    assert_eq!(at(status(Some(MINUTE), Some("no room")), 2 * MINUTE).status, Status::Degraded);
+    // A clock that was set back makes no backup of the future.
+    assert_eq!(at(status(Some(5 * MINUTE), None), 0).facts["age_s"], Fact::Number(0));
 }

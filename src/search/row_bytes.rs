@@ -9,7 +9,7 @@ use crate::certificate::{Consent, Profile, State};
 use crate::fhir::date_time::Span;
 
 /// First byte of every stored row. Another layout gets another number, and old rows stay readable.
-const FORMAT: u8 = 1;
+pub const FORMAT: u8 = 1;
 
 /// Writes a row.
 ///

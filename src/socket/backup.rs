@@ -106,3 +106,56 @@ impl Connection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    /// What was received, and how it ended, of a server that sends these bytes and goes away.
+    fn received(sent: &[u8]) -> (Vec<(String, Vec<u8>)>, Result<(), String>) {
+        struct Kept(Vec<(String, Vec<u8>)>);
+        impl Sink for Kept {
+            fn member(&mut self, member: &Member, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
+                let mut read = vec![0; usize::try_from(bytes).unwrap()];
+                content.read_exact(&mut read).map_err(|error| error.to_string())?;
+                self.0.push((member.to_string(), read));
+                Ok(())
+            }
+        }
+        let (client, mut server) = UnixStream::pair().unwrap();
+        server.write_all(sent).unwrap();
+        drop(server);
+        let mut kept = Kept(Vec::new());
+        let done = Connection::new(client).receive_backup(&mut kept, &mut |_| {});
+        (kept.0, done)
+    }
+
+    #[test]
+    fn members_come_with_their_bytes_and_only_an_end_that_was_told_is_one() {
+        let mut sent = Vec::new();
+        let mut sending = Sending { out: &mut sent };
+        sending.member(&Member::Changes(1), 5, &mut &b"a\n{}b"[..]).unwrap();
+        sending.line(&Sent::At(Progress { changes: 1, ..Progress::default() })).unwrap();
+        sending.member(&Member::Changes(2), 0, &mut &b""[..]).unwrap();
+        let without_end = sent.len();
+        Sending { out: &mut sent }.line(&Sent::Done).unwrap();
+        let (members, done) = received(&sent);
+        assert_eq!(done, Ok(()));
+        assert_eq!(members, [("changes/00000001".into(), b"a\n{}b".to_vec()), ("changes/00000002".into(), vec![])]);
+        for end in 0..=without_end {
+            assert!(received(&sent[..end]).1.is_err(), "the first {end} bytes");
+        }
+        let failed = |told: &[u8]| received(told).1.unwrap_err();
+        assert_eq!(failed(b"{\"failed\":{\"problem\":\"no\"}}\n"), "no");
+        assert!(failed(b"{\"member\":{\"name\":\"../evil\",\"bytes\":0}}\n").contains("../evil"));
+        assert!(failed(b"what?\n").contains("not understood"));
+    }
+
+    #[test]
+    fn a_member_that_is_shorter_than_it_was_is_not_sent_as_a_whole() {
+        let mut sent = Vec::new();
+        assert!(Sending { out: &mut sent }.member(&Member::About, 5, &mut &b"abc"[..]).is_err());
+    }
+}

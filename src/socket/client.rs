@@ -27,6 +27,11 @@ pub fn connect(folder: &Path, request: &Request) -> io::Result<Option<Connection
 }
 
 impl Connection {
+    #[cfg(test)]
+    pub(super) fn new(stream: UnixStream) -> Connection {
+        Connection { stream }
+    }
+
     /// What the server sends.
     pub fn lines(&self) -> io::Result<impl BufRead + use<>> {
         Ok(BufReader::with_capacity(64 * 1024, self.stream.try_clone()?))

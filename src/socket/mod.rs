@@ -6,6 +6,7 @@
 mod backup;
 mod client;
 mod server;
+mod verify;
 
 use std::path::{Path, PathBuf};
 
@@ -44,6 +45,10 @@ pub enum Request {
     Reindex,
     /// Members of an archive come back, each a line and its bytes.
     Backup { base: Option<Box<Base>> },
+    /// How far it is and what was found come back, one a line.
+    Verify,
+    /// `Result<Stats, String>` comes back.
+    Stats,
     /// The number of a version's change comes back, or `null`.
     SeqOf { id: u64, version: u32 },
 }

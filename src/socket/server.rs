@@ -129,6 +129,11 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
             send(&mut out, &told.map_or_else(|problem| Step::Failed { problem }, |count| Step::Done { count }))?;
         }
         Ok(Request::Backup { base }) => backup::send(&mut out, engine, trail, base.as_deref())?,
+        Ok(Request::Verify) => super::verify::answer(&mut out, engine, trail, names)?,
+        Ok(Request::Stats) => {
+            let written = bulk::write_down(trail, Action::StoreStats, "hcert stats", None, None);
+            send(&mut out, &written.and_then(|()| engine.stats().map_err(|error| error.to_string())))?;
+        }
         Ok(Request::SeqOf { id, version }) => {
             let (id, version) = (Id::new(id), Version::new(version));
             let seq = match id.zip(version) {
@@ -209,7 +214,7 @@ fn report(
     }
 }
 
-fn send(out: &mut impl Write, told: &impl Serialize) -> io::Result<()> {
+pub(super) fn send(out: &mut impl Write, told: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *out, told)?;
     out.write_all(b"\n")?;
     out.flush()

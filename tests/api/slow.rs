@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use http_body_util::BodyExt;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -81,6 +82,37 @@ async fn an_http2_client_that_takes_no_answer_is_cut_off() {
     while load.connections.load(Ordering::Relaxed) > 0 {
         sleep(Duration::from_millis(10)).await;
     }
+}
+
+#[tokio::test]
+async fn an_http2_client_that_leaves_one_answer_and_takes_others_is_cut_off_too() {
+    let server = impatient().await;
+    let stream = TcpStream::connect(server.address).await.expect("the server listens");
+    let mut builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+    builder.initial_stream_window_size(100);
+    let (mut client, connection) = builder.handshake(TokioIo::new(stream)).await.expect("an HTTP/2 connection");
+    let mut connection = tokio::spawn(connection);
+    let uri = format!("http://{}/fhir/CodeSystem?_count=1000", server.address);
+    let empty = http_body_util::Empty::<hyper::body::Bytes>::new;
+    let left =
+        client.send_request(hyper::Request::get(uri).body(empty()).expect("a request")).await.expect("an answer");
+    assert_eq!(left.status(), 200);
+    let working = async {
+        loop {
+            let asked = client.send_request(hyper::Request::get(&uri).body(empty()).expect("a request")).await;
+            let Ok(answer) = asked else {
+                std::future::pending::<()>().await;
+                continue;
+            };
+            let _ = answer.into_body().collect().await;
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::select! {
+        ended = timeout(PATIENCE, &mut connection) => drop(ended.expect("the server closes")),
+        () = working => {}
+    }
+    drop(left);
 }
 
 #[tokio::test]

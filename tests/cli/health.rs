@@ -80,6 +80,33 @@ fn a_running_service_is_live_ready_well_and_measured() {
 }
 
 #[test]
+fn every_metric_stands_in_the_document_and_every_one_there_is_told() {
+    let document = include_str!("../../docs/MONITORING.md");
+    let place = Place::new();
+    let server = start(&place.path("data"), &[]);
+    let at = watched_at(&server);
+    eventually("it is ready", || ask(at, "GET", "/ready").status == 200);
+    assert_eq!(server.client().send("GET", "/Composition/1", &[], b"").unwrap().status, 404);
+    let told = ask(at, "GET", "/metrics");
+    for line in told.text().lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let (name, kind) = line.split_once(' ').expect("a name and a type");
+        let name = if kind == "counter" { format!("{name}_total") } else { name.to_owned() };
+        assert!(document.contains(&format!("`{name}`")), "{name} is missing in docs/MONITORING.md");
+    }
+    let sources = ["src/metrics", "src/management/parts", "src/management"].into_iter().flat_map(|folder| {
+        std::fs::read_dir(folder).expect("the tests run in the project's folder").map(|entry| entry.unwrap().path())
+    });
+    let sources: String = sources.filter_map(|path| std::fs::read_to_string(path).ok()).collect();
+    let named = document.split('`').filter(|text| text.starts_with("hcert_") || text.starts_with("process_"));
+    for name in named.filter(|text| text.chars().all(|character| character.is_ascii_lowercase() || character == '_')) {
+        let plain = name.trim_end_matches("_total");
+        let without_unit = plain.trim_end_matches("_seconds").trim_end_matches("_bytes");
+        let is_told = [plain, without_unit].iter().any(|name| sources.contains(&format!("\"{name}\"")));
+        assert!(is_told, "{name} of docs/MONITORING.md is told by nobody");
+    }
+}
+
+#[test]
 fn graphs_say_the_same_as_the_health_page() {
     let place = Place::new();
     // More room than any disk has.
@@ -179,10 +206,12 @@ fn the_command_asks_and_its_exit_code_answers() {
     let server = start(&place.path("data"), &[]);
     let at = watched_at(&server).to_string();
     eventually("it is ready", || ask(watched_at(&server), "GET", "/ready").status == 200);
-    let told = place.run(&["health", "--ready", "--at", &at]).expect(0).text();
+    let ran = place.run(&["health", "--ready", "--at", &at]);
+    let told = ran.expect(0).text();
     assert!(told.contains("(ready), hcert") && told.contains("storage    ok"), "{told}");
-    let told = place.run(&["health", "--json", "--at", &at]).expect(0).text();
-    assert_eq!(serde_json::from_str::<Value>(&told).expect("JSON")["ready"], true);
+    let ran = place.run(&["health", "--json", "--at", &at]);
+    let told = ran.expect(0).text();
+    assert_eq!(serde_json::from_str::<Value>(told).expect("JSON")["ready"], true);
     // By the settings, as in a container.
     let mut command = hcert(&["health"]);
     let ran = command.current_dir(place.0.path()).env("HCERT__MANAGEMENT__LISTEN", &at).output().expect("it runs");

@@ -3,6 +3,7 @@
 //! `HCERT_CRASH_SEED` repeats a run as far as moments can be repeated, `HCERT_CRASH_ROUNDS` makes it longer.
 
 mod book;
+mod command;
 #[path = "../process/mod.rs"]
 mod process;
 mod writer;

@@ -174,3 +174,35 @@ fn a_newest_file_of_which_nothing_is_left_is_put_aside() {
     assert!(path.with_extension("damaged").is_file());
     assert!(verified(data.path()).remarks.iter().any(|remark| remark.contains("was renamed")));
 }
+
+#[test]
+fn a_sealed_file_under_another_number_is_told_by_both_numbers() {
+    let data = tempfile::tempdir().unwrap();
+    long_trail(data.path());
+    let folder = folder(data.path());
+    for part in listed(data.path()).parts.iter().filter(|part| part.seal.is_none()) {
+        fs::remove_file(part.name.within(&folder)).unwrap();
+    }
+    let newest = listed(data.path()).parts.last().expect("some were sealed").name;
+    fs::rename(newest.within(&folder), folder.join("00000044.zst")).unwrap();
+    let refused = Log::open(options(data.path())).err().expect("it goes on from no such file");
+    assert!(refused.contains("00000044.zst") && refused.contains(&format!("file {}", newest.file())), "{refused}");
+    assert!(refused.contains("renamed"), "{refused}");
+}
+
+#[test]
+fn a_trail_of_a_later_release_is_refused_and_left_as_it_is() {
+    let data = tempfile::tempdir().unwrap();
+    short_trail(data.path());
+    let path = folder(data.path()).join("00000001.log");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[7] = b'2';
+    bytes[20] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let refused = Log::open(options(data.path())).err().expect("its format is not known");
+    assert!(
+        refused.contains("later release") && refused.contains("format 2") && refused.contains("format 1"),
+        "{refused}"
+    );
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+}

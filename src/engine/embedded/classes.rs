@@ -67,6 +67,11 @@ impl Classes {
         })
     }
 
+    /// Whether no class has two numbers.
+    pub fn is_injective(&self) -> bool {
+        self.numbers.len() == self.by_number.len()
+    }
+
     /// Classes in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &Class> {
         self.by_number.iter().map(Arc::as_ref)

@@ -32,6 +32,11 @@ impl Counters {
         self.0.iter().zip(table).filter(|(_, meets)| **meets).map(|(number, _)| number).sum()
     }
 
+    /// Numbers in the order of the classes; those behind are 0.
+    pub fn iter(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().copied()
+    }
+
     /// How many certificates there are.
     pub fn all(&self) -> u64 {
         self.0.iter().sum()

@@ -1,6 +1,7 @@
 //! The engine of one machine: redb keeps, tantivy finds, the overlay bridges the two, one writer decides.
 
 mod classes;
+mod compact;
 mod consent;
 mod copy;
 mod counters;
@@ -15,10 +16,12 @@ mod predicate;
 mod reindex;
 mod restore;
 mod standing;
+mod stats;
 mod store;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod verify;
 mod view;
 mod who;
 mod witnessed;
@@ -42,16 +45,19 @@ use crate::metrics::Metrics;
 use crate::search::row::Row;
 use crate::search::{Hit, Page, Query, row_bytes};
 use classes::Classes;
+pub use compact::Compacted;
 pub use copy::CopyCheck;
 use counters::Counters;
 use indexer::Indexer;
 pub use packed::Packed;
 use patients::Links;
 pub use restore::Restore;
+pub use stats::{FileSize, Stats, TableSize};
 pub use store::copy::RESTORING;
 use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error};
 use store::{Store, body};
+pub use verify::{Problem, Verified, Verifying};
 use view::View;
 use writer::{Job, Prepared, Writer};
 
@@ -79,6 +85,7 @@ pub struct Embedded {
     queue: Mutex<Option<SyncSender<Job>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     seal_key: [u8; 32],
+    migrated: Option<u32>,
     names: Names,
 }
 
@@ -261,9 +268,20 @@ impl Embedded {
         let writer = Writer::new(&shared, opened.position);
         let (sender, queue) = sync_channel(WRITE_QUEUE_MAX);
         let (sender, threads) = (Mutex::new(Some(sender)), Mutex::default());
-        let engine =
-            Embedded { shared, queue: sender, threads, seal_key: opened.seal_key, names: options.names.clone() };
+        let engine = Embedded {
+            shared,
+            queue: sender,
+            threads,
+            seal_key: opened.seal_key,
+            migrated: opened.migrated,
+            names: options.names.clone(),
+        };
         Ok((engine, Hands { writer, queue, indexer }))
+    }
+
+    /// The format that opening brought the store from and to, where it had an earlier one.
+    pub fn migrated(&self) -> Option<(u32, u32)> {
+        self.migrated.map(|from| (from, store::FORMAT))
     }
 
     /// Key for links with sealed parameters; it belongs to the store, so links survive a restart.
@@ -461,6 +479,11 @@ impl Embedded {
         self.shared.view().map(|view| view.index.at)
     }
 
+    /// How far the index is being built, in percent.
+    fn built_percent(&self) -> u64 {
+        self.shared.built_percent.load(Ordering::Acquire)
+    }
+
     /// Makes the indexer take its round now instead of waiting for the second to pass.
     pub fn index_now(&self) {
         self.shared.bell.ring();
@@ -468,10 +491,23 @@ impl Embedded {
 
     /// Finishes what was handed over, commits the index and lets the folder go. Later calls fail.
     pub fn close(&self) {
+        if self.stop() {
+            self.let_go();
+        }
+    }
+
+    fn let_go(&self) {
+        self.shared.set_view(None);
+        self.shared.store.close();
+        self.shared.note_closed();
+    }
+
+    /// Finishes what was handed over and commits the index; the store stays open. False when that was done before.
+    fn stop(&self) -> bool {
         drop(self.queue.lock().expect("no holder of this lock can panic").take());
         let threads = std::mem::take(&mut *self.threads.lock().expect("no holder of this lock can panic"));
         if threads.is_empty() {
-            return;
+            return false;
         }
         for (at, thread) in threads.into_iter().enumerate() {
             // The writer ends when its queue does; only then is the indexer told that nothing more will come.
@@ -482,9 +518,7 @@ impl Embedded {
                 tracing::error!("a thread of the engine panicked");
             }
         }
-        self.shared.set_view(None);
-        self.shared.store.close();
-        self.shared.note_closed();
+        true
     }
 }
 

@@ -3,6 +3,7 @@
 mod consent;
 mod damage;
 mod fault;
+mod health;
 mod migration;
 mod moment;
 mod patients;
@@ -234,7 +235,7 @@ fn a_folder_keeps_the_names_it_was_made_with() {
 #[test]
 fn a_folder_has_one_owner() {
     let fixture = Fixture::new();
-    assert!(matches!(Embedded::open(options(&fixture.folder, &fixture.now)), Err(Error::InUse)));
+    assert!(matches!(Embedded::open(options(&fixture.folder, &fixture.now)), Err(Error::InUse(Some(_)))));
 }
 
 #[test]

@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::http::tests::{StandIn, ok, server_with, settings};
 use crate::http::{Load, Settings};
+use crate::limits::{ANSWERS_BYTES_MAX, LARGE_ANSWER_BYTES};
 
 struct Running {
     address: SocketAddr,
@@ -65,6 +66,12 @@ async fn to_end(stream: &mut (impl AsyncRead + Unpin)) -> String {
 /// Waits until something is so. It hangs where it never is.
 async fn until(mut is_so: impl FnMut() -> bool) {
     while !is_so() {
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn until_some<F: Future<Output = bool>>(mut is_so: impl FnMut() -> F) {
+    while !is_so().await {
         sleep(Duration::from_millis(5)).await;
     }
 }
@@ -302,6 +309,26 @@ async fn a_client_that_never_reads_its_answer_loses_its_place() {
     stream.write_all(GET).await.unwrap();
     until(|| running.load.answers_unread.load(Ordering::Relaxed) == 1).await;
     until(|| running.load.connections.load(Ordering::Relaxed) == 0).await;
+}
+
+#[tokio::test]
+async fn answers_that_nobody_reads_are_bounded_in_memory() {
+    let bytes = LARGE_ANSWER_BYTES;
+    let large = move |_: &_| {
+        let body = vec![b'x'; bytes];
+        Ok(crate::interaction::Answer { status: 200, body, ..crate::interaction::Answer::default() })
+    };
+    let running = start_with(server_with(settings(), Box::new(large))).await;
+    let mut unread = Vec::new();
+    for _ in 0..ANSWERS_BYTES_MAX / bytes {
+        let mut stream = running.connect().await;
+        // More answers than the sockets between hold.
+        stream.write_all(&GET.repeat(8)).await.unwrap();
+        unread.push(stream);
+    }
+    until_some(|| async { running.exchange(LAST).await.starts_with("HTTP/1.1 503 ") }).await;
+    drop(unread);
+    until_some(|| async { running.exchange(LAST).await.starts_with("HTTP/1.1 200 ") }).await;
 }
 
 #[tokio::test]

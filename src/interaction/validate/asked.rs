@@ -3,6 +3,7 @@
 use super::super::context::Context;
 use crate::fhir::json::{self, Json, Read};
 use crate::fhir::shape;
+use crate::limits::BODY_ISSUES_MAX;
 use crate::outcome::{Hcert, Issue, Outcome, Problems};
 
 /// What a body is to be judged as. FHIR R5 value set `resource-validation-mode`.
@@ -31,6 +32,7 @@ pub fn asked<'b>(context: &Context, body: &'b [u8]) -> Result<Result<Asked<'b>, 
     for (name, value) in context.parameters.iter().filter(|(name, _)| !name.starts_with('_')) {
         asked.take(name, value, format!("http.{name}"), &mut issues);
     }
+    issues.truncate(BODY_ISSUES_MAX);
     if !body.is_empty() {
         let Read { value, problems, .. } = match json::parse_with_problems(body) {
             Ok(read) => read,
@@ -42,6 +44,7 @@ pub fn asked<'b>(context: &Context, body: &'b [u8]) -> Result<Result<Asked<'b>, 
             _ => asked.resource = Some(value),
         }
     }
+    issues.truncate(BODY_ISSUES_MAX);
     if issues.is_empty() { Ok(Ok(asked)) } else { Err(issues.into()) }
 }
 
@@ -110,4 +113,22 @@ impl<'b> Asked<'b> {
 fn unknown(name: &str, place: String) -> Issue {
     let issue = Issue::new(Hcert::OperationParameterUnknown).with("name", name.to_owned());
     issue.with("known", "resource, mode, profile").at(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_stays_short_however_many_parameters_are_wrong() {
+        let parameters = vec![r#"{"name":"a"}"#; 10 * BODY_ISSUES_MAX].join(",");
+        let body = format!(r#"{{"resourceType":"Parameters","parameter":[{parameters}]}}"#);
+        let Err(refused) = asked(&Context::default(), body.as_bytes()) else { panic!("nobody knows 'a'") };
+        assert_eq!(refused.issues().len(), BODY_ISSUES_MAX);
+        let parameters = vec![("a".to_owned(), String::new()); 10 * BODY_ISSUES_MAX];
+        let Err(refused) = asked(&Context { parameters, ..Context::default() }, b"{") else {
+            panic!("nobody knows 'a'")
+        };
+        assert_eq!(refused.issues().len(), BODY_ISSUES_MAX);
+    }
 }

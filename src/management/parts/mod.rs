@@ -1,5 +1,6 @@
 //! What is watched, one file each.
 
+pub(super) mod backup;
 pub(super) mod disk;
 pub(super) mod door;
 pub(super) mod registry;
@@ -7,6 +8,7 @@ pub(super) mod storage;
 pub(super) mod tls;
 pub(super) mod trail;
 
+pub use backup::Backup;
 pub use disk::Disk;
 pub use door::Door;
 pub use registry::Registry;

@@ -18,7 +18,7 @@ use crate::http::settings::Settings;
 use crate::http::trace::Traced;
 use crate::http::wanted::Wanted;
 use crate::http::x_road::{self, Place};
-use crate::http::{account, condition, guard, media, proxy, query, request};
+use crate::http::{account, condition, guard, media, message, query, request};
 use crate::interaction::{Instance, Interaction};
 use crate::limits::{BODY_BYTES_MAX, REQUEST_ID_CHARACTERS_MAX};
 use crate::outcome::{Language, Outcome};
@@ -64,7 +64,7 @@ fn understood(door: &Settings, parts: &Parts, body: Option<&[u8]>) {
     account::note(&mut event, parts, Some(PEER), &wanted);
     // Whether it is refused early; what follows must hold all the same.
     let _ = guard::check(door, parts);
-    let _ = proxy::check_host(parts);
+    let _ = message::check(parts);
     token(&parts.headers);
     let pairs = match query::pairs(parts.uri.query().unwrap_or_default()) {
         Ok(pairs) => pairs,

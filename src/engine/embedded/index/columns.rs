@@ -6,7 +6,7 @@ use tantivy::columnar::{BytesColumn, Column};
 use tantivy::fastfield::AliveBitSet;
 use tantivy::postings::{SegmentPostings, TermInfo};
 use tantivy::schema::{Field, IndexRecordOption};
-use tantivy::{DocId, InvertedIndexReader, SegmentReader};
+use tantivy::{DocId, DocSet, InvertedIndexReader, SegmentReader, TERMINATED};
 
 use super::arrays::Arrays;
 use super::{Error, title};
@@ -159,6 +159,15 @@ impl Columns {
         self.title.as_ref()?.ords().first(doc)
     }
 
+    /// The title as its column holds it.
+    pub fn title_value(&self, doc: DocId) -> Result<Option<Vec<u8>>, Error> {
+        let Some(column) = &self.title else { return Ok(None) };
+        let Some(number) = column.ords().first(doc) else { return Ok(None) };
+        let mut value = Vec::new();
+        column.ord_to_bytes(number, &mut value)?;
+        Ok(Some(value))
+    }
+
     /// Sort key of a title by its number.
     pub fn title_key(&self, number: u64) -> Result<Arc<[u8]>, Error> {
         let mut value = Vec::new();
@@ -199,6 +208,18 @@ impl Columns {
         }
         Ok(())
     }
+}
+
+fn each_posting(reader: &InvertedIndexReader, mut each: impl FnMut(&[u8], DocId)) -> Result<(), Error> {
+    let mut terms = reader.terms().stream()?;
+    while let Some((term, known)) = terms.next() {
+        let mut postings = reader.read_postings_from_terminfo(known, IndexRecordOption::Basic)?;
+        while postings.doc() != TERMINATED {
+            each(term, postings.doc());
+            postings.advance();
+        }
+    }
+    Ok(())
 }
 
 fn unreadable_title() -> Error {
@@ -255,6 +276,21 @@ impl Segment {
     /// As [`postings`](Self::postings), of a term that was looked up before.
     pub fn known_postings(&self, known: &TermInfo) -> Result<SegmentPostings, Error> {
         Ok(self.terms.read_postings_from_terminfo(known, IndexRecordOption::Basic)?)
+    }
+
+    /// Every term with every document that carries it, deleted ones included.
+    pub fn each_term(&self, each: impl FnMut(&[u8], DocId)) -> Result<(), Error> {
+        each_posting(&self.terms, each)
+    }
+
+    /// Every id with every document that is found by it, deleted ones included.
+    pub fn each_id(&self, mut each: impl FnMut(u64, DocId)) -> Result<(), Error> {
+        let mut odd = false;
+        each_posting(&self.ids, |id, doc| match id.try_into() {
+            Ok(id) => each(u64::from_be_bytes(id), doc),
+            Err(_) => odd = true,
+        })?;
+        if odd { Err(Error("an id among the terms is none".into())) } else { Ok(()) }
     }
 
     /// Documents of a certificate: one that is alive, at most.

@@ -4,6 +4,7 @@
 
 mod arrays;
 mod columns;
+mod held;
 pub mod medium;
 mod merge;
 mod order;
@@ -34,6 +35,7 @@ use crate::search::filter::Filter;
 use crate::search::{Sort, SortKey};
 use columns::Columns;
 pub use columns::Segment;
+pub use held::{Held, Holdings};
 pub use medium::Medium;
 pub use merge::merge;
 pub use order::{Candidate, OrderBy, Ranks};
@@ -271,6 +273,23 @@ impl Writer {
         if segments.len() > 1 {
             self.writer.merge(&segments).wait()?;
         }
+        Ok(())
+    }
+
+    /// Makes one segment of all, without what was deleted, and lets the folder go.
+    ///
+    /// # Errors
+    /// tantivy failed; what was committed is there all the same.
+    pub fn merge_all(mut self) -> Result<(), Error> {
+        self.writer.set_merge_policy(Box::new(NoMergePolicy));
+        let segments = self.writer.index().searchable_segment_ids()?;
+        if !segments.is_empty() {
+            self.writer.merge(&segments).wait()?;
+        }
+        self.columns.clear();
+        self.reader.reload()?;
+        self.writer.garbage_collect_files().wait()?;
+        self.writer.wait_merging_threads()?;
         Ok(())
     }
 

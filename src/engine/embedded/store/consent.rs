@@ -11,9 +11,9 @@ use crate::certificate::{Consent, Id, Seq};
 use record::Record;
 
 /// Id and number of the change to record.
-const CONSENT: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("consent");
+pub(super) const CONSENT: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("consent");
 /// Id to the bits of the consent that holds, where it is not open for everyone. Deleted certificates keep theirs.
-const CLOSED: TableDefinition<u64, u8> = TableDefinition::new("consent_closed");
+pub(super) const CLOSED: TableDefinition<u64, u8> = TableDefinition::new("consent_closed");
 
 /// Whether consent was ever changed in this store.
 pub fn is_used(transaction: &ReadTransaction) -> Result<bool, Error> {

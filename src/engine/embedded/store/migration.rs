@@ -48,20 +48,20 @@ impl Walk<'_> {
     }
 }
 
-/// Brings a store that is open to the format of this release; `path` is its file.
+/// Brings a store that is open to the format of this release; `path` is its file. Returns the format it had, where that was another one.
 ///
 /// # Errors
 /// `Newer` for a later format, `Migration` when no copy can be made, or what the file system says.
-pub fn run(database: &Database, path: &Path, cache_bytes: usize) -> Result<(), Error> {
+pub fn run(database: &Database, path: &Path, cache_bytes: usize) -> Result<Option<u32>, Error> {
     let walk = Walk { database, chunk_rows: MIGRATION_CHUNK_ROWS, committed: &|| Ok(()) };
     walked(&walk, path, cache_bytes)
 }
 
-fn walked(walk: &Walk, path: &Path, cache_bytes: usize) -> Result<(), Error> {
+fn walked(walk: &Walk, path: &Path, cache_bytes: usize) -> Result<Option<u32>, Error> {
     let (format, unfinished) = formats(walk.database)?;
     let from = match unfinished {
         Some(from) => from,
-        None if format == FORMAT => return Ok(()),
+        None if format == FORMAT => return Ok(None),
         None => {
             copy::make(path, format, cache_bytes)?;
             walk.commit(|transaction| say(transaction, FORMAT, Some(format)))?;
@@ -75,7 +75,7 @@ fn walked(walk: &Walk, path: &Path, cache_bytes: usize) -> Result<(), Error> {
         walk.commit(|transaction| say(transaction, FORMAT, (next < FORMAT).then_some(next)))?;
     }
     tracing::info!(format = FORMAT, "the store has the format of this release");
-    Ok(())
+    Ok(Some(from))
 }
 
 /// The format a store says, and the one whose step is not finished.

@@ -4,6 +4,7 @@
 //! describes every table byte by byte.
 
 pub mod backend;
+mod bare;
 mod batch;
 pub mod body;
 mod change;
@@ -11,6 +12,7 @@ pub mod consent;
 pub mod copy;
 mod crc;
 mod floor;
+mod holder;
 mod list;
 pub mod migration;
 mod opening;
@@ -18,13 +20,14 @@ pub mod patient;
 mod reader;
 pub mod record;
 mod room;
+mod whole;
 
 use std::fmt;
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use redb::{
     Database, Durability, Key, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
@@ -33,20 +36,24 @@ use redb::{
 
 use crate::engine::{Names, QuickRepair};
 pub use backend::Medium;
+pub use bare::Records;
 pub use batch::Batch;
 use body::Dictionary;
 use change::CHANGE_BYTES;
 pub use change::{Change, What};
 pub use floor::CommitFloor;
+pub use holder::Holder;
+use holder::Holding;
 pub use opening::{Opened, Position, Stands};
 use opening::{first_look, make_database, open_aside, open_database};
 pub use reader::{Lying, Reader};
+pub use whole::Measured;
 
 /// What really happens in the store.
 #[derive(Debug)]
 pub enum Error {
-    /// The folder belongs to a running process.
-    InUse,
+    /// The folder belongs to a running process, and to which where that is known.
+    InUse(Option<Holder>),
     /// Made by a later release.
     Newer(String),
     /// Made by an earlier release, and not to be brought to this one's format.
@@ -68,7 +75,8 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Error::InUse => formatter.write_str("the data folder is in use by another process"),
+            Error::InUse(None) => formatter.write_str("the data folder is in use by another process"),
+            Error::InUse(Some(holder)) => write!(formatter, "the data folder is in use by {holder}"),
             Error::Newer(what) => write!(formatter, "the data folder was written by a later release: {what}"),
             Error::Migration(what) => {
                 write!(formatter, "the data folder cannot be brought to the format of this release: {what}")
@@ -105,7 +113,7 @@ const TERMINOLOGY: TableDefinition<&str, &[u8]> = TableDefinition::new("terminol
 const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 
 /// Number of the layout of tables and keys. A folder with a lower one is migrated when it is opened, one with a higher one is refused.
-const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 2;
 
 /// How to open the store.
 #[derive(Clone, Debug)]
@@ -118,6 +126,8 @@ pub struct Options {
 
 /// The open store. Reads go on while the one writer commits.
 pub struct Store {
+    /// Given up before the database is, so that it is never somebody else's.
+    holding: Mutex<Option<Holding>>,
     path: PathBuf,
     options: Options,
     /// Empty only while a failed database is being opened again.
@@ -156,6 +166,7 @@ impl Store {
         let path = folder.join("store.redb");
         make_database(&path, &options)?;
         let database = open_database(&path, &options)?;
+        let holding = Mutex::new(Holding::begin(folder));
         // The file's name must survive a power cut as surely as what is committed to it.
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
         let opened = first_look(&database, &path, &options)?;
@@ -163,7 +174,7 @@ impl Store {
         let has_consent = AtomicBool::new(consent::is_used(&database.begin_read().map_err(io)?)?);
         let (distrusted, is_aside) = (AtomicBool::new(false), AtomicBool::new(false));
         let database = RwLock::new(Some(database));
-        let store = Store { path, options, database, kept, dictionaries, has_consent, distrusted, is_aside };
+        let store = Store { holding, path, options, database, kept, dictionaries, has_consent, distrusted, is_aside };
         store.load_dictionaries()?;
         Ok((store, opened))
     }
@@ -311,6 +322,7 @@ impl Store {
 
     /// Closes the file; every later call fails.
     pub fn close(&self) {
+        drop(self.holding.lock().unwrap_or_else(PoisonError::into_inner).take());
         let mut kept = self.kept.write().expect("no holder of this lock can panic");
         *kept = None;
         *self.database.write().expect("no holder of this lock can panic") = None;

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use redb::{Database, DatabaseError, ReadOnlyTable, ReadableDatabase, ReadableTable};
+use redb::{Database, DatabaseError, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable};
 
 use super::change::Change;
-use super::{CHANGE, CLASS, COUNTER, DICTIONARY, Error, FORMAT, META, Options, TIME, VERSION, body, io, migration};
+use super::{
+    CHANGE, CLASS, COUNTER, DICTIONARY, Error, FORMAT, Holder, META, Options, TIME, VERSION, body, io, migration,
+};
 use crate::certificate::{Id, Seq};
 use crate::engine::Names;
 
@@ -18,6 +20,8 @@ pub struct Opened {
     pub epoch: String,
     /// Key for links that carry sealed parameters.
     pub seal_key: [u8; 32],
+    /// The format it was migrated from, where it was just now.
+    pub migrated: Option<u32>,
     pub position: Position,
     /// Stored classes in the order of their numbers, from 0.
     pub classes: Vec<Vec<u8>>,
@@ -51,7 +55,7 @@ pub fn open_database(path: &Path, options: &Options) -> Result<Database, Error> 
     builder.set_cache_size(options.cache_bytes);
     match options.medium.open(&builder, path) {
         Ok(database) => Ok(database),
-        Err(DatabaseError::DatabaseAlreadyOpen) => Err(Error::InUse),
+        Err(DatabaseError::DatabaseAlreadyOpen) => Err(Error::InUse(path.parent().and_then(Holder::of))),
         Err(DatabaseError::UpgradeRequired(format)) => Err(Error::Newer(format!("file format {format} of redb"))),
         Err(error) => Err(io(error)),
     }
@@ -93,7 +97,7 @@ pub fn first_look(database: &Database, path: &Path, options: &Options) -> Result
         make(database, names)?;
     }
     check_names(database, names)?;
-    migration::run(database, path, options.cache_bytes)?;
+    let migrated = migration::run(database, path, options.cache_bytes)?;
     add_shipped_dictionary(database)?;
     let transaction = database.begin_read().map_err(io)?;
     let meta = transaction.open_table(META).map_err(io)?;
@@ -102,6 +106,7 @@ pub fn first_look(database: &Database, path: &Path, options: &Options) -> Result
         uuid: meta_text(&meta, "store")?,
         epoch: meta_text(&meta, "epoch")?,
         seal_key: seal_key.ok_or_else(|| Error::Damaged("the key of sealed links is missing".into()))?,
+        migrated,
         position: position(database)?,
         classes: stored_classes(database)?,
         counters: stored_counters(database)?,
@@ -175,7 +180,11 @@ fn add_shipped_dictionary(database: &Database) -> Result<(), Error> {
 }
 
 pub fn position(database: &Database) -> Result<Position, Error> {
-    let transaction = database.begin_read().map_err(io)?;
+    position_at(&database.begin_read().map_err(io)?)
+}
+
+/// How far the store had come at a moment.
+pub fn position_at(transaction: &ReadTransaction) -> Result<Position, Error> {
     let meta = transaction.open_table(META).map_err(io)?;
     let number = |key: &str| -> Result<Option<u64>, Error> {
         Ok(meta.get(key).map_err(io)?.and_then(|bytes| bytes.value().try_into().ok()).map(u64::from_le_bytes))

@@ -26,11 +26,11 @@ type Links = TableDefinition<'static, u64, &'static [u8]>;
 /// Id and version to record.
 pub(super) const PATIENT: Versions = TableDefinition::new("patient");
 /// Value, system and id of current versions.
-const IDENTIFIER: Identifiers = TableDefinition::new("patient_identifier");
+pub(super) const IDENTIFIER: Identifiers = TableDefinition::new("patient_identifier");
 /// First day of the birth date and id to its last day, flags and stamp, of current versions.
-const BORN: Born = TableDefinition::new("patient_born");
+pub(super) const BORN: Born = TableDefinition::new("patient_born");
 /// Id to the ids that its current version links to.
-const LINK: Links = TableDefinition::new("patient_link");
+pub(super) const LINK: Links = TableDefinition::new("patient_link");
 
 /// Name in `meta` of the least id that a new patient may get.
 const NEXT_ID: &str = "next-patient-id";
@@ -159,9 +159,8 @@ impl<'t> Tables<'t> {
         for (system, value) in &facts.identifiers {
             self.identifiers.insert((value.as_str(), system.as_str(), id.get()), ()).map_err(io)?;
         }
-        let flags = if facts.is_active { ACTIVE } else { 0 } | if facts.is_deceased { DECEASED } else { 0 };
-        let (first, last) = facts.born.unwrap_or((UNKNOWN, UNKNOWN));
-        self.born.insert((first, id.get()), (last, flags, stamp.milliseconds)).map_err(io)?;
+        let BornRow { key, value } = BornRow::of(id, facts, stamp.milliseconds);
+        self.born.insert(key, value).map_err(io)?;
         if !facts.links.is_empty() {
             self.links.insert(id.get(), record::write_links(&facts.links).as_slice()).map_err(io)?;
         }
@@ -313,10 +312,28 @@ pub fn links(transaction: &ReadTransaction) -> Result<Vec<(Id, Vec<Id>)>, Error>
     .collect()
 }
 
-/// A row of the table of birth dates.
-type BornRow<'a> = (redb::AccessGuard<'a, (i32, u64)>, redb::AccessGuard<'a, (i32, u8, i64)>);
+/// A row of the table of birth dates, as it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BornRow {
+    /// First day and id.
+    pub key: (i32, u64),
+    /// Last day, flags, time.
+    pub value: (i32, u8, i64),
+}
 
-fn line(row: Result<BornRow, redb::StorageError>) -> Result<PatientLine, Error> {
+impl BornRow {
+    /// The row of a patient.
+    pub fn of(id: Id, facts: &PatientFacts, milliseconds: i64) -> BornRow {
+        let flags = if facts.is_active { ACTIVE } else { 0 } | if facts.is_deceased { DECEASED } else { 0 };
+        let (first, last) = facts.born.unwrap_or((UNKNOWN, UNKNOWN));
+        BornRow { key: (first, id.get()), value: (last, flags, milliseconds) }
+    }
+}
+
+/// A row of the table of birth dates where it lies.
+type BornLying<'a> = (redb::AccessGuard<'a, (i32, u64)>, redb::AccessGuard<'a, (i32, u8, i64)>);
+
+fn line(row: Result<BornLying, redb::StorageError>) -> Result<PatientLine, Error> {
     let (key, value) = row.map_err(io)?;
     let ((first, id), (last, flags, milliseconds)) = (key.value(), value.value());
     Ok(PatientLine {

@@ -13,7 +13,7 @@ use patient::record::Record as Patient;
 
 /// One moment of the store.
 pub struct Reader {
-    transaction: redb::ReadTransaction,
+    pub(super) transaction: redb::ReadTransaction,
     /// Opened when it is asked for first, as the next: creates look at patients only.
     versions: OnceLock<ReadOnlyTable<(u64, u32), &'static [u8]>>,
     changes: OnceLock<ReadOnlyTable<u64, &'static [u8; CHANGE_BYTES]>>,

@@ -112,12 +112,25 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// `Damaged` when the fields are none.
     pub fn get(&self, tag: Tag) -> Result<Option<&'a [u8]>, Error> {
+        self.find(tag as u8)
+    }
+
+    /// Whether they can be read to their end.
+    ///
+    /// # Errors
+    /// `Damaged` when the fields are none.
+    pub fn check(&self) -> Result<(), Error> {
+        // No field has this tag.
+        self.find(0).map(drop)
+    }
+
+    fn find(&self, tag: u8) -> Result<Option<&'a [u8]>, Error> {
         let mut rest = self.0;
         while let Some((&found, behind)) = rest.split_first() {
             let length = behind.split_first_chunk().map(|(length, behind)| (u32::from_le_bytes(*length), behind));
             let content = length.and_then(|(length, behind)| behind.split_at_checked(length as usize));
             let (content, behind) = content.ok_or_else(|| Error::Damaged("a field of a record is cut".into()))?;
-            if found == tag as u8 {
+            if found == tag {
                 return Ok(Some(content));
             }
             rest = behind;

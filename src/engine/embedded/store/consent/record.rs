@@ -18,7 +18,7 @@ use super::super::crc::crc;
 use super::super::record::Fields;
 use crate::certificate::{Consent, Id, Seq, Stamp, Version};
 
-const FORMAT: u8 = 1;
+pub const FORMAT: u8 = 1;
 const FIXED_BYTES: usize = 24;
 
 /// A record as it lies in the store.

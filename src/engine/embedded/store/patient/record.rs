@@ -23,7 +23,7 @@ use super::super::crc::crc;
 use crate::certificate::{Id, Stamp, Version};
 use crate::engine::PatientFacts;
 
-const FORMAT: u8 = 1;
+pub const FORMAT: u8 = 1;
 const FIXED_BYTES: usize = 28;
 const CHECKSUM_BYTES: usize = 4;
 

@@ -1,0 +1,136 @@
+//! Archives that are not as they were written, and folders that are not empty.
+
+use std::fs;
+
+use super::*;
+
+/// A small archive with something of everything.
+fn small() -> (Place, Archive, Vec<u8>) {
+    let place = Place::with_history(40);
+    let archive = place.full("a.tar");
+    // Without its digest beside it, which would tell of everything at once.
+    fs::remove_file(place.path("a.tar.sha256")).unwrap();
+    let bytes = fs::read(&archive.path).unwrap();
+    (place, archive, bytes)
+}
+
+/// What a command says that is given this file.
+fn told(place: &Place, bytes: &[u8]) -> Option<String> {
+    let path = place.path("odd.tar");
+    fs::write(&path, bytes).unwrap();
+    let looked = Archive::look(&path).and_then(|archive| check(&[archive], true, &mut |_| {}));
+    looked.err()
+}
+
+#[test]
+fn a_whole_archive_is_whole_and_no_cut_of_it_is() {
+    let (place, _, bytes) = small();
+    assert_eq!(told(&place, &bytes), None);
+    let ends = (0..bytes.len()).step_by(97).chain(bytes.len() - 1_100..bytes.len());
+    for end in ends {
+        assert!(told(&place, &bytes[..end]).is_some(), "the first {end} bytes of {}", bytes.len());
+    }
+    assert!(told(&place, &[&bytes[..], b"x"].concat()).unwrap().contains("behind its end"));
+    assert!(told(&place, &[&bytes[..], &[0; 512]].concat()).unwrap().contains("behind its end"));
+}
+
+#[test]
+fn no_byte_of_an_archive_may_be_another() {
+    let (place, _, bytes) = small();
+    // All of the first and of the last, and samples between.
+    let places = (0..1_600).chain((1_600..bytes.len()).step_by(61)).chain(bytes.len() - 2_600..bytes.len());
+    for at in places {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1 << (at % 8);
+        assert!(told(&place, &changed).is_some(), "byte {at} of {}", bytes.len());
+    }
+}
+
+#[test]
+fn the_digest_beside_an_archive_must_be_its_own() {
+    let place = Place::with_history(20);
+    let archive = place.full("a.tar");
+    let beside = place.path("a.tar.sha256");
+    let line = fs::read_to_string(&beside).unwrap();
+    assert_eq!(line, format!("{}  a.tar\n", Digest::of(&fs::read(&archive.path).unwrap())));
+    let looks = || check(std::slice::from_ref(&archive), false, &mut |_| {});
+    looks().unwrap();
+    fs::write(&beside, line.replace(&line[..4], "0000")).unwrap();
+    assert!(looks().unwrap_err().contains("says another"));
+    fs::write(&beside, "nothing").unwrap();
+    assert!(looks().unwrap_err().contains("holds no SHA-256"));
+}
+
+#[test]
+fn what_is_no_archive_is_told_as_such() {
+    let place = Place::new();
+    for (bytes, says) in [(&b""[..], "cut off"), (b"{}", "cut off"), (&[b'x'; 2_000], "no member of an archive")] {
+        assert!(told(&place, bytes).unwrap().contains(says), "{says}");
+    }
+    assert!(Archive::look(&place.path("data")).unwrap_err().contains("no file"));
+    assert!(Archive::look(&place.path("none.tar")).is_err());
+}
+
+#[test]
+fn a_damaged_archive_is_refused_before_anything_is_written() {
+    let (place, archive, mut bytes) = small();
+    let last = bytes.len() - 6_000;
+    bytes[last] ^= 1;
+    fs::write(&archive.path, bytes).unwrap();
+    place.try_restore(&[archive], "restored", None).unwrap_err();
+    assert!(!place.path("restored").exists());
+}
+
+#[test]
+fn a_folder_that_is_not_empty_is_left_alone() {
+    let place = Place::with_history(20);
+    let archive = place.full("a.tar");
+    fs::create_dir(place.path("restored")).unwrap();
+    fs::create_dir(place.path("restored/lost+found")).unwrap();
+    fs::write(place.path("restored/letter"), "dear").unwrap();
+    let refused = place.try_restore(std::slice::from_ref(&archive), "restored", None).unwrap_err();
+    assert!(refused.contains("not empty"), "{refused}");
+    assert_eq!(fs::read_dir(place.path("restored")).unwrap().count(), 2);
+    fs::remove_file(place.path("restored/letter")).unwrap();
+    place.try_restore(&[archive], "restored", None).unwrap();
+}
+
+#[test]
+fn a_restore_that_was_cut_off_is_opened_by_nobody() {
+    let place = Place::with_history(20);
+    let archive = place.full("a.tar");
+    let (_, engine) = place.restored(std::slice::from_ref(&archive), "restored", None);
+    engine.close();
+    // As a kill leaves it at any moment before the last one.
+    fs::write(place.path("restored").join(crate::engine::RESTORING), "").unwrap();
+    let refused = super::engine(&place.path("restored"), &place.now, None).map(drop).unwrap_err();
+    assert!(refused.to_string().contains("was not finished"), "{refused}");
+    let again = place.try_restore(&[archive], "restored", None).unwrap_err();
+    assert!(again.contains("was not finished"), "{again}");
+}
+
+#[test]
+fn an_archive_that_was_not_ended_leaves_nothing() {
+    let place = Place::with_history(20);
+    fs::create_dir(place.path("archives")).unwrap();
+    let mut archive = Unfinished::begin(Target::Folder(place.path("archives"))).unwrap();
+    let taking = Taking { base: None, command: "test", at: NOON, is_gentle: false };
+    take(&place.engine, &place.log, &taking, &mut archive, &mut |_| {}).unwrap();
+    assert_eq!(fs::read_dir(place.path("archives")).unwrap().count(), 1);
+    drop(archive);
+    assert_eq!(fs::read_dir(place.path("archives")).unwrap().count(), 0);
+}
+
+#[test]
+fn an_archive_is_never_written_over_and_is_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::with_history(20);
+    let archive = place.full("a.tar");
+    let again = place.try_backup(Target::File(place.path("a.tar")), None).unwrap_err();
+    assert!(again.contains("is there already"), "{again}");
+    for name in ["a.tar", "a.tar.sha256"] {
+        let mode = fs::metadata(place.path(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+    check(&[archive], true, &mut |_| {}).unwrap();
+}

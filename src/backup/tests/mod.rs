@@ -1,0 +1,118 @@
+//! Stories of backup and restore: a store with a history, archives of it, and stores made of them.
+
+mod chain;
+mod damage;
+mod history;
+mod schedule;
+mod script;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::audit::{self, Log};
+use crate::engine::{Clock, Engine, Names, Options, QuickRepair, Witness};
+use script::{Script, play};
+
+const NOON: i64 = 1_793_000_000_000;
+
+/// The names of certificates in these stores.
+fn names() -> Vec<(String, String)> {
+    vec![("hcert_ns".to_owned(), "https://fhir.ee/hcert".to_owned())]
+}
+
+/// A data folder with its engine and its trail.
+struct Place {
+    folder: TempDir,
+    now: Arc<AtomicI64>,
+    /// The clock of backups, which scripts do not set.
+    backed_up: AtomicI64,
+    engine: Arc<Engine>,
+    log: Arc<Log>,
+}
+
+fn clock(now: &Arc<AtomicI64>) -> Clock {
+    let now = now.clone();
+    Arc::new(move || now.load(Ordering::SeqCst))
+}
+
+fn engine(
+    data: &Path,
+    now: &Arc<AtomicI64>,
+    witness: Option<Arc<dyn Witness>>,
+) -> Result<Engine, crate::engine::Error> {
+    Engine::open(Options {
+        folder: data.to_owned(),
+        cache_bytes: 8 << 20,
+        quick_repair: QuickRepair::Auto,
+        names: Names(names()),
+        unique_number: false,
+        witness,
+        clock: clock(now),
+    })
+}
+
+fn log(data: &Path, now: &Arc<AtomicI64>) -> Log {
+    let options =
+        audit::Options { folder: data.to_owned(), file_bytes: 8 * 1024, retention_days: 0, clock: clock(now) };
+    Log::open(options).expect("the trail opens")
+}
+
+impl Place {
+    fn new() -> Place {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let data = folder.path().join("data");
+        let now = Arc::new(AtomicI64::new(NOON));
+        let engine = Arc::new(engine(&data, &now, None).expect("an empty folder can be opened"));
+        let log = Arc::new(log(&data, &now));
+        Place { folder, now, backed_up: AtomicI64::new(NOON), engine, log }
+    }
+
+    /// One with a short history of everything.
+    fn with_history(steps: usize) -> Place {
+        let place = Place::new();
+        play(&place.engine, &place.now, &Script::new(7, steps), u64::MAX, u64::MAX);
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn try_backup(&self, target: Target, base: Option<&Base>) -> Result<Written, String> {
+        let mut archive = Unfinished::begin(target)?;
+        let at = self.backed_up.fetch_add(1_000, Ordering::SeqCst);
+        let taking = Taking { base, command: "test", at, is_gentle: false };
+        take(&self.engine, &self.log, &taking, &mut archive, &mut |_| {})?;
+        archive.finish()
+    }
+
+    /// An archive of the whole store.
+    fn full(&self, name: &str) -> Archive {
+        let written = self.try_backup(Target::File(self.path(name)), None).expect("the backup is taken");
+        Archive::look(&written.path).expect("it can be looked at")
+    }
+
+    /// What is new since another archive.
+    fn behind(&self, name: &str, base: &Archive) -> Archive {
+        let written = self.try_backup(Target::File(self.path(name)), Some(&base.base()));
+        Archive::look(&written.expect("the backup is taken").path).expect("it can be looked at")
+    }
+
+    fn try_restore(&self, chain: &[Archive], name: &str, to: Option<u64>) -> Result<Restored, String> {
+        restore(chain, &self.wanted(name, to), &mut |_| {})
+    }
+
+    fn wanted(&self, name: &str, to: Option<u64>) -> Wanted {
+        Wanted { data: self.path(name), cache_bytes: 8 << 20, names: names(), to, id_gap: 1_000 }
+    }
+
+    /// Restores into a folder of that name and opens it.
+    fn restored(&self, chain: &[Archive], name: &str, to: Option<u64>) -> (Restored, Engine) {
+        let restored = self.try_restore(chain, name, to).expect("the archives are whole");
+        (restored, engine(&self.path(name), &self.now, None).expect("a restored folder can be opened"))
+    }
+}

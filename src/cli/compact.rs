@@ -1,0 +1,46 @@
+//! `hcert compact`: free pages of the store given back, segments of the index made one. Only without a running server.
+
+use clap::Args;
+
+use super::{Common, Failure, open};
+use crate::audit::Action;
+use crate::config::Config;
+use crate::engine::{Compacted, system_clock};
+use crate::socket::{self, Request};
+
+/// Make the data folder smaller
+///
+/// Moves what is stored to the front of its file and cuts the file off behind it, in place; the search index becomes one segment. The
+/// server must be stopped: it uses free pages again by itself, so this pays after much was taken away, or after a large import.
+#[derive(Args, Debug)]
+pub struct Compact {
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Compact {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), Failure> {
+        let config = self.common.load(|_| ())?;
+        open::for_owner_only();
+        let Compacted { store, index } = compact(&config).map_err(Failure::Failed)?;
+        println!("store.redb: {} bytes before, {} after", store.0, store.1);
+        println!("index: {} bytes before, {} after", index.0, index.1);
+        Ok(())
+    }
+}
+
+fn compact(config: &Config) -> Result<Compacted, String> {
+    let folder = &config.storage.data;
+    let told = |problem: String| format!("{}: {problem}", folder.display());
+    if !folder.is_dir() {
+        return Err(told("there is no data folder".to_owned()));
+    }
+    let probe = socket::connect(folder, &Request::SeqOf { id: 0, version: 0 });
+    if probe.map_err(|error| told(error.to_string()))?.is_some() {
+        return Err(told("a server is running; a store is compacted only while it is stopped".to_owned()));
+    }
+    let engine = open::engine(config, system_clock())?;
+    open::tell(config, &engine, Action::StoreCompact, "hcert compact", None, None)?;
+    engine.compact().map_err(|error| told(error.to_string()))
+}

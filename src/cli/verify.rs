@@ -1,0 +1,81 @@
+//! `hcert verify`: everything stored checked, in the running server where there is one.
+
+use clap::Args;
+
+use super::progress::Parts;
+use super::{Common, Failure, open};
+use crate::audit::{self, Action, Trail};
+use crate::bulk;
+use crate::config::Config;
+use crate::engine::{Verified, system_clock};
+use crate::socket::{self, Request};
+
+/// Check that everything stored is as it was written
+///
+/// Every version with its body and its row, the log of changes, consents, counters, patients, the search index beside the store, and the
+/// audit trail. Without a running server the file of the store is checked page by page as well; a running one goes on meanwhile, and is
+/// checked up to the change at which the check began. Exit codes: 0 all is whole, 1 it could not be checked, 2 the flags or settings
+/// cannot be used, 3 something is not as it was written.
+#[derive(Args, Debug)]
+pub struct Verify {
+    /// Tell the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Verify {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), Failure> {
+        let config = self.common.load(|_| ())?;
+        open::for_owner_only();
+        checked(&config, self.json)
+    }
+}
+
+/// Checks the data folder and tells what was found.
+pub fn checked(config: &Config, json: bool) -> Result<(), Failure> {
+    let (verified, is_running) = verify(config).map_err(Failure::Failed)?;
+    if json {
+        println!("{}", serde_json::to_string(&verified).expect("texts and numbers have a JSON form"));
+    } else {
+        print!("{}", verified.told());
+        if is_running {
+            println!("the server is running: the pages of the file are checked only when it is stopped");
+        }
+    }
+    match verified.is_whole() {
+        true => Ok(()),
+        false => Err(Failure::Wrong("the data folder is not as it was written".to_owned())),
+    }
+}
+
+/// What was found, and whether a server runs.
+fn verify(config: &Config) -> Result<(Verified, bool), String> {
+    let folder = &config.storage.data;
+    if !folder.is_dir() {
+        return Err(format!("{}: there is no data folder", folder.display()));
+    }
+    let mut parts = Parts::new();
+    let server = socket::connect(folder, &Request::Verify).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let is_running = server.is_some();
+    let done = match server {
+        Some(server) => server.receive_verified(&mut |part, at, of| parts.show(part, at, of)),
+        None => {
+            // Opening may repair the end, so the trail is looked at before.
+            let events = audit::folder(folder);
+            let engine = open::engine(config, system_clock())?;
+            let trail = events.is_dir().then(|| Trail::list(&events)).transpose();
+            let done = trail.map_err(|error| format!("{}: {error}", events.display())).and_then(|trail| {
+                let names = open::names(config, &config.base_url());
+                bulk::verify(&engine, trail.as_ref(), &names, true, &mut |at| parts.show(at.part, at.at, at.of))
+            });
+            let told = open::tell(config, &engine, Action::StoreVerify, "hcert verify", None, None);
+            engine.close();
+            told.and(done)
+        }
+    };
+    parts.finish();
+    done.map(|verified| (verified, is_running))
+}

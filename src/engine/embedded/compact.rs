@@ -1,0 +1,45 @@
+//! Making a data folder smaller: pages of the store move to its front, segments of the index become one.
+
+use std::fs;
+use std::path::Path;
+
+use super::index::Writer;
+use super::stats::size;
+use super::store::Error;
+use super::{Embedded, index};
+
+/// Bytes before and after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compacted {
+    pub store: (u64, u64),
+    pub index: (u64, u64),
+}
+
+impl Embedded {
+    /// Compacts store and index, for a folder that nobody else works on. Nothing is copied: a crash in between leaves a store that is
+    /// whole, and an index that is whole or built again. Afterwards the engine is closed.
+    ///
+    /// # Errors
+    /// The store cannot be compacted. An index that cannot be is left for the next start to build again.
+    pub fn compact(&self) -> Result<Compacted, Error> {
+        let (store, index) = (self.shared.folder.join("store.redb"), &self.shared.index_folder);
+        let before = (length(&store), size(index).1);
+        self.stop();
+        let compacted = self.shared.store.compact().map(drop);
+        if let Err(error) = merge(index, &self.shared.origin) {
+            tracing::warn!(problem = %error.0, "the index was left as it is");
+        }
+        self.let_go();
+        compacted?;
+        Ok(Compacted { store: (before.0, length(&store)), index: (before.1, size(index).1) })
+    }
+}
+
+fn merge(folder: &Path, origin: &index::Origin) -> Result<(), index::Error> {
+    let (writer, _) = Writer::open_on(&index::Medium::default(), folder, origin)?;
+    writer.merge_all()
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |file| file.len())
+}

@@ -1,0 +1,177 @@
+//! Rows as they lie, damaged ones too, for whoever checks the store. Each call reads a bounded piece, so that no read grows old.
+
+use std::ops::Bound;
+
+use redb::{Key, ReadOnlyTable, ReadableTable, ReadableTableMetadata, TableDefinition, Value};
+
+use super::change::Change;
+use super::consent::{CLOSED, CONSENT};
+use super::opening::{Position, position_at};
+use super::patient::{BORN, BornRow, IDENTIFIER, LINK, PATIENT};
+use super::{CHANGE, CLASS, COUNTER, DICTIONARY, Error, META, Reader, TIME, VERSION, io, open};
+
+/// A table of `(id, number)` to a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Records {
+    Version,
+    Consent,
+    Patient,
+}
+
+/// Number of a change, and the change as far as it can be read.
+type BareChange = (u64, Result<Change, Error>);
+
+impl Reader {
+    fn found<K: Key + 'static, V: Value + 'static>(
+        &self,
+        definition: TableDefinition<K, V>,
+    ) -> Result<Option<ReadOnlyTable<K, V>>, Error> {
+        open(&self.transaction, definition)
+    }
+
+    /// Records behind a key, at most `max`; the last key, or none when there are no more.
+    pub fn bare_records(
+        &self,
+        records: Records,
+        after: (u64, u32),
+        max: usize,
+        mut each: impl FnMut((u64, u32), &[u8]) -> Result<(), Error>,
+    ) -> Result<Option<(u64, u32)>, Error> {
+        let definition = match records {
+            Records::Version => VERSION,
+            Records::Consent => CONSENT,
+            Records::Patient => PATIENT,
+        };
+        let Some(table) = self.found(definition)? else { return Ok(None) };
+        let mut last = None;
+        for row in table.range((Bound::Excluded(after), Bound::Unbounded)).map_err(io)?.take(max) {
+            let (key, bytes) = row.map_err(io)?;
+            each(key.value(), bytes.value())?;
+            last = Some(key.value());
+        }
+        Ok(last)
+    }
+
+    /// Number of records.
+    pub fn record_count(&self, records: Records) -> Result<u64, Error> {
+        match records {
+            Records::Version => self.count_of(VERSION),
+            Records::Consent => self.count_of(CONSENT),
+            Records::Patient => self.count_of(PATIENT),
+        }
+    }
+
+    fn count_of<K: Key + 'static, V: Value + 'static>(&self, definition: TableDefinition<K, V>) -> Result<u64, Error> {
+        self.found(definition)?.map_or(Ok(0), |table| table.len().map_err(io))
+    }
+
+    /// Changes behind a number, at most `max`, each as far as it can be read.
+    pub fn bare_changes(&self, after: u64, max: usize) -> Result<Vec<BareChange>, Error> {
+        let Some(table) = self.found(CHANGE)? else { return Ok(Vec::new()) };
+        let rows = table.range((Bound::Excluded(after), Bound::Unbounded)).map_err(io)?.take(max);
+        rows.map(|row| {
+            let (seq, bytes) = row.map_err(io)?;
+            Ok((seq.value(), Change::read(seq.value(), bytes.value())))
+        })
+        .collect()
+    }
+
+    /// How far the store had come.
+    pub fn position(&self) -> Result<Position, Error> {
+        position_at(&self.transaction)
+    }
+
+    /// Whether the table of times has a change.
+    pub fn has_time(&self, milliseconds: i64, seq: u64) -> Result<bool, Error> {
+        Ok(self.found(TIME)?.map_or(Ok(None), |table| table.get((milliseconds, seq)).map_err(io))?.is_some())
+    }
+
+    /// Rows of the table of times.
+    pub fn time_count(&self) -> Result<u64, Error> {
+        self.count_of(TIME)
+    }
+
+    /// Numbers of current certificates by class.
+    pub fn counters(&self) -> Result<Vec<(u32, u64)>, Error> {
+        self.pairs(COUNTER, |class| class, |number| number)
+    }
+
+    /// Classes by number.
+    pub fn bare_classes(&self) -> Result<Vec<(u32, Vec<u8>)>, Error> {
+        self.pairs(CLASS, |number| number, |class| class.to_vec())
+    }
+
+    /// Dictionaries by number.
+    pub fn bare_dictionaries(&self) -> Result<Vec<(u8, Vec<u8>)>, Error> {
+        self.pairs(DICTIONARY, |number| number, |content| content.to_vec())
+    }
+
+    /// What the store says of itself, by name.
+    pub fn bare_meta(&self) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        self.pairs(META, |name| name.to_owned(), |value| value.to_vec())
+    }
+
+    /// Consent that is not open, by certificate.
+    pub fn bare_closed(&self) -> Result<Vec<(u64, u8)>, Error> {
+        self.pairs(CLOSED, |id| id, |bits| bits)
+    }
+
+    /// Links of current patients.
+    pub fn bare_links(&self) -> Result<Vec<(u64, Vec<u8>)>, Error> {
+        self.pairs(LINK, |id| id, |links| links.to_vec())
+    }
+
+    /// All rows of a small table.
+    fn pairs<K: Key + 'static, V: Value + 'static, A, B>(
+        &self,
+        definition: TableDefinition<K, V>,
+        key: impl for<'k> Fn(K::SelfType<'k>) -> A,
+        value: impl for<'v> Fn(V::SelfType<'v>) -> B,
+    ) -> Result<Vec<(A, B)>, Error> {
+        let Some(table) = self.found(definition)? else { return Ok(Vec::new()) };
+        let rows = table.iter().map_err(io)?;
+        rows.map(|row| row.map(|(found, content)| (key(found.value()), value(content.value()))).map_err(io)).collect()
+    }
+
+    /// Identifiers of patients behind one, at most `max`: value, system, id.
+    pub fn bare_identifiers(
+        &self,
+        after: &(String, String, u64),
+        max: usize,
+    ) -> Result<Vec<(String, String, u64)>, Error> {
+        let Some(table) = self.found(IDENTIFIER)? else { return Ok(Vec::new()) };
+        let after = (after.0.as_str(), after.1.as_str(), after.2);
+        let rows = table.range((Bound::Excluded(after), Bound::Unbounded)).map_err(io)?.take(max);
+        rows.map(|row| {
+            let (key, _) = row.map_err(io)?;
+            let (value, system, id) = key.value();
+            Ok((value.to_owned(), system.to_owned(), id))
+        })
+        .collect()
+    }
+
+    /// Lines of the table of birth dates behind one, at most `max`.
+    pub fn bare_born(&self, after: (i32, u64), max: usize) -> Result<Vec<BornRow>, Error> {
+        let Some(table) = self.found(BORN)? else { return Ok(Vec::new()) };
+        let rows = table.range((Bound::Excluded(after), Bound::Unbounded)).map_err(io)?.take(max);
+        rows.map(|row| row.map(|(key, value)| BornRow { key: key.value(), value: value.value() }).map_err(io)).collect()
+    }
+
+    /// The line of the table of birth dates under a key.
+    pub fn born_at(&self, key: (i32, u64)) -> Result<Option<BornRow>, Error> {
+        let Some(table) = self.found(BORN)? else { return Ok(None) };
+        Ok(table.get(key).map_err(io)?.map(|value| BornRow { key, value: value.value() }))
+    }
+
+    /// Whether an identifier stands in its table.
+    pub fn has_identifier(&self, system: &str, value: &str, id: u64) -> Result<bool, Error> {
+        let Some(table) = self.found(IDENTIFIER)? else { return Ok(false) };
+        Ok(table.get((value, system, id)).map_err(io)?.is_some())
+    }
+
+    /// Links of a patient as their table has them.
+    pub fn links_of(&self, id: u64) -> Result<Option<Vec<u8>>, Error> {
+        let Some(table) = self.found(LINK)? else { return Ok(None) };
+        Ok(table.get(id).map_err(io)?.map(|links| links.value().to_vec()))
+    }
+}

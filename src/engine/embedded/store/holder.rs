@@ -1,0 +1,103 @@
+//! Who has the folder: `hcert.pid` in it says which process, for the words of whoever finds it in use.
+//!
+//! The lock of the file is what decides; this is only told. What a killed process left behind is not believed: a process counts when one
+//! with this number runs that was started at the same moment.
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+const NAME: &str = "hcert.pid";
+
+/// A process that has a data folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    id: u32,
+    /// When it was started, in the kernel's ticks since the machine was.
+    started: u64,
+    /// Program and first argument: more could name a person.
+    command: String,
+}
+
+impl Holder {
+    /// Who says that it has a folder, and runs.
+    pub fn of(folder: &Path) -> Option<Holder> {
+        let text = fs::read_to_string(folder.join(NAME)).ok()?;
+        let mut words = text.trim_end().splitn(3, ' ');
+        let holder = Holder {
+            id: words.next()?.parse().ok()?,
+            started: words.next()?.parse().ok()?,
+            command: words.next()?.chars().filter(|letter| !letter.is_control()).take(100).collect(),
+        };
+        (started(holder.id) == Some(holder.started)).then_some(holder)
+    }
+
+    fn this() -> Option<Holder> {
+        let mut arguments = std::env::args_os();
+        let program = arguments.next().map(PathBuf::from);
+        let program = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+        let command = [program, arguments.next().map(|argument| argument.to_string_lossy().into_owned())];
+        let command = command.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        Some(Holder { id: std::process::id(), started: started(std::process::id())?, command })
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "process {} ({})", self.id, self.command)
+    }
+}
+
+/// When a process was started; nothing when none with this number runs, or the system does not tell.
+fn started(id: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The name stands in brackets and may hold anything; the start is the twentieth word behind it.
+    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+/// Says that this process has a folder, until it is dropped.
+pub struct Holding(PathBuf);
+
+impl Holding {
+    /// Writes the file (0600). None when that cannot be done, which hinders nothing.
+    pub fn begin(folder: &Path) -> Option<Holding> {
+        let path = folder.join(NAME);
+        let Holder { id, started, command } = Holder::this()?;
+        // One of another owner, or a link, is not written through.
+        drop(fs::remove_file(&path));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).ok()?;
+        writeln!(file, "{id} {started} {}", command.replace('\n', " ")).ok()?;
+        Some(Holding(path))
+    }
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        drop(fs::remove_file(&self.0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_told_while_it_has_the_folder_and_one_that_is_gone_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Holder::of(folder.path()), None);
+        let holding = Holding::begin(folder.path()).unwrap();
+        let told = Holder::of(folder.path()).unwrap();
+        assert_eq!(told.id, std::process::id());
+        assert!(told.to_string().starts_with(&format!("process {} (hcert", std::process::id())), "{told}");
+        drop(holding);
+        assert_eq!(Holder::of(folder.path()), None);
+        // Its number may be given to another process: when that was started tells them apart.
+        let (id, started) = (told.id, told.started);
+        for left in [format!("{id} {} hcert serve", started + 1), "1".into(), String::new(), "x y z".into()] {
+            fs::write(folder.path().join(NAME), left).unwrap();
+            assert_eq!(Holder::of(folder.path()), None);
+        }
+    }
+}

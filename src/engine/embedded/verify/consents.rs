@@ -1,0 +1,109 @@
+//! Every change of consent, and what holds beside the newest of them.
+
+use super::super::store::consent::record::Record;
+use super::super::store::{Error, Reader, Records, What};
+use super::Check;
+use crate::certificate::{Consent, Id};
+use crate::limits::VERIFY_CHUNK_ROWS;
+
+impl Check<'_> {
+    /// Walks over all changes of consent, then over what holds.
+    pub(super) fn consents(&mut self) -> Result<(), Error> {
+        let of = self.reader()?.record_count(Records::Consent)?;
+        let (mut after, mut done) = ((0, 0), 0);
+        let mut last = (0, 0);
+        loop {
+            self.at("consent", done, of);
+            let reader = self.reader()?;
+            let next = reader.bare_records(Records::Consent, after, VERIFY_CHUNK_ROWS, |key, bytes| {
+                done += 1;
+                if key.0 != last.0 && last.0 != 0 {
+                    self.holds(&reader, last.0)?;
+                }
+                let expected = if key.0 == last.0 { last.1 + 1 } else { 1 };
+                last = key;
+                self.consent(&reader, key, expected, bytes)
+            })?;
+            let Some(next) = next else { break };
+            after = next;
+        }
+        let reader = self.reader()?;
+        if last.0 != 0 {
+            self.holds(&reader, last.0)?;
+        }
+        self.found.counts().consents = done;
+        for (id, _) in reader.bare_closed()? {
+            let has_history = Id::new(id).map_or(Ok(false), |id| has_history(&reader, id))?;
+            if !has_history {
+                self.found.tell("consent_closed", &format!("Composition/{id} is closed, and nobody said so"));
+            }
+        }
+        Ok(())
+    }
+
+    fn consent(&mut self, reader: &Reader, key: (u64, u32), expected: u32, bytes: &[u8]) -> Result<(), Error> {
+        let (number, what) = (key.1, format!("change {} of the consent of Composition/{}", key.1, key.0));
+        let Some(id) = Id::new(key.0) else {
+            self.found.tell("consent", "a certificate has id 0");
+            return Ok(());
+        };
+        if number != expected {
+            self.found.tell("consent", &format!("{what} stands where change {expected} belongs"));
+        }
+        let record = match Record::read(id, number, bytes) {
+            Ok(record) => record,
+            Err(error) => {
+                self.found.tell("consent", &error.to_string());
+                return Ok(());
+            }
+        };
+        match reader.bare_changes(record.seq.0.saturating_sub(1), 1)?.pop() {
+            Some((seq, Ok(change)))
+                if seq == record.seq.0
+                    && change.id == id
+                    && change.what == What::Consent(number)
+                    && change.milliseconds == record.stamp.milliseconds => {}
+            _ => self.found.tell("consent", &format!("{what} has change {}, which is not its own", record.seq)),
+        }
+        if reader.version(id, record.version, |_| ())?.is_none() {
+            self.found.tell("consent", &format!("{what} names version {}, which is missing", record.version));
+        }
+        Ok(())
+    }
+
+    /// What holds for a certificate is what was said last.
+    fn holds(&mut self, reader: &Reader, id: u64) -> Result<(), Error> {
+        let Some(id) = Id::new(id) else { return Ok(()) };
+        let mut said = None;
+        let read = reader.consent_changes(id, |_, record| {
+            said = Some(record.consent);
+            Ok(false)
+        });
+        if read.is_err() {
+            // It was told where the record itself was looked at.
+            return Ok(());
+        }
+        let holds: Result<Consent, Error> = reader.consent(id);
+        match (said, holds) {
+            (Some(said), Ok(holds)) if said == holds => {}
+            (_, Err(error)) => self.found.tell("consent_closed", &error.to_string()),
+            (_, Ok(_)) => {
+                self.found.tell("consent_closed", &format!("Composition/{id} has another consent than was said last"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn has_history(reader: &Reader, id: Id) -> Result<bool, Error> {
+    let mut has_one = false;
+    match reader.consent_changes(id, |_, _| {
+        has_one = true;
+        Ok(false)
+    }) {
+        // One that is not readable is one all the same.
+        Ok(()) => Ok(has_one),
+        Err(Error::Damaged(_) | Error::Newer(_)) => Ok(true),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,112 @@
+//! What a check finds: problems in words, as many as anybody reads, and the number of the others.
+
+use serde::{Deserialize, Serialize};
+
+use crate::certificate::Seq;
+use crate::limits::VERIFY_PROBLEMS_MAX;
+
+/// How far a check has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Verifying {
+    /// What is looked at, by the name of its table.
+    pub part: &'static str,
+    pub at: u64,
+    pub of: u64,
+}
+
+/// Something that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// Table of the store, or `file`, `meta`, `index`, `audit`.
+    pub part: String,
+    /// What is wrong, with id and version. It names no person.
+    pub text: String,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verified {
+    /// The change up to which totals were compared.
+    pub change: u64,
+    pub versions: u64,
+    /// Those that are not deleted.
+    pub certificates: u64,
+    /// Changes of consent.
+    pub consents: u64,
+    pub patient_change: u64,
+    pub patients: u64,
+    /// Certificates that were compared with the index.
+    pub indexed: u64,
+    /// What is wrong. Empty: all is as it was written.
+    pub problems: Vec<Problem>,
+    /// How many more there are.
+    pub problems_untold: u64,
+    /// What is worth knowing and no problem.
+    pub notes: Vec<String>,
+}
+
+impl Verified {
+    /// Adds problems of what is kept beside the store.
+    pub fn add(&mut self, part: &str, problems: Vec<String>, untold: u64, notes: Vec<String>) {
+        self.problems.extend(problems.into_iter().map(|text| Problem { part: part.to_owned(), text }));
+        self.problems_untold += untold;
+        self.notes.extend(notes);
+    }
+
+    pub fn is_whole(&self) -> bool {
+        self.problems.is_empty() && self.problems_untold == 0
+    }
+
+    /// For a person at a terminal: problems, notes, then what was looked at.
+    pub fn told(&self) -> String {
+        let mut out = String::new();
+        for Problem { part, text } in &self.problems {
+            out.push_str(&format!("{part}: {text}\n"));
+        }
+        if self.problems_untold > 0 {
+            out.push_str(&format!("and {} more\n", self.problems_untold));
+        }
+        for note in &self.notes {
+            out.push_str(&format!("note: {note}\n"));
+        }
+        out.push_str(&format!(
+            "looked at up to change {}: {} versions, {} certificates, {} changes of consent, {} patients, {} certificates in the index\n",
+            self.change, self.versions, self.certificates, self.consents, self.patients, self.indexed
+        ));
+        out.push_str(match self.is_whole() {
+            true => "everything is as it was written\n",
+            false => "something is not as it was written\n",
+        });
+        out
+    }
+}
+
+/// What was found so far.
+#[derive(Debug, Default)]
+pub struct Findings {
+    found: Verified,
+}
+
+impl Findings {
+    /// Something is wrong.
+    pub fn tell(&mut self, part: &str, text: &str) {
+        match self.found.problems.len() < VERIFY_PROBLEMS_MAX {
+            true => self.found.problems.push(Problem { part: part.to_owned(), text: text.to_owned() }),
+            false => self.found.problems_untold += 1,
+        }
+    }
+
+    /// Something is worth knowing.
+    pub fn note(&mut self, text: &str) {
+        self.found.notes.push(text.to_owned());
+    }
+
+    /// The numbers of what was looked at.
+    pub fn counts(&mut self) -> &mut Verified {
+        &mut self.found
+    }
+
+    pub fn verified(self, change: Seq, patient_change: u64) -> Verified {
+        Verified { change: change.0, patient_change, ..self.found }
+    }
+}

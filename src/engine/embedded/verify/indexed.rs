@@ -1,0 +1,72 @@
+//! The index beside the store: every certificate that is current at its checkpoint, as it should be held, and no other.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::super::index::{self, Held, Holdings, Snapshot};
+use super::super::overlay::Numbered;
+use super::findings::Findings;
+use crate::certificate::{Id, Seq, Version};
+
+/// What the index holds, compared certificate by certificate in the order of their ids.
+pub struct Indexed<'s> {
+    holdings: Holdings<'s>,
+    at: Seq,
+}
+
+impl<'s> Indexed<'s> {
+    /// Reads the index; none when it cannot be read, which is told.
+    pub fn read(snapshot: &'s Snapshot, found: &mut Findings) -> Option<Indexed<'s>> {
+        // A damaged file may show as a panic as well as an error.
+        let read = catch_unwind(AssertUnwindSafe(|| Holdings::read(snapshot)));
+        let problem = match read {
+            Ok(Ok(holdings)) => {
+                found.counts().indexed = holdings.len() as u64;
+                return Some(Indexed { holdings, at: snapshot.at });
+            }
+            Ok(Err(error)) => error.0,
+            Err(_) => "reading it panicked".to_owned(),
+        };
+        found.tell("index", &format!("it cannot be read: {problem}"));
+        None
+    }
+
+    /// The change whose state it holds.
+    pub fn at(&self) -> Seq {
+        self.at
+    }
+
+    /// Compares a certificate. What it should hold is not known of one that cannot be read; of one that is deleted it is nothing.
+    pub fn compare(
+        &mut self,
+        id: Id,
+        expected: Option<Option<(Version, Arc<Numbered>)>>,
+        found: &mut Findings,
+    ) -> Result<(), index::Error> {
+        let held = self.holdings.of(id, |passed| stranger(passed, found))?;
+        let Some(expected) = expected else { return Ok(()) };
+        match (held.as_slice(), expected) {
+            ([], None) => {}
+            ([], Some((version, _))) => {
+                found.tell("index", &format!("Composition/{id} is not in it; its version {version} should be"));
+            }
+            ([_], None) => found.tell("index", &format!("Composition/{id} is in it, and is not current")),
+            ([held], Some((version, numbered))) => {
+                if let Some(part) = held.difference(&Held::expected(version, &numbered)) {
+                    found.tell("index", &format!("Composition/{id} stands in it with another {part}"));
+                }
+            }
+            (held, _) => found.tell("index", &format!("Composition/{id} is in it {} times", held.len())),
+        }
+        Ok(())
+    }
+
+    /// What it holds behind the last certificate of the store.
+    pub fn finish(&self, found: &mut Findings) {
+        self.holdings.rest().for_each(|id| stranger(id, found));
+    }
+}
+
+fn stranger(id: u64, found: &mut Findings) {
+    found.tell("index", &format!("Composition/{id} is in it, and not in the store"));
+}

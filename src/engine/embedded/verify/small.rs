@@ -1,0 +1,42 @@
+//! The small tables: what the store says of itself, its dictionaries, and the code lists.
+
+use super::super::store::Error;
+use super::Check;
+
+impl Check<'_> {
+    /// Names, numbers and keys are there and can be used; no dictionary is missing; every code list can be read.
+    pub(super) fn small(&mut self) -> Result<(), Error> {
+        let reader = self.reader()?;
+        let meta = reader.bare_meta()?;
+        let bytes = |name: &str| meta.iter().find(|(known, _)| known == name).map(|(_, bytes)| bytes.as_slice());
+        for (name, length) in [("format", 4), ("seal-key", 32), ("store", 36), ("epoch", 36), ("next-id", 8)] {
+            match bytes(name) {
+                None => self.found.tell("meta", &format!("'{name}' is missing")),
+                Some(found) if found.len() != length => {
+                    self.found.tell("meta", &format!("'{name}' has {} bytes instead of {length}", found.len()));
+                }
+                Some(_) => {}
+            }
+        }
+        if bytes("migration").is_some() {
+            self.found.tell("meta", "a migration is not finished");
+        }
+        let dictionaries = reader.bare_dictionaries()?;
+        for (at, (number, content)) in (1..).zip(&dictionaries) {
+            if *number != at {
+                self.found.tell("dictionary", &format!("number {number} stands where number {at} belongs"));
+                break;
+            }
+            if content.is_empty() {
+                self.found.tell("dictionary", &format!("number {number} is empty"));
+            }
+        }
+        if dictionaries.is_empty() {
+            self.found.tell("dictionary", "there is none");
+        }
+        if let Err(error) = reader.lists() {
+            self.found.tell("terminology", &error.to_string());
+        }
+        Ok(())
+    }
+}

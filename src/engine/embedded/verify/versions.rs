@@ -1,0 +1,334 @@
+//! Every version: its record, its body, its row, and its place in the chain of its certificate; then the counters, and the index.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::super::classes::Classes;
+use super::super::standing::{lay, read_row};
+use super::super::store::record::Record;
+use super::super::store::{Error, Reader, Records, What, body};
+use super::super::view::numbered;
+use super::Check;
+use super::indexed::Indexed;
+use crate::certificate::{Id, Seq, Stamp, State, Version, head};
+use crate::fhir::json::{self, Json};
+use crate::limits::VERIFY_CHUNK_ROWS;
+use crate::search::extract::extract;
+use crate::search::row::Row;
+
+/// The versions of one certificate so far.
+struct Chain {
+    id: Id,
+    last: u32,
+    seq: Seq,
+    milliseconds: i64,
+    is_deleted: bool,
+    /// The newest version at the beginning of the check, and at the checkpoint of the index.
+    at_start: Option<Current>,
+    at_index: Option<Current>,
+}
+
+/// A version that is current at some moment.
+#[derive(Clone)]
+struct Current {
+    version: Version,
+    row: Known,
+}
+
+/// The row of a version.
+#[derive(Clone)]
+enum Known {
+    Row(Arc<Row>),
+    /// A tombstone has none.
+    None,
+    /// It cannot be read, so that nothing can be compared with it.
+    Unreadable,
+}
+
+/// Totals over all certificates.
+#[derive(Default)]
+struct Totals {
+    by_class: BTreeMap<u32, u64>,
+    /// Certificates whose class is not known.
+    unreadable: u64,
+    /// Versions up to the beginning of the check.
+    versions: u64,
+    /// Rows whose terms are not those that their bodies give today.
+    other_terms: u64,
+}
+
+impl Check<'_> {
+    /// Walks over all versions.
+    pub(super) fn versions(&mut self, classes: &Classes, indexed: &mut Option<Indexed>) -> Result<(), Error> {
+        let of = self.start.versions;
+        let (mut after, mut done) = ((0, 0), 0);
+        let mut chain: Option<Chain> = None;
+        let mut totals = Totals::default();
+        loop {
+            self.at("version", done, of);
+            let reader = self.reader()?;
+            let last = reader.bare_records(Records::Version, after, VERIFY_CHUNK_ROWS, |key, bytes| {
+                done += 1;
+                let Some(id) = Id::new(key.0) else {
+                    self.found.tell("version", "a certificate has id 0");
+                    return Ok(());
+                };
+                if chain.as_ref().is_none_or(|chain| chain.id != id) {
+                    if let Some(chain) = chain.take() {
+                        self.settle(&reader, chain, classes, &mut totals, indexed);
+                    }
+                    let (seq, milliseconds) = (Seq(0), i64::MIN);
+                    chain = Some(Chain {
+                        id,
+                        last: 0,
+                        seq,
+                        milliseconds,
+                        is_deleted: false,
+                        at_start: None,
+                        at_index: None,
+                    });
+                }
+                let chain = chain.as_mut().expect("it was made above");
+                self.version(&reader, chain, key.1, bytes, &mut totals, indexed.as_ref().map(Indexed::at))?;
+                Ok(())
+            })?;
+            let Some(last) = last else { break };
+            after = last;
+        }
+        if let Some(chain) = chain.take() {
+            let reader = self.reader()?;
+            self.settle(&reader, chain, classes, &mut totals, indexed);
+        }
+        self.totals(&totals, after.0)
+    }
+
+    /// One version, behind those before it.
+    fn version(
+        &mut self,
+        reader: &Reader,
+        chain: &mut Chain,
+        number: u32,
+        bytes: &[u8],
+        totals: &mut Totals,
+        index_at: Option<Seq>,
+    ) -> Result<(), Error> {
+        let id = chain.id;
+        let what = format!("version {number} of Composition/{id}");
+        let expected = chain.last + 1;
+        if number != expected {
+            self.found.tell("version", &format!("{what} stands where version {expected} belongs"));
+        }
+        chain.last = number;
+        let Some(version) = Version::new(number) else { return Ok(()) };
+        let record = match Record::read(bytes) {
+            Ok(record) => record,
+            Err(error) => {
+                self.found.tell("version", &format!("{what}: {error}"));
+                let current = Current { version, row: Known::Unreadable };
+                (chain.at_start, chain.at_index) = (Some(current.clone()), Some(current));
+                return Ok(());
+            }
+        };
+        if bytes[3] != 0 || bytes[26..28] != [0, 0] {
+            self.found.tell("version", &format!("{what}: bytes that are always zero are not"));
+        }
+        self.header(reader, chain, version, &record, &what)?;
+        let row = self.content(&record, id, version, &what, totals);
+        let is_counted = record.seq <= self.start.seq;
+        totals.versions += u64::from(is_counted);
+        let current = Current { version, row };
+        if index_at.is_some_and(|at| record.seq <= at) {
+            chain.at_index = Some(current.clone());
+        }
+        if is_counted {
+            chain.at_start = Some(current);
+        }
+        Ok(())
+    }
+
+    /// What the record says of itself, beside the versions before it and its change.
+    fn header(
+        &mut self,
+        reader: &Reader,
+        chain: &mut Chain,
+        version: Version,
+        record: &Record,
+        what: &str,
+    ) -> Result<(), Error> {
+        let Stamp { milliseconds, .. } = record.stamp;
+        let own = match reader.bare_changes(record.seq.0.saturating_sub(1), 1)?.pop() {
+            Some((seq, Ok(change))) => {
+                let is_this = (change.id, change.what) == (chain.id, What::Version(version));
+                seq == record.seq.0 && is_this && change.milliseconds == milliseconds
+            }
+            _ => false,
+        };
+        let rules = [
+            (!chain.is_deleted, "stands behind the deletion of its certificate".to_owned()),
+            (record.seq > chain.seq, format!("has change {}, the version before it {}", record.seq, chain.seq)),
+            (milliseconds >= chain.milliseconds, "is older than the version before it".to_owned()),
+            (record.stamp == Stamp::at(milliseconds), "has a time with another offset than Estonia had".to_owned()),
+            (own, format!("has change {}, which is not its own", record.seq)),
+        ];
+        for (holds, problem) in rules {
+            if !holds {
+                self.found.tell("version", &format!("{what} {problem}"));
+            }
+        }
+        if let Err(problem) = record.fields.check() {
+            self.found.tell("version", &format!("{what}: {problem}"));
+        }
+        (chain.seq, chain.milliseconds) = (record.seq, milliseconds);
+        chain.is_deleted = record.state == State::Deleted;
+        Ok(())
+    }
+
+    /// Body and row of a version.
+    fn content(&mut self, record: &Record, id: Id, version: Version, what: &str, totals: &mut Totals) -> Known {
+        if record.state == State::Deleted {
+            if record.raw_bytes != 0 || record.row_bytes != 0 || !record.frame.is_empty() {
+                self.found.tell("version", &format!("{what} is a deletion and has a body"));
+            }
+            return Known::None;
+        }
+        match self.read(record, id, version) {
+            Ok((row, difference)) => {
+                match difference {
+                    None => {}
+                    Some("terms") => totals.other_terms += 1,
+                    Some(part) => {
+                        self.found.tell("version", &format!("{what}: its row has another {part} than its body gives"));
+                    }
+                }
+                Known::Row(Arc::new(row))
+            }
+            Err(problem) => {
+                self.found.tell("version", &format!("{what}: {problem}"));
+                Known::Unreadable
+            }
+        }
+    }
+
+    /// The row of a version, and in which part it is not what the body gives.
+    fn read(&self, record: &Record, id: Id, version: Version) -> Result<(Row, Option<&'static str>), String> {
+        let told = |error: Error| error.to_string();
+        let dictionary = self.shared.store.dictionary(record.dictionary).map_err(told)?;
+        let mut resource = Vec::with_capacity(head::HEAD_BYTES_MAX + record.raw_bytes + record.row_bytes);
+        head::write(&mut resource, "Composition", id, version, record.stamp);
+        body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, &mut resource).map_err(told)?;
+        let end = resource.len() - record.row_bytes;
+        let row = read_row(record, &resource[end..]).map_err(told)?;
+        resource.truncate(end);
+        let json = json::parse(&resource).map_err(|_| "its body is not the JSON of a resource".to_owned())?;
+        let Json::Object(composition) = &json else { return Err("its body is no object".to_owned()) };
+        let is = |name: &str, value: &str| composition.get(name).and_then(Json::as_str) == Some(value);
+        if !is("resourceType", "Composition") || !is("id", &id.to_string()) {
+            return Err("its body says another type or id".to_owned());
+        }
+        if row.class.state != record.state {
+            return Err(format!("its record says {:?}, its row {:?}", record.state, row.class.state));
+        }
+        let Ok(again) = extract(composition, row.last_updated, self.names) else {
+            return Err("its body gives no row".to_owned());
+        };
+        Ok((row.clone(), difference(&row, &again)))
+    }
+
+    /// A certificate is complete: it is counted, and compared with the index.
+    fn settle(
+        &mut self,
+        reader: &Reader,
+        chain: Chain,
+        classes: &Classes,
+        totals: &mut Totals,
+        indexed: &mut Option<Indexed>,
+    ) {
+        let id = chain.id;
+        // A consent that is not readable is told where consents are looked at.
+        let number = |current: &Current, seq: Seq| {
+            let Known::Row(row) = &current.row else { return None };
+            let mut row = Row::clone(row);
+            lay(&mut row, reader.consent_at(id, seq).ok()?);
+            numbered(classes, row)
+        };
+        if let Some(current) = &chain.at_start {
+            match &current.row {
+                Known::None => {}
+                Known::Unreadable => totals.unreadable += 1,
+                Known::Row(_) => match number(current, self.start.seq) {
+                    Some(numbered) => *totals.by_class.entry(numbered.class).or_default() += 1,
+                    None => {
+                        totals.unreadable += 1;
+                        self.found.tell("class", &format!("the class of Composition/{id} is not known"));
+                    }
+                },
+            }
+        }
+        let Some(compared) = indexed else { return };
+        let expected = match &chain.at_index {
+            None | Some(Current { row: Known::None, .. }) => Some(None),
+            Some(Current { row: Known::Unreadable, .. }) => None,
+            Some(current) => number(current, compared.at()).map(|numbered| Some((current.version, numbered))),
+        };
+        if let Err(error) = compared.compare(id, expected, &mut self.found) {
+            self.found.tell("index", &format!("it cannot be read further: {}", error.0));
+            *indexed = None;
+        }
+    }
+
+    /// What was counted, beside what the store says.
+    fn totals(&mut self, totals: &Totals, last_id: u64) -> Result<(), Error> {
+        let start = &self.start;
+        let counts = self.found.counts();
+        counts.versions = totals.versions;
+        counts.certificates = totals.by_class.values().sum::<u64>() + totals.unreadable;
+        if totals.versions != start.position.running {
+            let problem = format!("{} are counted, the last change says {}", totals.versions, start.position.running);
+            self.found.tell("version", &problem);
+        }
+        if start.position.next_id.get() <= last_id
+            && self.reader()?.last_change()?.map(|last| last.seq) == Some(start.seq)
+        {
+            self.found
+                .tell("meta", &format!("'next-id' is {}, and there is Composition/{last_id}", start.position.next_id));
+        }
+        if totals.other_terms > 0 {
+            self.found.note(&format!(
+                "the terms of {} rows are not those that their bodies give today: they were decided under another base address, or by an \
+                 earlier release",
+                totals.other_terms
+            ));
+        }
+        if totals.unreadable > 0 {
+            self.found.note("counters were not compared, since the class of some certificates is not known");
+            return Ok(());
+        }
+        let stored: BTreeMap<u32, u64> =
+            self.start.counters.iter().copied().filter(|(_, number)| *number > 0).collect();
+        let all: std::collections::BTreeSet<u32> = stored.keys().chain(totals.by_class.keys()).copied().collect();
+        for class in all {
+            let (says, counted) = (stored.get(&class).unwrap_or(&0), totals.by_class.get(&class).unwrap_or(&0));
+            if says != counted {
+                self.found
+                    .tell("counter", &format!("class {class} has {counted} certificates, the counter says {says}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The part in which a row is not another one. What only the store knows is left out: its time, and the consent.
+fn difference(stored: &Row, again: &Row) -> Option<&'static str> {
+    let (one, two) = (&stored.class, &again.class);
+    let parts = [
+        (one.state == two.state, "state"),
+        (one.profile == two.profile, "profile"),
+        (one.category == two.category, "category"),
+        (one.kind == two.kind, "type"),
+        (stored.date == again.date, "date"),
+        (stored.period == again.period, "validity"),
+        (stored.title == again.title, "title"),
+        (stored.terms == again.terms, "terms"),
+    ];
+    parts.into_iter().find(|(is_same, _)| !is_same).map(|(_, part)| part)
+}

@@ -1,0 +1,57 @@
+//! Backups by the clock.
+
+use crate::backup;
+use crate::engine::Clock;
+use crate::management::{Part, Status, Told, Watched};
+
+/// Watches backups.
+pub struct Backup {
+    /// How they go; nothing where the settings name no folder for them.
+    pub status: Option<Box<dyn Fn() -> backup::Status + Send + Sync>>,
+    pub every_minutes: u64,
+    pub clock: Clock,
+}
+
+impl Watched for Backup {
+    fn look(&self, told: &mut Told) {
+        let Some(status) = &self.status else {
+            let words = "No backups are taken by the clock: backup.folder is not set.";
+            return told.add(Part::new("backup", Status::Ok, words));
+        };
+        let (status, now) = (status(), (self.clock)());
+        told.add(part(&status, self.every_minutes, now));
+        if let Some(last) = status.last_ok {
+            let readings = &mut told.readings;
+            let help = "When the last backup was taken, seconds since 1970 UTC";
+            readings.gauge("hcert_backup_last_seconds", help, last as f64 / 1000.0);
+            readings.gauge("hcert_backup_age_seconds", "How long ago that was", age_ms(last, now) as f64 / 1000.0);
+            let help = "Number of the last change that it holds";
+            readings.gauge("hcert_backup_last_change", help, status.last_until as f64);
+        }
+    }
+}
+
+fn age_ms(last: i64, now: i64) -> u64 {
+    u64::try_from(now.saturating_sub(last)).unwrap_or(0)
+}
+
+/// One that is late by as long as lies between two was missed.
+pub fn part(status: &backup::Status, every_minutes: u64, now: i64) -> Part {
+    let Some(last) = status.last_ok else {
+        return match &status.last_problem {
+            Some(problem) => Part::new("backup", Status::Degraded, format!("No backup could be taken yet. {problem}")),
+            None => Part::new("backup", Status::Ok, "The first backup is on its way."),
+        };
+    };
+    let age_ms = age_ms(last, now);
+    let part = match &status.last_problem {
+        Some(problem) => Part::new("backup", Status::Degraded, format!("The last try of a backup failed. {problem}")),
+        None if age_ms > every_minutes.saturating_mul(2 * 60_000) => {
+            Part::new("backup", Status::Degraded, "The last backup is older than two of them lie apart.")
+        }
+        None => Part::new("backup", Status::Ok, "Backups are taken."),
+    };
+    part.with("last_ms", u64::try_from(last).unwrap_or(0))
+        .with("age_s", age_ms / 1000)
+        .with("last_change", status.last_until)
+}

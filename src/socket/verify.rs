@@ -1,0 +1,72 @@
+//! A check of a running server, told while it goes.
+
+use std::io::{self, BufRead, Write};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::Connection;
+use super::server::send;
+use crate::audit::{Action, Log};
+use crate::bulk;
+use crate::certificate::Names;
+use crate::engine::{Engine, Verified, Verifying};
+
+/// What the server sends, one a line.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+enum Told {
+    At {
+        part: String,
+        at: u64,
+        of: u64,
+    },
+    /// Nothing follows.
+    Done(Box<Verified>),
+    Failed {
+        problem: String,
+    },
+}
+
+/// How often it is told how far the check has come.
+const TELL: Duration = Duration::from_millis(200);
+
+/// Checks and tells.
+///
+/// # Errors
+/// The command is gone: the check ends with it.
+pub fn answer(out: &mut impl Write, engine: &Engine, trail: &Log, names: &Names) -> io::Result<()> {
+    let (mut told, mut part, mut is_heard) = (Instant::now(), "", true);
+    let mut report = |at: &Verifying| {
+        if is_heard && (part != at.part || told.elapsed() >= TELL) {
+            (told, part) = (Instant::now(), at.part);
+            is_heard = send(out, &Told::At { part: at.part.to_owned(), at: at.at, of: at.of }).is_ok();
+        }
+    };
+    let done = bulk::write_down(trail, Action::StoreVerify, "hcert verify", None, None).and_then(|()| {
+        let events = trail.trail().map_err(|error| format!("the audit trail cannot be read: {error}"))?;
+        bulk::verify(engine, Some(&events), names, false, &mut report)
+    });
+    let end = done.map_or_else(|problem| Told::Failed { problem }, |verified| Told::Done(Box::new(verified)));
+    send(out, &end)
+}
+
+impl Connection {
+    /// What a check of the server found; `report` is told part, place and end.
+    ///
+    /// # Errors
+    /// It could not be checked, or the server broke off, in words.
+    pub fn receive_verified(&self, report: &mut dyn FnMut(&str, u64, u64)) -> Result<Verified, String> {
+        let lines = self.lines().map_err(|error| error.to_string())?;
+        for line in lines.lines() {
+            let line = line.map_err(|error| format!("the server's answer broke off: {error}"))?;
+            let told = serde_json::from_str(&line);
+            match told.map_err(|error| format!("the server's answer is not understood: {error}"))? {
+                Told::At { part, at, of } => report(&part, at, of),
+                Told::Done(verified) => return Ok(*verified),
+                Told::Failed { problem } => return Err(problem),
+            }
+        }
+        Err("the server closed the connection before it was done".to_owned())
+    }
+}

@@ -1,0 +1,170 @@
+//! `hcert backup` and `hcert restore`: of a folder at rest and of a running server that is written to meanwhile.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use super::process::Process;
+use super::{Place, lines};
+
+const DATA: [&str; 2] = ["--data", "data"];
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// What a client sees, without the port, which is another at each start.
+fn seen(server: &Process) -> Vec<String> {
+    let mut client = server.client();
+    let port = format!(":{}/", server.address.port());
+    let paths = [
+        "/Composition?_count=40",
+        "/Composition?_count=40&_sort=title&status=final",
+        "/Composition/_history?_count=40&page=2",
+        "/Composition/7",
+        "/Composition/7/_history",
+        "/Composition/7/_history/1",
+        "/Patient/200",
+        "/Patient/201/_history",
+    ];
+    let mut shown = |path: &str| {
+        let response = client.get(path);
+        format!("{} {}", response.status, response.text().replace(&port, "/"))
+    };
+    paths.into_iter().map(&mut shown).collect()
+}
+
+#[test]
+fn a_backup_taken_while_the_server_is_written_to_is_a_server_again_elsewhere() {
+    let place = Place::new();
+    let corpus = place.corpus(500, 3);
+    let all = lines(&corpus);
+    let (first, rest) = all.split_at(all.len() / 3);
+    place.run_with(&["import", "-", "--data", "data"], &first.concat()).expect(0);
+    let server = Process::start(&place.path("data"));
+    fs::create_dir(place.path("archives")).unwrap();
+    let mut importing = place.command(&["import", "-", "--data", "data"]);
+    let mut importing = importing.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines_to_it = importing.stdin.take().unwrap();
+    let mut told = Vec::new();
+    for (number, part) in rest.chunks(rest.len() / 4 + 1).enumerate() {
+        lines_to_it.write_all(&part.concat()).unwrap();
+        let kind: &[&str] = if number == 0 { &[] } else { &["--incremental"] };
+        let taken = place.run(&[&["backup", "archives", "--json"], &DATA[..], kind].concat());
+        told.push(json(taken.expect(0).text()));
+    }
+    drop(lines_to_it);
+    assert!(importing.wait().unwrap().success());
+    let last = place.run(&[&["backup", "archives", "--incremental"], &DATA[..]].concat());
+    last.expect(0);
+    assert!(last.text().contains(&format!("up to change {},", all.len())), "{}", last.text());
+    assert_eq!((&told[0]["full"], &told[1]["full"]), (&true.into(), &false.into()));
+    assert!(told.windows(2).all(|two| two[0]["until"] == two[1]["after"]), "{told:?}");
+    let before = seen(&server);
+    let exported = place.export();
+    server.kill();
+
+    place.run(&["restore", "archives", "--data", "restored", "--verify"]).expect(0);
+    let restored = Process::start(&place.path("restored"));
+    for (number, (after, before)) in seen(&restored).iter().zip(&before).enumerate() {
+        assert!(before.starts_with("200 "), "answer {number} is none: {}", &before[..60]);
+        assert!(after == before, "answer {number} is another");
+    }
+    assert_eq!(restored.stop().code(), Some(0));
+    let export = |data: &str| place.run(&["export", "--data", data]).out;
+    assert!(export("restored") == exported);
+    place.run(&["audit", "verify", "--data", "restored"]).expect(0);
+    let again = place.run(&["restore", "archives", "--data", "restored"]);
+    again.expect(1).says("not empty");
+
+    // Up to a change in the middle of an archive.
+    let middle = told[1]["until"].as_u64().unwrap() as usize + 3;
+    let to = middle.to_string();
+    place.run(&["restore", "archives", "--data", "earlier", "--to", &to, "--verify"]).expect(0);
+    assert!(export("earlier") == lines(&exported)[..middle].concat());
+    // The trail knows changes that this store does not have, and goes on all the same.
+    let server = Process::start(&place.path("earlier"));
+    let created = place.run_with(&["import", "-", "--data", "earlier"], lines(&exported)[middle]);
+    created.expect(0).says("1 stored");
+    server.kill();
+    place.run(&["audit", "verify", "--data", "earlier"]).expect(0);
+    let events = place.run(&["audit", "export", "--data", "earlier"]);
+    assert!(events.text().contains(r#""code":"restore""#), "{}", events.text());
+}
+
+#[test]
+fn an_archive_of_a_folder_at_rest_is_a_tar_file_with_its_digest() {
+    let place = Place::new();
+    let corpus = place.corpus(60, 4);
+    place.run_with(&["import", "-", "--data", "data"], &corpus).expect(0);
+    let told = json(place.run(&[&["backup", "a.tar", "--json"], &DATA[..]].concat()).expect(0).text());
+    assert_eq!(told["until"].as_u64(), Some(lines(&corpus).len() as u64));
+    let run = |program: &str, arguments: &[&str]| {
+        let ran = Command::new(program).args(arguments).current_dir(place.path(".")).output().unwrap();
+        assert!(ran.status.success(), "{program}: {}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    assert_eq!(run("sha256sum", &["-c", "a.tar.sha256"]), "a.tar: OK\n");
+    let members = run("tar", &["-tf", "a.tar"]);
+    let members: Vec<&str> = members.lines().collect();
+    assert_eq!((members[0], *members.last().unwrap()), ("hcert-backup.json", "manifest.json"));
+    assert!(members.contains(&"changes/00000001") && members.contains(&"audit/00000001.log"), "{members:?}");
+
+    place.run(&[&["backup", "a.tar"], &DATA[..]].concat()).expect(1).says("is there already");
+    place.run(&[&["backup", "b.tar", "--incremental"], &DATA[..]].concat()).expect(2).says("needs a folder");
+    let more =
+        json(place.run(&[&["backup", "b.tar", "--after", "a.tar", "--json"], &DATA[..]].concat()).expect(0).text());
+    assert_eq!((&more["after"], &more["until"]), (&told["until"], &told["until"]));
+    let checked = place.run(&["restore", "--check", "b.tar", "a.tar", "--json"]);
+    assert_eq!(json(checked.expect(0).text())["archives"], 2);
+    place.run(&["restore", "b.tar", "--data", "restored"]).expect(1).says("no full archive");
+    let mut bytes = fs::read(place.path("a.tar")).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(place.path("a.tar"), bytes).unwrap();
+    place.run(&["restore", "--check", "a.tar"]).expect(1).says("a.tar");
+    place.run(&["restore", "a.tar", "--data", "restored"]).expect(1).says("a.tar");
+    assert!(!place.path("restored").exists());
+    place.run(&["backup", "c.tar", "--data", "nowhere"]).expect(1).says("there is no data folder");
+    assert!(fs::read_dir(place.path(".")).unwrap().all(|entry| {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        !name.ends_with(".part") && !name.starts_with("c.tar")
+    }));
+}
+
+#[test]
+fn a_folder_whose_restore_was_cut_off_is_refused_by_every_command() {
+    let place = Place::new();
+    let corpus = place.corpus(20, 5);
+    place.run_with(&["import", "-", "--data", "data"], &corpus).expect(0);
+    place.run(&[&["backup", "a.tar"], &DATA[..]].concat()).expect(0);
+    place.run(&["restore", "a.tar", "--data", "cut"]).expect(0);
+    fs::write(place.path("cut/restoring"), "").unwrap();
+    for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["export"], &["backup", "b.tar"], &["restore", "a.tar"]]
+    {
+        place.run(&[command, &["--data", "cut"]].concat()).expect(1).says("was not finished");
+    }
+}
+
+#[test]
+fn backups_by_the_clock_are_taken_by_the_server() {
+    let place = Place::new();
+    fs::create_dir(place.path("archives")).unwrap();
+    let folder = place.path("archives");
+    let server = Process::start_with(&place.path("data"), |command| {
+        command.env("HCERT__BACKUP__FOLDER", &folder);
+    });
+    super::eventually("an archive and its digest are there", || {
+        let count = fs::read_dir(&folder).unwrap().filter(|entry| {
+            let name = entry.as_ref().unwrap().file_name().into_string().unwrap();
+            name.ends_with(".tar") || name.ends_with(".tar.sha256")
+        });
+        count.count() == 2
+    });
+    assert_eq!(server.stop().code(), Some(0));
+    place.run(&["restore", "--check", "archives"]).expect(0);
+    let inside = place.path("data/archives");
+    let mut inside_data = place.command(&["serve", "--data", "data"]);
+    let refused = inside_data.env("HCERT__BACKUP__FOLDER", inside).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+}

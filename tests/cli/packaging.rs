@@ -1,0 +1,161 @@
+//! What is in `packaging/` and `docs/OPERATIONS.md` fits the program: flags, settings, ports, folders and commands that are named are there.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use hcert::config::Config;
+use hcert::http::Settings;
+use hcert::limits::OPEN_FILES_RESERVED;
+
+use super::Place;
+
+fn read(file: &str) -> String {
+    fs::read_to_string(file).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+/// The settings that are packed, as the service would read them.
+fn packed() -> Config {
+    let file = Path::new("packaging/hcert.toml");
+    Config::load(Some(file), std::iter::empty(), |_| ()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Values of a key of the unit, without comments.
+fn unit(key: &str) -> Vec<String> {
+    let unit = read("packaging/hcert.service");
+    let lines = unit.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+    lines.map(str::to_owned).collect()
+}
+
+/// What stands behind an instruction of the image's file.
+fn image(instruction: &str) -> Vec<String> {
+    let file = read("packaging/Containerfile").replace("\\\n", " ");
+    let lines = file.lines().filter_map(|line| line.strip_prefix(instruction)?.strip_prefix(' '));
+    lines.map(|rest| rest.trim().to_owned()).collect()
+}
+
+/// Words of the exec form, `["a", "b"]`.
+fn words(form: &str) -> Vec<String> {
+    let list = &form[form.find('[').expect("the exec form: there is no shell")..];
+    serde_json::from_str(list).unwrap_or_else(|error| panic!("{form}: {error}"))
+}
+
+#[test]
+fn the_settings_that_are_packed_are_taken_and_serve_nobody_who_does_not_exist() {
+    let config = packed();
+    let settings = Settings::new(&config, config.server.listen.parse().unwrap()).unwrap();
+    assert!(settings.needs_token && !settings.guarded && !settings.faults, "strangers are kept out");
+    assert!(config.tls.is_on() && !config.server.plain_behind_proxy, "nothing goes in clear");
+    assert!(!config.registry.samples);
+    assert_eq!(config.storage.data, Path::new("/var/lib/hcert"));
+}
+
+#[test]
+fn the_unit_fits_the_program_and_its_settings() {
+    let config = packed();
+    let [start] = &unit("ExecStart")[..] else { panic!("one program is started") };
+    let [program, command @ ..] = &start.split(' ').collect::<Vec<_>>()[..] else { panic!("it has words") };
+    assert_eq!((*program, command), ("/usr/local/bin/hcert", &["serve", "--config", "/etc/hcert/hcert.toml"][..]));
+    is_understood(&["serve"], "--config");
+    assert_eq!(config.storage.data, Path::new("/var/lib").join(&unit("StateDirectory")[0]));
+    assert_eq!((&*unit("StateDirectoryMode")[0], &*unit("UMask")[0]), ("0700", "0077"));
+    let seconds = |key: &str| unit(key)[0].trim_end_matches('s').parse::<u64>().unwrap();
+    let drain = config.server.drain_timeout_s + config.management.drain_notice_s;
+    assert!(seconds("TimeoutStopSec") >= 2 * drain, "it may finish what is under way, and commit");
+    let files: usize = unit("LimitNOFILE")[0].parse().unwrap();
+    assert!(files >= config.server.connections_max + OPEN_FILES_RESERVED);
+    assert_eq!((&*unit("KillSignal")[0], &*unit("ExecReload")[0]), ("SIGTERM", "/bin/kill -HUP $MAINPID"));
+    for (key, value) in [
+        ("NoNewPrivileges", "yes"),
+        ("ProtectSystem", "strict"),
+        ("PrivateTmp", "yes"),
+        ("CapabilityBoundingSet", ""),
+        ("MemoryDenyWriteExecute", "yes"),
+        ("Restart", "on-failure"),
+        ("LimitCORE", "0"),
+    ] {
+        assert_eq!(unit(key), [value], "{key}");
+    }
+}
+
+#[test]
+fn the_image_is_made_of_what_is_there_and_runs_what_is_there() {
+    let config = packed();
+    let manifest = read("Cargo.toml");
+    let rust = manifest.lines().find_map(|line| line.strip_prefix("rust-version = ")).unwrap().trim_matches('"');
+    assert_eq!(image("FROM"), [format!("rust:{rust}-bookworm AS build"), "scratch".to_owned()]);
+    let ignored = read(".dockerignore");
+    let kept: BTreeSet<&str> = ignored.lines().filter_map(|line| line.strip_prefix('!')).collect();
+    let copied = image("COPY");
+    let copied = copied.iter().filter(|line| !line.starts_with("--from"));
+    let sources: Vec<&str> =
+        copied.flat_map(|line| line.split(' ').collect::<Vec<_>>().split_last().unwrap().1.to_vec()).collect();
+    for source in &sources {
+        assert!(Path::new(source).exists(), "{source} is there");
+    }
+    assert_eq!(sources.into_iter().collect::<BTreeSet<_>>(), kept, "what is copied is what is handed over");
+    assert_eq!(words(&image("ENTRYPOINT")[0]), ["/usr/local/bin/hcert"]);
+    assert_eq!(words(&image("CMD")[0]), ["serve", "--config", "/etc/hcert/hcert.toml"]);
+    let health = words(&image("HEALTHCHECK")[0]);
+    assert_eq!(health, ["/usr/local/bin/hcert", "health", "--config", "/etc/hcert/hcert.toml"]);
+    is_understood(&["health"], "--config");
+    assert_eq!(image("USER"), ["10001:10001"]);
+    assert_eq!(image("STOPSIGNAL"), ["SIGTERM"]);
+    let data = config.storage.data.to_str().unwrap().to_owned();
+    assert_eq!(image("VOLUME"), [data.clone()]);
+    assert_eq!(image("ENV"), [format!("HCERT__STORAGE__DATA={data}")]);
+    assert_eq!(Some(&*image("EXPOSE")[0]), config.server.listen.rsplit(':').next());
+}
+
+/// Whether a command has a flag.
+fn is_understood(command: &[&str], flag: &str) {
+    let help = Place::new().run(&[command, &["--help"]].concat());
+    assert!(help.expect(0).text().contains(&format!("{flag} ")), "{command:?} takes {flag}");
+}
+
+/// Pieces of the operators' handbook that stand as code.
+fn code(text: &str) -> Vec<String> {
+    let spans = text.split('`').skip(1).step_by(2);
+    spans.map(|span| span.replace('\n', " ")).collect()
+}
+
+#[test]
+fn every_setting_and_command_of_the_handbook_is_there() {
+    let settings: toml::Table = toml::from_str(&uncommented(&read("hcert.toml"))).unwrap();
+    let handbook = read("docs/OPERATIONS.md").replace("```", "");
+    let mut named = 0;
+    for span in code(&handbook) {
+        let name: String = span.chars().take_while(|c| c.is_ascii_lowercase() || matches!(c, '.' | '_')).collect();
+        let Some((section, key)) = name.rsplit_once('.') else { continue };
+        let mut places = section.split('.');
+        let first = settings.get(places.next().unwrap_or_default()).and_then(toml::Value::as_table);
+        let (Some(first), false) = (first, key.is_empty() || span.contains('*') || span.contains('/')) else {
+            continue;
+        };
+        let table = places.try_fold(first, |table, name| table.get(name)?.as_table());
+        assert!(table.is_some_and(|table| table.contains_key(key)), "{span} is no setting");
+        named += 1;
+    }
+    assert!(named > 20, "the handbook names settings");
+
+    let help = Place::new().run(&["--help"]);
+    let commands: BTreeSet<&str> =
+        help.text().lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next()).collect();
+    let words = handbook.split(|character: char| character.is_whitespace() || character == '`').collect::<Vec<_>>();
+    let called = words.windows(2).filter(|pair| matches!(pair[0], "hcert" | "/usr/local/bin/hcert"));
+    let called: BTreeSet<&str> =
+        called.map(|pair| pair[1]).filter(|word| word.bytes().all(|byte| byte.is_ascii_lowercase())).collect();
+    let of_shells = ["hcert", "serve"];
+    let strange: Vec<_> =
+        called.iter().filter(|word| !commands.contains(**word) && !of_shells.contains(word)).collect();
+    assert!(called.len() > 8 && strange.is_empty(), "no commands: {strange:?}");
+}
+
+/// The file of all settings with those that are unset by default.
+fn uncommented(text: &str) -> String {
+    let is_setting = |line: &str| {
+        line.split_once(" = ").is_some_and(|(key, _)| key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'))
+    };
+    let lines = text.lines().map(|line| line.strip_prefix("# ").filter(|rest| is_setting(rest)).unwrap_or(line));
+    lines.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,80 @@
+//! Data folders that earlier releases left: each opens, is brought to this release's format, says what it said, and is found whole.
+//! Then folders that something was done to: whatever was changed is told.
+//!
+//! `make` in this folder says how the archives come about.
+
+mod compacted;
+mod damaged;
+mod held;
+mod kept;
+#[path = "../process/mod.rs"]
+mod process;
+mod running;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hcert::certificate;
+use hcert::config::Config;
+use hcert::engine::{Engine, Error, Names, Options, QuickRepair, Verified, system_clock};
+use hcert::metrics::Metrics;
+use tempfile::TempDir;
+
+/// Archives, the oldest first.
+const ARCHIVES: [&str; 2] = ["format-1", "format-2"];
+
+/// What was unpacked of one: `data`, and what its release said of it.
+struct Folder(TempDir, &'static str);
+
+impl Folder {
+    fn unpack(name: &'static str) -> Folder {
+        let folder = tempfile::tempdir().unwrap();
+        let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/folders/{name}.tar.zst"));
+        let packed = zstd::Decoder::new(File::open(archive).unwrap()).unwrap();
+        tar::Archive::new(packed).unpack(folder.path()).unwrap();
+        Folder(folder, name)
+    }
+
+    /// The newest one, as this release writes it.
+    fn newest() -> Folder {
+        Folder::unpack(ARCHIVES[ARCHIVES.len() - 1])
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(self.1).join(name)
+    }
+
+    fn data(&self) -> PathBuf {
+        self.path("data")
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn store(&self) -> PathBuf {
+        self.path("data/store.redb")
+    }
+
+    fn engine(&self) -> Result<Engine, Error> {
+        Engine::open(Options {
+            folder: self.data(),
+            cache_bytes: 8 << 20,
+            quick_repair: QuickRepair::Auto,
+            names: Names(Config::default().namespaces.pairs()),
+            unique_number: false,
+            witness: None,
+            metrics: Metrics::new(),
+            clock: system_clock(),
+        })
+    }
+
+    /// What a check finds.
+    fn verified(&self) -> Verified {
+        let engine = Arc::new(self.engine().unwrap());
+        let verified = engine.verify(&certificate::Names::default(), true, &mut |_| ()).unwrap();
+        engine.close();
+        verified
+    }
+}
