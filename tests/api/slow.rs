@@ -75,7 +75,8 @@ async fn an_http2_client_that_takes_no_answer_is_cut_off() {
     let (mut client, connection) = builder.handshake(TokioIo::new(stream)).await.expect("an HTTP/2 connection");
     let connection = tokio::spawn(connection);
     let uri = format!("http://{}/fhir/metadata", server.address);
-    let request = hyper::Request::get(uri).body(http_body_util::Empty::<hyper::body::Bytes>::new()).expect("a request");
+    let request =
+        hyper::Request::get(&uri).body(http_body_util::Empty::<hyper::body::Bytes>::new()).expect("a request");
     let answer = timeout(PATIENCE, client.send_request(request)).await.expect("an answer").expect("a connection");
     assert_eq!(answer.status(), 200);
     let _ = timeout(PATIENCE, connection).await.expect("the server closes");
@@ -95,7 +96,7 @@ async fn an_http2_client_that_leaves_one_answer_and_takes_others_is_cut_off_too(
     let uri = format!("http://{}/fhir/CodeSystem?_count=1000", server.address);
     let empty = http_body_util::Empty::<hyper::body::Bytes>::new;
     let left =
-        client.send_request(hyper::Request::get(uri).body(empty()).expect("a request")).await.expect("an answer");
+        client.send_request(hyper::Request::get(&uri).body(empty()).expect("a request")).await.expect("an answer");
     assert_eq!(left.status(), 200);
     let working = async {
         loop {

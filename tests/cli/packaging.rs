@@ -102,7 +102,7 @@ fn the_image_is_made_of_what_is_there_and_runs_what_is_there() {
     assert_eq!(image("USER"), ["10001:10001"]);
     assert_eq!(image("STOPSIGNAL"), ["SIGTERM"]);
     let data = config.storage.data.to_str().unwrap().to_owned();
-    assert_eq!(image("VOLUME"), [data.clone()]);
+    assert_eq!(image("VOLUME"), std::slice::from_ref(&data));
     assert_eq!(image("ENV"), [format!("HCERT__STORAGE__DATA={data}")]);
     assert_eq!(Some(&*image("EXPOSE")[0]), config.server.listen.rsplit(':').next());
 }
