@@ -108,10 +108,12 @@ fn one_history(seed: u64) {
         // Times of archives are another clock's, which the script's must not move.
         let now = Arc::new(AtomicI64::new(NOON));
         let writing = scope.spawn(|| play(&place.engine, &place.now, &script, u64::MAX, u64::MAX));
-        for number in 0..1 + dice.below(4) {
-            let from = place.engine.seq().0;
-            // Somewhere within the history; a writer that is done ends the wait.
-            while place.engine.seq().0 < from + dice.below(30) && !writing.is_finished() {
+        let backups = 1 + dice.below(4);
+        for number in 0..backups {
+            // Somewhere within the history, the last one mostly behind its end.
+            let is_last = number + 1 == backups && dice.below(4) > 0;
+            let until = if is_last { u64::MAX } else { place.engine.seq().0 + dice.below(60) };
+            while place.engine.seq().0 < until && !writing.is_finished() {
                 std::thread::yield_now();
             }
             let path = place.path(&format!("{number}.tar"));

@@ -79,7 +79,7 @@ impl Script {
 }
 
 fn step(dice: &mut Dice) -> Step {
-    let id = 1 + dice.below(30);
+    let id = 1 + dice.below(15);
     let category = dice.below(4);
     match dice.below(20) {
         0..=6 => {
