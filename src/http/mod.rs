@@ -303,8 +303,8 @@ impl<R: Run> Server<R> {
             _ => {
                 // What became of a write is told, however long it takes.
                 let patience = if changes(&route) { Duration::MAX } else { self.settings.request_timeout };
-                let work = self.work(route, query, &parts, body, peer, &mut wanted, &mut event);
-                let mut result = match timeout(patience, guarded(work)).await {
+                let work = guarded(self.work(route, query, &parts, body, peer, &mut wanted, &mut event));
+                let mut result = match timeout(patience, work).await {
                     Ok(result) => result.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above"))),
                     Err(_) => {
                         count(&self.load.requests_given_up);
@@ -414,7 +414,10 @@ impl<R: Run> Server<R> {
                 // On the heap, so that the way of a request without a body stays short.
                 Box::pin(self.work_with_body(interaction, context, content, parts, body, peer, wanted, event)).await
             }
-            None => self.run(interaction, context, Vec::new()).await,
+            None => {
+                let _admitted = self.admission.enter(interaction.may_change()).await?;
+                self.run.run(interaction, context, Vec::new()).await
+            }
         }
     }
 
@@ -430,12 +433,6 @@ impl<R: Run> Server<R> {
             Some(lent) => answer.turn = Some(lent.into()),
             None => *result = Err(Outcome::from(Hcert::Overloaded).because("too many answers are not read")),
         }
-    }
-
-    /// Runs an interaction as soon as it may be.
-    async fn run(&self, interaction: Interaction, context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
-        let _admitted = self.admission.enter(interaction.may_change()).await?;
-        self.run.run(interaction, context, body).await
     }
 
     #[expect(clippy::too_many_arguments, reason = "it is the second half of one way")]
@@ -482,7 +479,8 @@ impl<R: Run> Server<R> {
             caller::name(&mut context, identity);
             received.bytes.clear();
         }
-        self.run(interaction, context, received.bytes).await
+        let _admitted = self.admission.enter(interaction.may_change()).await?;
+        self.run.run(interaction, context, received.bytes).await
     }
 
     /// Everything that is known before the body is read.
