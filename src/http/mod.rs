@@ -39,7 +39,7 @@ mod x_road;
 use std::io;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -303,12 +303,15 @@ impl<R: Run> Server<R> {
             _ => {
                 // What became of a write is told, however long it takes.
                 let patience = if changes(&route) { Duration::MAX } else { self.settings.request_timeout };
-                let work = guarded(self.work(route, query, &parts, body, peer, &mut wanted, &mut event));
-                let mut result = match timeout(patience, work).await {
-                    Ok(result) => result.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above"))),
-                    Err(_) => {
-                        count(&self.load.requests_given_up);
-                        Err(Outcome::from(Hcert::Overloaded).because("the request took longer than allowed"))
+                let mut result = {
+                    // Pinned where it is made: each hand it went through would keep room for it.
+                    let work = pin!(self.work(route, query, &parts, body, peer, &mut wanted, &mut event));
+                    match timeout(patience, guarded(work)).await {
+                        Ok(result) => result.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above"))),
+                        Err(_) => {
+                            count(&self.load.requests_given_up);
+                            Err(Outcome::from(Hcert::Overloaded).because("the request took longer than allowed"))
+                        }
                     }
                 };
                 self.lend(&mut result, parts.version).await;
@@ -574,8 +577,7 @@ where
 }
 
 /// Runs a future to its end or its panic. The panic hook tells where it happened.
-async fn guarded<T>(work: impl Future<Output = T>) -> Result<T, ()> {
-    let mut work = pin!(work);
+async fn guarded<T>(mut work: Pin<&mut impl Future<Output = T>>) -> Result<T, ()> {
     std::future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
