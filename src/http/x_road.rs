@@ -69,13 +69,15 @@ pub fn place<'p>(settings: &'p Settings, path: &'p str) -> Place<'p> {
     }
 }
 
-/// Whether a part of a path can be an identifier of X-Road: not empty, and decoded it holds nothing that has a meaning in paths.
+/// Whether a part of a path can be an identifier of X-Road: not empty, ASCII as it is sent, since links repeat it, and decoded it holds
+/// nothing that has a meaning in paths.
 fn is_identifier(part: &str) -> bool {
     let plain = |text: &str| {
         let allowed = |character: char| !character.is_control() && !"/\\%:;?#\"<>".contains(character);
         !matches!(text.trim(), "" | "." | "..") && text.len() <= X_ROAD_CHARACTERS_MAX && text.chars().all(allowed)
     };
     match part.contains('%') {
+        _ if !part.is_ascii() => false,
         true => decode(part, false).is_ok_and(|decoded| plain(&decoded)),
         false => plain(part),
     }
@@ -181,6 +183,8 @@ mod tests {
             "/r1/ee-dev/GOV/7000%2F9770/tis/fhir/metadata",
             "/r1/ee-dev/GOV/7%zz/tis/fhir/metadata",
             "/r1/ee-dev/GOV/7%00/tis/fhir/metadata",
+            // As bytes, not as %C3%B5: it would stand so in links.
+            "/r1/ee-dev/GOV/7õ/tis/fhir/metadata",
         ] {
             assert_eq!(found(path), "Client.BadRequest", "{path}");
         }

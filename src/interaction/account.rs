@@ -320,6 +320,7 @@ mod tests {
             names: engine::Names::default(),
             unique_number: false,
             witness: None,
+            metrics: crate::metrics::Metrics::new(),
             clock: engine::system_clock(),
         });
         let engine = engine.unwrap();

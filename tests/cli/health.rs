@@ -206,10 +206,12 @@ fn the_command_asks_and_its_exit_code_answers() {
     let server = start(&place.path("data"), &[]);
     let at = watched_at(&server).to_string();
     eventually("it is ready", || ask(watched_at(&server), "GET", "/ready").status == 200);
-    let told = place.run(&["health", "--ready", "--at", &at]).expect(0).text();
+    let ran = place.run(&["health", "--ready", "--at", &at]);
+    let told = ran.expect(0).text();
     assert!(told.contains("(ready), hcert") && told.contains("storage    ok"), "{told}");
-    let told = place.run(&["health", "--json", "--at", &at]).expect(0).text();
-    assert_eq!(serde_json::from_str::<Value>(&told).expect("JSON")["ready"], true);
+    let ran = place.run(&["health", "--json", "--at", &at]);
+    let told = ran.expect(0).text();
+    assert_eq!(serde_json::from_str::<Value>(told).expect("JSON")["ready"], true);
     // By the settings, as in a container.
     let mut command = hcert(&["health"]);
     let ran = command.current_dir(place.0.path()).env("HCERT__MANAGEMENT__LISTEN", &at).output().expect("it runs");

@@ -72,6 +72,7 @@ const DAMAGES: &[Damage] = &[
     ("version", "bytes that are always zero", |write| change(write, VERSION, (5, 1), |record| record[3] = 1)),
     ("version", "which is not its own",       |write| change(write, VERSION, (5, 1), |record| record[8] ^= 1)),
     ("version", "which is not its own",       |write| change(write, VERSION, (5, 1), |record| record[16] ^= 1)),
+    ("version", "another offset",             |write| change(write, VERSION, (5, 1), |record| record[24] ^= 1)),
     ("version", "a field of a record is cut", |write| change(write, VERSION, (5, 1), |record| record[37] = 200)),
     ("version", "Composition/30 stands where version 2", |write| remove(write, VERSION, (30, 2))),
     ("change",  "which is missing",           |write| remove(write, VERSION, (30, 2))),

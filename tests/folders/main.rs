@@ -9,6 +9,7 @@ mod held;
 mod kept;
 #[path = "../process/mod.rs"]
 mod process;
+mod running;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

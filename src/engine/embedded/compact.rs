@@ -29,7 +29,7 @@ impl Embedded {
         if let Err(error) = merge(index, &self.shared.origin) {
             tracing::warn!(problem = %error.0, "the index was left as it is");
         }
-        self.close();
+        self.let_go();
         compacted?;
         Ok(Compacted { store: (before.0, length(&store)), index: (before.1, size(index).1) })
     }

@@ -491,16 +491,24 @@ impl Embedded {
 
     /// Finishes what was handed over, commits the index and lets the folder go. Later calls fail.
     pub fn close(&self) {
-        self.stop();
+        if self.stop() {
+            self.let_go();
+        }
+    }
+
+    fn let_go(&self) {
         self.shared.set_view(None);
         self.shared.store.close();
         self.shared.note_closed();
     }
 
-    /// Finishes what was handed over and commits the index; the store stays open.
-    fn stop(&self) {
+    /// Finishes what was handed over and commits the index; the store stays open. False when that was done before.
+    fn stop(&self) -> bool {
         drop(self.queue.lock().expect("no holder of this lock can panic").take());
         let threads = std::mem::take(&mut *self.threads.lock().expect("no holder of this lock can panic"));
+        if threads.is_empty() {
+            return false;
+        }
         for (at, thread) in threads.into_iter().enumerate() {
             // The writer ends when its queue does; only then is the indexer told that nothing more will come.
             if at == 1 {
@@ -510,6 +518,7 @@ impl Embedded {
                 tracing::error!("a thread of the engine panicked");
             }
         }
+        true
     }
 }
 

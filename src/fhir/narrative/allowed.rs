@@ -106,6 +106,10 @@ impl Found {
         if document.input_text()[element.range().start + 1..].starts_with(':') {
             return self.push(Kind::Prefix, ":", || at(element));
         }
+        // It takes `a:xmlns="…"` for `xmlns="…"`, whatever the prefix; to an HTML reader the tag has no namespace then.
+        if let Some(prefix) = prefixed_xmlns(&document.input_text()[element.range().start..]) {
+            return self.push(Kind::Prefix, prefix, || at(element));
+        }
         for attribute in element.attributes() {
             let name = &document.input_text()[attribute.range_qname()];
             let problem = if may_have(own, name) {
@@ -155,6 +159,25 @@ impl Found {
         }
         filled.push_str(&div[filled.len()..]);
         filled
+    }
+}
+
+/// The name of an attribute `prefix:xmlns` in the tag that a text begins with.
+fn prefixed_xmlns(text: &str) -> Option<&str> {
+    let mut rest = text;
+    loop {
+        let (at, found) = rest.char_indices().find(|(_, character)| matches!(character, '>' | '"' | '\''))?;
+        let names = &rest[..at];
+        let mut words = names.split(|c: char| c.is_ascii_whitespace() || c == '=');
+        if let Some(name) = words.find(|name| name.ends_with(":xmlns")) {
+            return Some(name);
+        }
+        if found == '>' {
+            return None;
+        }
+        // A value ends with the quotation mark that it began with.
+        let value = &rest[at + 1..];
+        rest = &value[value.find(found)? + 1..];
     }
 }
 

@@ -385,3 +385,16 @@ fn no_more_problems_are_told_than_the_bound_where_the_xml_breaks_off_too() {
     let names: String = (0..2 * NARRATIVE_PROBLEMS_MAX).map(|at| format!("&a{at};")).collect();
     assert_eq!(problems(&format!("<div xmlns=\"{XHTML}\">{names}<p></div>")).len(), NARRATIVE_PROBLEMS_MAX);
 }
+
+/// Found by fuzzing: the XML reader takes any attribute `prefix:xmlns` for a declaration of the default namespace.
+#[test]
+fn a_namespace_is_not_declared_through_a_prefix() {
+    let div = |attributes: &str| format!("<div {attributes}><p title=\"a:xmlns='b' >\">Terve</p></div>");
+    assert_eq!(problems(&div("xmlns=\"http://www.w3.org/1999/xhtml\"")), []);
+    for attributes in
+        ["havior:xmlns=\"http://www.w3.org/1999/xhtml\"", "title='>' a:xmlns = 'http://www.w3.org/1999/xhtml'"]
+    {
+        let found = problems(&div(attributes));
+        assert!(!found.is_empty(), "{attributes}");
+    }
+}

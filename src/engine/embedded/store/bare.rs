@@ -18,6 +18,9 @@ pub enum Records {
     Patient,
 }
 
+/// Number of a change, and the change as far as it can be read.
+type BareChange = (u64, Result<Change, Error>);
+
 impl Reader {
     fn found<K: Key + 'static, V: Value + 'static>(
         &self,
@@ -63,7 +66,7 @@ impl Reader {
     }
 
     /// Changes behind a number, at most `max`, each as far as it can be read.
-    pub fn bare_changes(&self, after: u64, max: usize) -> Result<Vec<(u64, Result<Change, Error>)>, Error> {
+    pub fn bare_changes(&self, after: u64, max: usize) -> Result<Vec<BareChange>, Error> {
         let Some(table) = self.found(CHANGE)? else { return Ok(Vec::new()) };
         let rows = table.range((Bound::Excluded(after), Bound::Unbounded)).map_err(io)?.take(max);
         rows.map(|row| {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::super::classes::Classes;
 use super::super::standing::{lay, read_row};
-use super::super::store::record::{FORMAT, Record};
+use super::super::store::record::Record;
 use super::super::store::{Error, Reader, Records, What, body};
 use super::super::view::numbered;
 use super::Check;
 use super::indexed::Indexed;
-use crate::certificate::{Id, Seq, State, Version, head};
+use crate::certificate::{Id, Seq, Stamp, State, Version, head};
 use crate::fhir::json::{self, Json};
 use crate::limits::VERIFY_CHUNK_ROWS;
 use crate::search::extract::extract;
@@ -129,32 +129,10 @@ impl Check<'_> {
                 return Ok(());
             }
         };
-        if (bytes[0], bytes[3], &bytes[26..28]) != (FORMAT, 0, &[0, 0][..]) {
+        if bytes[3] != 0 || bytes[26..28] != [0, 0] {
             self.found.tell("version", &format!("{what}: bytes that are always zero are not"));
         }
-        if let Err(problem) = record.fields.check() {
-            self.found.tell("version", &format!("{what}: {problem}"));
-        }
-        if chain.is_deleted {
-            self.found.tell("version", &format!("{what} stands behind the deletion of its certificate"));
-        }
-        if record.seq <= chain.seq {
-            self.found
-                .tell("version", &format!("{what} has change {}, the version before it {}", record.seq, chain.seq));
-        }
-        if record.stamp.milliseconds < chain.milliseconds {
-            self.found.tell("version", &format!("{what} is older than the version before it"));
-        }
-        (chain.seq, chain.milliseconds) = (record.seq, record.stamp.milliseconds);
-        chain.is_deleted = record.state == State::Deleted;
-        match reader.bare_changes(record.seq.0.saturating_sub(1), 1)?.pop() {
-            Some((seq, Ok(change)))
-                if seq == record.seq.0
-                    && change.id == id
-                    && change.what == What::Version(version)
-                    && change.milliseconds == record.stamp.milliseconds => {}
-            _ => self.found.tell("version", &format!("{what} has change {}, which is not its own", record.seq)),
-        }
+        self.header(reader, chain, version, &record, &what)?;
         let row = self.content(&record, id, version, &what, totals);
         let is_counted = record.seq <= self.start.seq;
         totals.versions += u64::from(is_counted);
@@ -165,6 +143,43 @@ impl Check<'_> {
         if is_counted {
             chain.at_start = Some(current);
         }
+        Ok(())
+    }
+
+    /// What the record says of itself, beside the versions before it and its change.
+    fn header(
+        &mut self,
+        reader: &Reader,
+        chain: &mut Chain,
+        version: Version,
+        record: &Record,
+        what: &str,
+    ) -> Result<(), Error> {
+        let Stamp { milliseconds, .. } = record.stamp;
+        let own = match reader.bare_changes(record.seq.0.saturating_sub(1), 1)?.pop() {
+            Some((seq, Ok(change))) => {
+                let is_this = (change.id, change.what) == (chain.id, What::Version(version));
+                seq == record.seq.0 && is_this && change.milliseconds == milliseconds
+            }
+            _ => false,
+        };
+        let rules = [
+            (!chain.is_deleted, "stands behind the deletion of its certificate".to_owned()),
+            (record.seq > chain.seq, format!("has change {}, the version before it {}", record.seq, chain.seq)),
+            (milliseconds >= chain.milliseconds, "is older than the version before it".to_owned()),
+            (record.stamp == Stamp::at(milliseconds), "has a time with another offset than Estonia had".to_owned()),
+            (own, format!("has change {}, which is not its own", record.seq)),
+        ];
+        for (holds, problem) in rules {
+            if !holds {
+                self.found.tell("version", &format!("{what} {problem}"));
+            }
+        }
+        if let Err(problem) = record.fields.check() {
+            self.found.tell("version", &format!("{what}: {problem}"));
+        }
+        (chain.seq, chain.milliseconds) = (record.seq, milliseconds);
+        chain.is_deleted = record.state == State::Deleted;
         Ok(())
     }
 

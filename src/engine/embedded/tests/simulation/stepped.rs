@@ -270,9 +270,9 @@ impl Process {
     /// Reads the index's files through.
     pub fn look_through(&mut self) {
         if let Some(index) = &self.index
-            && let Err(problem) = index.verify()
+            && let Err(problem) = indexer::look_through(&self.engine.shared, index)
         {
-            self.give_up(&problem.0);
+            self.give_up(&problem);
         }
     }
 
