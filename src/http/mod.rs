@@ -39,7 +39,7 @@ mod x_road;
 use std::io;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -303,12 +303,15 @@ impl<R: Run> Server<R> {
             _ => {
                 // What became of a write is told, however long it takes.
                 let patience = if changes(&route) { Duration::MAX } else { self.settings.request_timeout };
-                let work = self.work(route, query, &parts, body, peer, &mut wanted, &mut event);
-                let mut result = match timeout(patience, guarded(work)).await {
-                    Ok(result) => result.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above"))),
-                    Err(_) => {
-                        count(&self.load.requests_given_up);
-                        Err(Outcome::from(Hcert::Overloaded).because("the request took longer than allowed"))
+                let mut result = {
+                    // Pinned where it is made: each hand it went through would keep room for it.
+                    let work = pin!(self.work(route, query, &parts, body, peer, &mut wanted, &mut event));
+                    match timeout(patience, guarded(work)).await {
+                        Ok(result) => result.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above"))),
+                        Err(_) => {
+                            count(&self.load.requests_given_up);
+                            Err(Outcome::from(Hcert::Overloaded).because("the request took longer than allowed"))
+                        }
                     }
                 };
                 self.lend(&mut result, parts.version).await;
@@ -414,7 +417,10 @@ impl<R: Run> Server<R> {
                 // On the heap, so that the way of a request without a body stays short.
                 Box::pin(self.work_with_body(interaction, context, content, parts, body, peer, wanted, event)).await
             }
-            None => self.run(interaction, context, Vec::new()).await,
+            None => {
+                let _admitted = self.admission.enter(interaction.may_change()).await?;
+                self.run.run(interaction, context, Vec::new()).await
+            }
         }
     }
 
@@ -430,12 +436,6 @@ impl<R: Run> Server<R> {
             Some(lent) => answer.turn = Some(lent.into()),
             None => *result = Err(Outcome::from(Hcert::Overloaded).because("too many answers are not read")),
         }
-    }
-
-    /// Runs an interaction as soon as it may be.
-    async fn run(&self, interaction: Interaction, context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
-        let _admitted = self.admission.enter(interaction.may_change()).await?;
-        self.run.run(interaction, context, body).await
     }
 
     #[expect(clippy::too_many_arguments, reason = "it is the second half of one way")]
@@ -482,7 +482,8 @@ impl<R: Run> Server<R> {
             caller::name(&mut context, identity);
             received.bytes.clear();
         }
-        self.run(interaction, context, received.bytes).await
+        let _admitted = self.admission.enter(interaction.may_change()).await?;
+        self.run.run(interaction, context, received.bytes).await
     }
 
     /// Everything that is known before the body is read.
@@ -576,8 +577,7 @@ where
 }
 
 /// Runs a future to its end or its panic. The panic hook tells where it happened.
-async fn guarded<T>(work: impl Future<Output = T>) -> Result<T, ()> {
-    let mut work = pin!(work);
+async fn guarded<T>(mut work: Pin<&mut impl Future<Output = T>>) -> Result<T, ()> {
     std::future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
