@@ -113,9 +113,12 @@ mod tests {
 
     use super::*;
 
+    /// Names and contents.
+    type Members = Vec<(String, Vec<u8>)>;
+
     /// What was received, and how it ended, of a server that sends these bytes and goes away.
-    fn received(sent: &[u8]) -> (Vec<(String, Vec<u8>)>, Result<(), String>) {
-        struct Kept(Vec<(String, Vec<u8>)>);
+    fn received(sent: &[u8]) -> (Members, Result<(), String>) {
+        struct Kept(Members);
         impl Sink for Kept {
             fn member(&mut self, member: &Member, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
                 let mut read = vec![0; usize::try_from(bytes).unwrap()];

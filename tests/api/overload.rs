@@ -81,6 +81,7 @@ async fn silent_and_dripping_clients_keep_nobody_from_an_answer_and_leave_nothin
     assert_eq!(load.requests.load(Ordering::Relaxed), 0);
 }
 
+#[expect(clippy::await_holding_lock, reason = "the writer, which waits for it, is no task")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_queue_of_the_writer_is_503_and_reads_go_on() {
     let server = Server::with(START, |config| config.server.requests_max = 100_000).await;

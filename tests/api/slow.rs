@@ -92,11 +92,12 @@ async fn an_http2_client_that_leaves_one_answer_and_takes_others_is_cut_off_too(
     builder.initial_stream_window_size(100);
     let (mut client, connection) = builder.handshake(TokioIo::new(stream)).await.expect("an HTTP/2 connection");
     let mut connection = tokio::spawn(connection);
-    let uri = format!("http://{}/fhir/CodeSystem?_count=1000", server.address);
+    let uri = format!("http://{}/fhir/Composition/1", server.address);
     let empty = http_body_util::Empty::<hyper::body::Bytes>::new;
-    let left =
-        client.send_request(hyper::Request::get(uri).body(empty()).expect("a request")).await.expect("an answer");
-    assert_eq!(left.status(), 200);
+    // Some hundred bytes, so that its time is some seconds.
+    let request = hyper::Request::get(&uri).body(empty()).expect("a request");
+    let left = client.send_request(request).await.expect("an answer");
+    assert_eq!(left.status(), 404);
     let working = async {
         loop {
             let asked = client.send_request(hyper::Request::get(&uri).body(empty()).expect("a request")).await;

@@ -185,7 +185,7 @@ fn a_sealed_file_under_another_number_is_told_by_both_numbers() {
     }
     let newest = listed(data.path()).parts.last().expect("some were sealed").name;
     fs::rename(newest.within(&folder), folder.join("00000044.zst")).unwrap();
-    let refused = Log::open(options(data.path())).err().expect("it goes on from no such file");
+    let refused = Log::open(options(data.path())).map(drop).expect_err("it goes on from no such file");
     assert!(refused.contains("00000044.zst") && refused.contains(&format!("file {}", newest.file())), "{refused}");
     assert!(refused.contains("renamed"), "{refused}");
 }
@@ -199,7 +199,7 @@ fn a_trail_of_a_later_release_is_refused_and_left_as_it_is() {
     bytes[7] = b'2';
     bytes[20] ^= 1;
     fs::write(&path, &bytes).unwrap();
-    let refused = Log::open(options(data.path())).err().expect("its format is not known");
+    let refused = Log::open(options(data.path())).map(drop).expect_err("its format is not known");
     assert!(
         refused.contains("later release") && refused.contains("format 2") && refused.contains("format 1"),
         "{refused}"

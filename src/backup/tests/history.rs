@@ -158,7 +158,7 @@ fn a_backup_of_an_empty_store_is_a_store_again() {
 fn no_id_is_given_twice_to_certificates_or_to_patients() {
     let place = Place::with_history(120);
     let archive = place.full("a.tar");
-    let (_, engine) = place.restored(&[archive.clone()], "restored", Some(3));
+    let (_, engine) = place.restored(std::slice::from_ref(&archive), "restored", Some(3));
     let moment = engine.moment().unwrap();
     assert_eq!(moment.next_id, archive.about.next_id + 1_000);
     assert_eq!(moment.next_patient_id, archive.about.next_patient_id + 1_000);

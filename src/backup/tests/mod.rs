@@ -51,6 +51,7 @@ fn engine(
         names: Names(names()),
         unique_number: false,
         witness,
+        metrics: crate::metrics::Metrics::new(),
         clock: clock(now),
     })
 }

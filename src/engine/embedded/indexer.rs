@@ -61,6 +61,8 @@ struct BellState {
     suspected: bool,
     /// When its files were looked through last.
     looked: Option<Instant>,
+    /// When that was for a suspicion.
+    answered: Option<Instant>,
     /// An index made beside, to take the place of the one in use.
     beside: Option<Beside>,
     closed: bool,
@@ -99,10 +101,13 @@ impl Bell {
     /// Whether the index's files are to be looked through now: after a suspicion, though not again and again, and at times without one.
     fn is_time_to_look(&self) -> bool {
         let mut state = self.state.lock().expect("no holder of this lock can panic");
-        let since = state.looked.map_or(Duration::MAX, |looked| looked.elapsed());
-        let is_time = state.suspected && since >= SUSPICION_TIME || state.look_is_due();
+        let is_time = state.look_in().is_zero();
         if is_time {
-            (state.suspected, state.looked) = (false, Some(Instant::now()));
+            let now = Some(Instant::now());
+            if std::mem::take(&mut state.suspected) {
+                state.answered = now;
+            }
+            state.looked = now;
         }
         is_time
     }
@@ -144,12 +149,13 @@ impl Bell {
                 return false;
             }
             let left = state.since.map(|since| ROUND_TIME.saturating_sub(since.elapsed()));
-            if state.now || left == Some(Duration::ZERO) || state.look_is_due() {
+            let look_in = state.look_in();
+            if state.now || left == Some(Duration::ZERO) || look_in.is_zero() {
                 state.now = false;
                 state.since = None;
                 return true;
             }
-            let left = left.unwrap_or(LOOK_TIME);
+            let left = left.map_or(look_in, |left| left.min(look_in));
             state = self.rang.wait_timeout(state, left).expect("no holder of this lock can panic").0;
         }
     }
@@ -160,8 +166,14 @@ impl Bell {
 }
 
 impl BellState {
-    fn look_is_due(&self) -> bool {
-        self.looked.is_some_and(|looked| looked.elapsed() >= LOOK_TIME)
+    /// How long until the index's files are to be looked through.
+    fn look_in(&self) -> Duration {
+        let left = |time: Duration, since: Option<Instant>| since.map(|since| time.saturating_sub(since.elapsed()));
+        let by_itself = left(LOOK_TIME, self.looked).unwrap_or(LOOK_TIME);
+        match self.suspected {
+            true => by_itself.min(left(SUSPICION_TIME, self.answered).unwrap_or_default()),
+            false => by_itself,
+        }
     }
 }
 
@@ -660,5 +672,37 @@ impl Shared {
         found
             .map(Some)
             .ok_or_else(|| Error::Damaged("a stored row has a class that the table of classes does not know".into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_that_fails_again_and_again_is_built_with_longer_and_longer_pauses() {
+        let (mut back_off, mut now) = (BackOff::default(), Instant::now());
+        let mut pauses = Vec::new();
+        for _ in 0..12 {
+            let pause = back_off.next(now);
+            pauses.push(pause.as_millis());
+            now += pause + Duration::from_secs(1);
+        }
+        assert_eq!(pauses[..4], [0, 250, 500, 1_000]);
+        assert_eq!(pauses[10..], [60_000, 60_000]);
+        // One that held for a while is built at once.
+        assert_eq!(back_off.next(now + REBUILD_PAUSE_MAX * 3), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_suspicion_is_answered_at_once_and_the_next_one_waits() {
+        let bell = Bell::default();
+        assert!(!bell.is_time_to_look());
+        bell.suspect();
+        assert!(bell.is_time_to_look());
+        bell.suspect();
+        assert!(!bell.is_time_to_look());
+        let left = bell.state.lock().unwrap().look_in();
+        assert!(left > Duration::ZERO && left <= SUSPICION_TIME, "{left:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! Stories of the engine alone, with rows made by hand.
 
 mod consent;
+mod damage;
 mod fault;
 mod health;
 mod migration;

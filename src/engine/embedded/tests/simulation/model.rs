@@ -9,6 +9,9 @@ use crate::engine::decide::{Decision, judge};
 use crate::engine::embedded::store::What;
 use crate::engine::{PatientWritten, Standing};
 
+/// A version of a patient: its time, the number in its identifier, and the id it links to.
+type MadePatient = (i64, u64, Option<u64>);
+
 /// All that was committed.
 #[derive(Clone, Debug)]
 pub struct Model {
@@ -22,7 +25,7 @@ pub struct Model {
     unordered: bool,
     lists: BTreeMap<String, StoredList>,
     /// Milliseconds, identifier and link of each version.
-    patients: BTreeMap<u64, Vec<(i64, u64, Option<u64>)>>,
+    patients: BTreeMap<u64, Vec<MadePatient>>,
     next_patient: u64,
 }
 
@@ -294,7 +297,7 @@ impl Model {
         for number in 0..5 {
             let (system, value) = identifier(number);
             let found = engine.patients_with(&value).map_err(told)?;
-            let has = |(id, made): (&u64, &Vec<(i64, u64, Option<u64>)>)| {
+            let has = |(id, made): (&u64, &Vec<MadePatient>)| {
                 (made.last()?.1 == number).then(|| (system.clone(), Id::new(*id).unwrap()))
             };
             same("who has an identifier", &found, &self.patients.iter().filter_map(has).collect::<Vec<_>>())?;
