@@ -236,7 +236,8 @@ fn a_second_server_on_the_folder_is_refused_in_clear_words() {
     let second = hcert(&["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]).output().unwrap();
     assert_eq!(second.status.code(), Some(1));
     let said = String::from_utf8(second.stderr).unwrap();
-    assert!(said.contains("the data folder is in use by another process"), "{said}");
+    let holder = format!("the data folder is in use by process {} (hcert serve)", first.id());
+    assert!(said.contains(&holder), "{said}");
     assert!(said.contains(data.to_str().unwrap()), "{said}");
     // The first one is not disturbed: its socket still answers.
     assert_eq!(first.client().get("/Composition?_count=0").status, 200);

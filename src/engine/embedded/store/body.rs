@@ -65,6 +65,10 @@ pub fn compress(dictionary: Dictionary, raw: &[u8]) -> Vec<u8> {
 
 /// Expands a frame of `raw_bytes` bytes behind what `out` already holds.
 pub fn expand(dictionary: Dictionary, frame: &[u8], raw_bytes: usize, out: &mut Vec<u8>) -> Result<(), Error> {
+    // The frame says its length too, so a damaged header asks for no memory that nothing could fill.
+    if zstd::zstd_safe::get_frame_content_size(frame).ok().flatten() != Some(raw_bytes as u64) {
+        return Err(Error::Damaged(format!("a body lies in a frame that does not have its {raw_bytes} bytes")));
+    }
     out.reserve(raw_bytes);
     // A cursor lets zstd write behind what is there, into memory that nobody has to clear first.
     let start = out.len() as u64;
