@@ -20,7 +20,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("search", &["certificate", "fhir", "limits", "outcome"]),
     ("audit", &["certificate", "config", "fhir", "limits", "outcome"]),
     ("engine", &["certificate", "fhir", "limits", "metrics", "outcome", "search"]),
-    ("backup", &["audit", "certificate", "engine", "limits"]),
+    ("backup", &["audit", "certificate", "engine", "fhir", "limits", "metrics", "search"]),
     ("access", &["certificate", "config", "fhir", "limits", "outcome", "search", "tls"]),
     ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search", "tls", "trace"]),
     (
@@ -33,6 +33,7 @@ const MAP: &[(&str, &[&str])] = &[
             "engine",
             "fhir",
             "limits",
+            "metrics",
             "outcome",
             "profile",
             "registry",

@@ -20,7 +20,7 @@ fn seen(server: &Process) -> Vec<String> {
     let paths = [
         "/Composition?_count=40",
         "/Composition?_count=40&_sort=title&status=final",
-        "/Composition/_history?_count=40&page=2",
+        "/Composition/_history?_count=40&_page=2",
         "/Composition/7",
         "/Composition/7/_history",
         "/Composition/7/_history/1",

@@ -29,7 +29,7 @@ fn requests(server: &Process) {
     let parent = format!("traceparent: {PARENT}");
     let nasty = "x-request-id: a\u{9b}[2Jb";
     let coded = format!("x-request-id: r-{}", CODES[0]);
-    let planted = format!("traceparent: 00-{}{}-00f067aa0ba902b7-01", "a".repeat(21), CODES[1]);
+    let planted = format!("traceparent: 00-{}{}-00f067aa0ba902b7-01", "a".repeat(21), CODES[0]);
     for (method, path, headers, body, status) in [
         ("GET", "/metadata", vec![parent.as_str()], "", 200),
         ("GET", "/Composition/1", vec![parent.as_str()], "", 404),

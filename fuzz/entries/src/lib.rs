@@ -64,17 +64,6 @@ mod rooms {
 
         pub use event::{Action, Entity, Event, From, Method, Who};
 
-        pub mod seal {
-            /// Stands in for the header of a sealed file; no file here is sealed.
-            pub struct Seal;
-
-            impl Seal {
-                pub fn read(_bytes: &[u8]) -> Option<Seal> {
-                    None
-                }
-            }
-        }
-
         /// Stands in for the number of an event, which the room's log defines.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub struct Number(pub u64);
