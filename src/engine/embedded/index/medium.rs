@@ -7,8 +7,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use tantivy::directory::{Directory, MmapDirectory};
+use tantivy::indexer::IndexWriterOptions;
 
-use super::Error;
+use super::{ARENA_BYTES, Error};
 
 /// What the index is opened on.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +45,15 @@ impl Medium {
             _ => {}
         }
         Ok(std::fs::create_dir_all(folder)?)
+    }
+
+    /// One thread that indexes, and those that merge, as tantivy sees fit.
+    pub fn threads(&self) -> IndexWriterOptions {
+        #[cfg(test)]
+        if self.memory.is_some() {
+            return IndexWriterOptions::builder().num_merge_threads(1).build();
+        }
+        IndexWriterOptions::builder().num_worker_threads(1).memory_budget_per_thread(ARENA_BYTES).build()
     }
 
     /// Whether segments are merged only when that is asked for, so that a test knows when.

@@ -182,7 +182,7 @@ impl Writer {
         rows: u64,
         medium: &Medium,
     ) -> Result<(Writer, Snapshot), Error> {
-        let writer: IndexWriter = index.writer_with_num_threads(1, ARENA_BYTES)?;
+        let writer: IndexWriter = index.writer_with_options(medium.threads())?;
         // A kill before a commit leaves files that no commit knows. The next round counts on from the commit before and would give
         // one of its own the same name, which tantivy refuses.
         writer.garbage_collect_files().wait()?;
