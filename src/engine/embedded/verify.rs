@@ -65,7 +65,7 @@ impl Embedded {
                 Err(Error::Damaged(problem)) => found.tell("file", &problem),
                 Err(error) => return Err(error),
             }
-            self.await_index(&mut found, report);
+            self.wait_for_index(&mut found, report);
         }
         // The view first: the store is never behind it.
         let view = self.shared.view();
@@ -100,7 +100,7 @@ impl Embedded {
     }
 
     /// Waits until the index holds everything. It is built when it was missing.
-    fn await_index(&self, found: &mut Findings, report: &mut dyn FnMut(&Verifying)) {
+    fn wait_for_index(&self, found: &mut Findings, report: &mut dyn FnMut(&Verifying)) {
         if self.indexed().is_none() {
             found.note("the index was missing, unreadable or far behind, and was built before it was compared");
         }
