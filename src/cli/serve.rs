@@ -1,6 +1,6 @@
 //! `hcert serve`: opens the data, listens, and serves until it is told to stop.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Common, Failure, log, open, open_files};
 use crate::access::Tokens;
@@ -70,9 +70,15 @@ async fn serve(config: Config) -> Result<(), Failure> {
     }
     settings.tls = http::present(&config.tls)?;
     if let Some(presented) = settings.tls.clone() {
-        let asked = signal(SignalKind::hangup());
-        let asked = asked.map_err(|error| Failure::Failed(format!("signals cannot be caught: {error}")))?;
-        tokio::spawn(http::keep_current(presented, asked));
+        tokio::spawn(http::keep_current(presented, catch(SignalKind::hangup())?));
+    } else if !std::io::stderr().is_terminal() {
+        // Whoever keeps a service may ask any of them to read again what it reads. On a terminal it means that the terminal is gone.
+        let mut asked = catch(SignalKind::hangup())?;
+        tokio::spawn(async move {
+            while asked.recv().await.is_some() {
+                tracing::info!("SIGHUP: without TLS there is nothing to read again");
+            }
+        });
     }
     let stop = stop()?;
     let notice = Duration::from_secs(config.management.drain_notice_s);
@@ -185,9 +191,12 @@ async fn bind(listen: &str) -> Result<TcpListener, Failure> {
     })
 }
 
+fn catch(kind: SignalKind) -> Result<Signal, Failure> {
+    signal(kind).map_err(|error| Failure::Failed(format!("signals cannot be caught: {error}")))
+}
+
 /// Ready on the first SIGTERM or SIGINT. A second one ends the process at once.
 fn stop() -> Result<impl Future<Output = ()>, Failure> {
-    let catch = |kind| signal(kind).map_err(|error| Failure::Failed(format!("signals cannot be caught: {error}")));
     let (mut terminate, mut interrupt) = (catch(SignalKind::terminate())?, catch(SignalKind::interrupt())?);
     Ok(async move {
         tokio::select! {
