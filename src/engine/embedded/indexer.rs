@@ -3,179 +3,34 @@
 //! Three ways lead to a view that is ready: the index is close behind the store (the tail is read into the overlay at the start), it
 //! is far behind (the tail is indexed first), or there is none (everything is). Meanwhile searches are told to wait.
 
-use std::collections::HashSet;
+mod bell;
+mod building;
+mod publishing;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::classes::Classes;
-use super::counters::{self, Counters};
+use super::Shared;
 use super::index::{self, Snapshot, Writer};
-use super::overlay::{Generation, NewEntry, Numbered};
+use super::overlay::{Generation, Numbered};
 use super::reindex::{Beside, clear_away, exchange};
-use super::standing::lay;
-use super::store::record::Record;
-use super::store::{Change, Error, Reader, Stands, What};
-use super::view::{View, numbered};
-use super::{Published, Shared, State};
-use crate::certificate::{Consent, Id, Seq, Version};
-use crate::limits::{INDEX_CHECKED_BYTES_MAX, INDEX_ROUND_ROWS_MAX};
-
-/// A round is taken when this long has passed since its first change.
-const ROUND_TIME: Duration = Duration::from_secs(1);
+use super::store::Error;
+use crate::certificate::{Id, Seq, Version};
+use crate::limits::INDEX_CHECKED_BYTES_MAX;
+pub use bell::Bell;
+#[cfg(test)]
+pub use building::Building;
+use building::build;
+pub use building::{CHUNK_ROWS, chunk};
 
 /// Changes that are read into the overlay at once instead of being indexed first; about 50 ms of work.
 const TAIL_ROWS_MAX: u64 = 16_384;
 
-/// Changes read from the store in one go, so that no read lasts longer than some milliseconds.
-pub const CHUNK_ROWS: usize = 4_096;
-
-/// The index's files are looked through when this long has passed: bytes may change on a disk that nobody writes to.
-const LOOK_TIME: Duration = Duration::from_secs(3_600);
-
-/// After a suspicion they are not looked through again within this time: it costs as much as reading them.
-const SUSPICION_TIME: Duration = Duration::from_secs(60);
-
 /// The shortest and the longest wait before an index that fails soon after its beginning is built again.
 const REBUILD_PAUSE_MIN: Duration = Duration::from_millis(250);
 const REBUILD_PAUSE_MAX: Duration = Duration::from_secs(60);
-
-/// Wakes the indexer.
-#[derive(Default)]
-pub struct Bell {
-    state: Mutex<BellState>,
-    rang: Condvar,
-}
-
-#[derive(Default)]
-struct BellState {
-    /// When the first change of the next round came.
-    since: Option<Instant>,
-    /// Do not wait any longer.
-    now: bool,
-    /// The index is damaged.
-    condemned: bool,
-    /// The index may be damaged.
-    suspected: bool,
-    /// When its files were looked through last.
-    looked: Option<Instant>,
-    /// When that was for a suspicion.
-    answered: Option<Instant>,
-    /// An index made beside, to take the place of the one in use.
-    beside: Option<Beside>,
-    closed: bool,
-}
-
-impl Bell {
-    /// Changes have come; `many` are worth a round at once.
-    fn note(&self, many: bool) {
-        let mut state = self.state.lock().expect("no holder of this lock can panic");
-        let first = state.since.is_none();
-        state.since.get_or_insert_with(Instant::now);
-        state.now |= many;
-        if first || many {
-            self.rang.notify_all();
-        }
-    }
-
-    /// A round is wanted at once.
-    pub fn ring(&self) {
-        self.state.lock().expect("no holder of this lock can panic").now = true;
-        self.rang.notify_all();
-    }
-
-    /// A search found the index damaged: it is to be given up.
-    pub fn condemn(&self) {
-        self.state.lock().expect("no holder of this lock can panic").condemned = true;
-        self.ring();
-    }
-
-    /// A search panicked: the index's files are to be looked through.
-    pub fn suspect(&self) {
-        self.state.lock().expect("no holder of this lock can panic").suspected = true;
-        self.ring();
-    }
-
-    /// Whether the index's files are to be looked through now: after a suspicion, though not again and again, and at times without one.
-    fn is_time_to_look(&self) -> bool {
-        let mut state = self.state.lock().expect("no holder of this lock can panic");
-        let is_time = state.look_in().is_zero();
-        if is_time {
-            let now = Some(Instant::now());
-            if std::mem::take(&mut state.suspected) {
-                state.answered = now;
-            }
-            state.looked = now;
-        }
-        is_time
-    }
-
-    /// Waits, however often it is rung. False when the engine is closed meanwhile.
-    fn pause(&self, time: Duration) -> bool {
-        let state = self.state.lock().expect("no holder of this lock can panic");
-        let waited = self.rang.wait_timeout_while(state, time, |state| !state.closed);
-        !waited.expect("no holder of this lock can panic").0.closed
-    }
-
-    /// Whether the index was condemned since this was asked last.
-    pub fn was_condemned(&self) -> bool {
-        std::mem::take(&mut self.state.lock().expect("no holder of this lock can panic").condemned)
-    }
-
-    /// An index was made beside: it is to take the place of the one in use.
-    pub fn offer(&self, beside: Beside) {
-        self.state.lock().expect("no holder of this lock can panic").beside = Some(beside);
-        self.ring();
-    }
-
-    /// What was offered.
-    fn offered(&self) -> Option<Beside> {
-        self.state.lock().expect("no holder of this lock can panic").beside.take()
-    }
-
-    /// Nothing more will come.
-    pub fn close(&self) {
-        self.state.lock().expect("no holder of this lock can panic").closed = true;
-        self.rang.notify_all();
-    }
-
-    /// Waits for the next round; false when it is the last one.
-    fn wait(&self) -> bool {
-        let mut state = self.state.lock().expect("no holder of this lock can panic");
-        loop {
-            if state.closed {
-                return false;
-            }
-            let left = state.since.map(|since| ROUND_TIME.saturating_sub(since.elapsed()));
-            let look_in = state.look_in();
-            if state.now || left == Some(Duration::ZERO) || look_in.is_zero() {
-                state.now = false;
-                state.since = None;
-                return true;
-            }
-            let left = left.map_or(look_in, |left| left.min(look_in));
-            state = self.rang.wait_timeout(state, left).expect("no holder of this lock can panic").0;
-        }
-    }
-
-    pub fn is_closed(&self) -> bool {
-        self.state.lock().expect("no holder of this lock can panic").closed
-    }
-}
-
-impl BellState {
-    /// How long until the index's files are to be looked through.
-    fn look_in(&self) -> Duration {
-        let left = |time: Duration, since: Option<Instant>| since.map(|since| time.saturating_sub(since.elapsed()));
-        let by_itself = left(LOOK_TIME, self.looked).unwrap_or(LOOK_TIME);
-        match self.suspected {
-            true => by_itself.min(left(SUSPICION_TIME, self.answered).unwrap_or_default()),
-            false => by_itself,
-        }
-    }
-}
 
 /// The indexer before its thread takes it over.
 pub struct Indexer {
@@ -226,7 +81,7 @@ pub fn start(indexer: Indexer) -> Result<JoinHandle<()>, Error> {
 
 /// Reads the index's files and compares them with their checksums: damage in the middle of one would give wrong answers, not errors.
 pub fn look_through(shared: &Shared, writer: &Writer) -> Result<(), String> {
-    shared.bell.state.lock().expect("no holder of this lock can panic").looked = Some(Instant::now());
+    shared.bell.looked();
     let looked = catch_unwind(AssertUnwindSafe(|| writer.verify()));
     looked.unwrap_or_else(|_| Err(index::Error("reading it panicked".into()))).map_err(|error| error.0)
 }
@@ -442,239 +297,6 @@ fn put(writer: &Writer, id: Id, version: Version, row: Option<&Numbered>, replac
     }
 }
 
-/// Brings an index that is missing or far behind close to the store, then goes live. False when the engine is closed meanwhile.
-fn build(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<bool, String> {
-    let mut building = Building::from(at);
-    while !shared.bell.is_closed() {
-        if building.step(shared, writer)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// An index on its way to the store's last change.
-pub struct Building {
-    at: Seq,
-    /// What is put in and not committed.
-    uncommitted: usize,
-    more: i64,
-}
-
-impl Building {
-    /// From an index that holds the state at a change.
-    pub fn from(at: Seq) -> Building {
-        Building { at, uncommitted: 0, more: 0 }
-    }
-
-    /// Takes a chunk of changes in; close behind the store, goes live. True when it has.
-    pub fn step(&mut self, shared: &Shared, writer: &mut Writer) -> Result<bool, String> {
-        let target = shared.seq();
-        if self.at < target {
-            shared.built_percent.store(self.at.0 * 100 / target.0, Ordering::Release);
-            if let Some(done) = chunk(shared, writer, self.at, target)? {
-                self.at = done.at;
-                self.more += done.more;
-                self.uncommitted += done.changes;
-            }
-        }
-        let is_near = shared.seq().0 - self.at.0 <= TAIL_ROWS_MAX;
-        if !is_near && self.uncommitted < 64 * CHUNK_ROWS {
-            return Ok(false);
-        }
-        let more = std::mem::take(&mut self.more);
-        let snapshot = writer.commit(self.at, more, shared.classes().ranks()).map_err(|error| error.0)?;
-        self.uncommitted = 0;
-        if !is_near {
-            return Ok(false);
-        }
-        // Nothing is published while the tail is read, so the view is complete from its first moment.
-        let published = shared.publishing();
-        let seq = shared.seq();
-        shared.go_live_locked(snapshot, seq, &published).map_err(|error| error.to_string())?;
-        Ok(true)
-    }
-}
-
-/// How far a chunk of changes brought an index.
-pub struct Done {
-    pub at: Seq,
-    /// Certificates it has more than before.
-    pub more: i64,
-    pub changes: usize,
-}
-
-/// Puts the next changes behind `at` into an index, none behind `until`. None when there are no more.
-pub fn chunk(shared: &Shared, writer: &Writer, at: Seq, until: Seq) -> Result<Option<Done>, String> {
-    let rows = shared.read_rows(at, until, CHUNK_ROWS).map_err(|error| error.to_string())?;
-    let Some(last) = rows.last().map(|row| row.seq) else { return Ok(None) };
-    let mut done = HashSet::new();
-    for row in rows.iter().rev().filter(|row| done.insert(row.id)) {
-        put(writer, row.id, row.version, row.new.as_deref(), row.old.is_some()).map_err(|error| error.0)?;
-    }
-    let more = rows.iter().map(|row| balance(row.new.is_some(), row.old.is_some())).sum();
-    Ok(Some(Done { at: last, more, changes: rows.len() }))
-}
-
-impl Shared {
-    pub fn classes(&self) -> Arc<Classes> {
-        self.publishing().classes.clone()
-    }
-
-    /// Makes what a commit brought visible.
-    pub fn publish(&self, entries: Vec<NewEntry>, classes: Option<Arc<Classes>>, seq: Seq) {
-        let mut published = self.publishing();
-        let mut counters = published.counters.clone();
-        Arc::make_mut(&mut counters).apply(&counters::deltas(&entries));
-        let classes = classes.unwrap_or_else(|| published.classes.clone());
-        self.publish_locked(entries, Published { classes, counters }, seq, &mut published);
-    }
-
-    /// Whatever can panic comes first: then what is published is of one moment at any time, and the overlay alone may hold more.
-    fn publish_locked(&self, entries: Vec<NewEntry>, next: Published, seq: Seq, published: &mut Published) {
-        let view = self.view().map(|view| {
-            let (open, earlier) = view.generations.split_last().expect("a view has an open generation");
-            entries.into_iter().for_each(|entry| open.push(earlier, entry));
-            let many = open.rows() >= INDEX_ROUND_ROWS_MAX;
-            let Published { classes, counters } = next.clone();
-            (View { classes, counters, seq, ..View::clone(&view) }, many)
-        });
-        *published = next;
-        let Some((view, many)) = view else {
-            self.seq.store(seq.0, Ordering::Release);
-            return;
-        };
-        self.set_view(Some(view));
-        self.seq.store(seq.0, Ordering::Release);
-        self.bell.note(many);
-    }
-
-    /// Takes in what the store holds now that it was opened again: a commit that failed may have been stored after all.
-    pub fn catch_up(&self, stands: Stands) -> Result<(), Error> {
-        let Stands { position, classes, counters } = stands;
-        let next =
-            Published { classes: Arc::new(Classes::read(&classes)?), counters: Arc::new(Counters::new(counters)) };
-        let mut published = self.publishing();
-        let from = self.seq();
-        if position.seq < from {
-            // Nothing but another file in its place does that, or a disk that forgets what it has synced. Whoever went on would lose more.
-            return Err(Error::Damaged(format!("it is at change {}, but {from} was acknowledged", position.seq)));
-        }
-        let rows = match self.view() {
-            Some(_) => self.read_rows_with(&next.classes, from, position.seq, usize::MAX)?,
-            None => Vec::new(),
-        };
-        self.publish_locked(rows, next, position.seq, &mut published);
-        Ok(())
-    }
-
-    /// Searches work from now on: the index at its checkpoint, and the tail up to `seq` from the store.
-    fn go_live(&self, snapshot: Snapshot, seq: Seq) -> Result<(), Error> {
-        let published = self.publishing();
-        self.go_live_locked(snapshot, seq, &published)
-    }
-
-    fn go_live_locked(&self, snapshot: Snapshot, seq: Seq, published: &Published) -> Result<(), Error> {
-        let open = Generation::default();
-        let rows = self.read_rows_with(&published.classes, snapshot.at, seq, usize::MAX)?;
-        let tail = !rows.is_empty();
-        rows.into_iter().for_each(|row| open.push(&[], row));
-        let view = View {
-            index: Arc::new(snapshot),
-            generations: vec![Arc::new(open)],
-            classes: published.classes.clone(),
-            counters: published.counters.clone(),
-            seq,
-        };
-        self.set_view(Some(view));
-        if tail {
-            self.bell.note(false);
-        }
-        Ok(())
-    }
-
-    /// Starts a new generation and hands out those before. None when nothing has come.
-    pub fn seal(&self) -> Option<Sealed> {
-        let _turn = self.publishing();
-        let view = self.view()?;
-        if view.generations.iter().all(|generation| generation.len() == 0) {
-            return None;
-        }
-        let generations = view.generations.clone();
-        let mut next = View::clone(&view);
-        next.generations.push(Arc::new(Generation::default()));
-        let seq = next.seq;
-        self.set_view(Some(next));
-        Some(Sealed { generations, seq })
-    }
-
-    /// The index holds the oldest generations now.
-    pub fn drop_generations(&self, snapshot: Snapshot, sealed: &Sealed) {
-        let _turn = self.publishing();
-        if let Some(view) = self.view() {
-            let mut next = View::clone(&view);
-            next.generations.drain(..sealed.generations.len());
-            next.index = Arc::new(snapshot);
-            self.set_view(Some(next));
-        }
-    }
-
-    /// [`read_rows_with`](Self::read_rows_with) the classes of this moment.
-    pub fn read_rows(&self, after: Seq, until: Seq, max: usize) -> Result<Vec<NewEntry>, Error> {
-        let classes = self.classes();
-        self.read_rows_with(&classes, after, until, max)
-    }
-
-    /// Changes after one and up to another as the overlay holds them, read from the store; at most `max`.
-    ///
-    /// The store is ahead of what is published while the writer is between its commit and the publishing of it. What lies behind
-    /// `until` is left to the writer, or it would be counted twice.
-    fn read_rows_with(&self, classes: &Classes, after: Seq, until: Seq, max: usize) -> Result<Vec<NewEntry>, Error> {
-        let max = max.min(usize::try_from(until.0.saturating_sub(after.0)).unwrap_or(usize::MAX));
-        let reader = self.store.reader()?;
-        let entry = |change: Change| -> Result<NewEntry, Error> {
-            let Change { seq, id, .. } = change;
-            let row = |version, consent| self.numbered_row(&reader, classes, id, version, consent);
-            match change.what {
-                What::Version(version) => {
-                    let consent = reader.consent_at(id, seq)?;
-                    let old = version.before().map(|before| row(before, consent)).transpose()?.flatten();
-                    Ok(NewEntry { seq, id, version, new: row(version, consent)?, old })
-                }
-                What::Consent(number) => {
-                    let read =
-                        |number| reader.consent_change(id, number, |record| Ok((record.version, record.consent)));
-                    let (version, consent) = read(number)?;
-                    let before = if number > 1 { read(number - 1)?.1 } else { Consent::default() };
-                    Ok(NewEntry { seq, id, version, new: row(version, consent)?, old: row(version, before)? })
-                }
-            }
-        };
-        reader.changes_after(after, max)?.into_iter().map(entry).collect()
-    }
-
-    fn numbered_row(
-        &self,
-        reader: &Reader,
-        classes: &Classes,
-        id: Id,
-        version: Version,
-        consent: Consent,
-    ) -> Result<Option<Arc<Numbered>>, Error> {
-        let row = reader.version(id, version, |bytes| -> Result<_, Error> {
-            let record = Record::read(bytes)?;
-            if record.state == State::Deleted { Ok(None) } else { self.row(&record) }
-        })?;
-        let row = row.ok_or_else(|| Error::Damaged(format!("version {version} of Composition/{id} is missing")))??;
-        let Some(mut row) = row else { return Ok(None) };
-        lay(&mut row, consent);
-        let found = numbered(classes, row);
-        found
-            .map(Some)
-            .ok_or_else(|| Error::Damaged("a stored row has a class that the table of classes does not know".into()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -692,17 +314,5 @@ mod tests {
         assert_eq!(pauses[10..], [60_000, 60_000]);
         // One that held for a while is built at once.
         assert_eq!(back_off.next(now + REBUILD_PAUSE_MAX * 3), Duration::ZERO);
-    }
-
-    #[test]
-    fn a_suspicion_is_answered_at_once_and_the_next_one_waits() {
-        let bell = Bell::default();
-        assert!(!bell.is_time_to_look());
-        bell.suspect();
-        assert!(bell.is_time_to_look());
-        bell.suspect();
-        assert!(!bell.is_time_to_look());
-        let left = bell.state.lock().unwrap().look_in();
-        assert!(left > Duration::ZERO && left <= SUSPICION_TIME, "{left:?}");
     }
 }
