@@ -1,7 +1,9 @@
 //! The one writer: takes everything that waits, judges each request inside one transaction, stamps it, commits once, answers all.
 
 mod consent;
+mod deciding;
 mod import;
+mod job;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,80 +13,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
-
-use super::classes::{self, Classes};
+use super::classes::Classes;
 use super::counters;
 use super::overlay::{NewEntry, Numbered};
-use super::standing::lay;
-use super::store::record::{Draft, Record};
-use super::store::{Batch, Change, Commit, Error, Position, What};
-use super::witnessed::patient_of;
-use super::{Import, Imported, Refused, Shared, Write, Written};
-use crate::certificate::{Id, Seq, Stamp, State, Version};
-use crate::engine::decide::{Decision, judge};
-use crate::engine::{Action, Committed, ListChange, PatientWrite, PatientWritten, Standing, Who};
-use crate::limits::{BATCH_BYTES_MAX, BATCH_JOBS_MAX, CLASSES_MAX, OVERLAY_ROWS_MAX};
-use crate::outcome::{Hcert, Issue, Outcome};
-use crate::search::filter::Filter;
-use crate::search::row::Row;
-use crate::search::term::{Field, Form, Term};
-use consent::Said;
-
-type Answer<T> = oneshot::Sender<Result<T, Refused>>;
-
-/// A write with its compressed body.
-pub struct Prepared {
-    pub write: Write,
-    /// Of a change of consent only the fields count.
-    pub draft: Draft,
-    pub answer: Answer<Written>,
-}
-
-/// What waits for the writer.
-pub enum Job {
-    Write(Box<Prepared>),
-    Import {
-        versions: Vec<(Draft, Import)>,
-        answer: Answer<Vec<Imported>>,
-    },
-    Lists {
-        changes: Vec<ListChange>,
-        answer: Answer<()>,
-    },
-    Patients {
-        writes: Vec<PatientWrite>,
-        /// For a place in the queue, instead of being refused.
-        waits: bool,
-        answer: Answer<Vec<PatientWritten>>,
-    },
-}
-
-impl Job {
-    fn bytes(&self) -> usize {
-        match self {
-            Job::Write(prepared) => prepared.draft.bytes(),
-            Job::Import { versions, .. } => versions.iter().map(|(draft, _)| draft.bytes()).sum(),
-            Job::Lists { changes, .. } => changes.iter().map(ListChange::bytes).sum(),
-            Job::Patients { writes, .. } => writes.iter().map(PatientWrite::bytes).sum(),
-        }
-    }
-
-    /// An operator's command waits its turn; a caller of the service is told to come again.
-    pub fn may_be_refused(&self) -> bool {
-        matches!(self, Job::Write(_) | Job::Patients { waits: false, .. })
-    }
-
-    pub fn refuse(self, refused: Refused) {
-        // A caller who went away needs no answer.
-        match self {
-            Job::Write(prepared) => drop(prepared.answer.send(Err(refused))),
-            Job::Import { answer, .. } => drop(answer.send(Err(refused))),
-            Job::Lists { answer, .. } => drop(answer.send(Err(refused))),
-            Job::Patients { answer, .. } => drop(answer.send(Err(refused))),
-        }
-    }
-}
+use super::store::{Batch, Commit, Error, Position};
+use super::{Refused, Shared};
+use crate::certificate::{Id, Seq, State, Version};
+use crate::engine::Committed;
+use crate::limits::{BATCH_BYTES_MAX, BATCH_JOBS_MAX, OVERLAY_ROWS_MAX};
+pub use job::{Job, Prepared};
+use job::{Reply, keep};
 
 /// Starts the writer's thread. It ends when the queue does.
 pub fn start(mut writer: Writer, queue: Receiver<Job>) -> Result<JoinHandle<()>, Error> {
@@ -148,13 +86,6 @@ struct Newest {
     state: State,
     /// Of a tombstone: what was deleted.
     row: Option<Arc<Numbered>>,
-}
-
-enum Reply {
-    Write(Answer<Written>, Result<Written, Refused>),
-    Import(Answer<Vec<Imported>>, Vec<Imported>),
-    Lists(Answer<()>),
-    Patients(Answer<Vec<PatientWritten>>, Vec<PatientWritten>),
 }
 
 impl Writer {
@@ -311,218 +242,6 @@ impl Writer {
         }
     }
 
-    /// Judges and stores one write. The outer error is a failure of the store, the inner result the caller's answer.
-    fn one(
-        &self,
-        batch: &mut Batch,
-        pending: &mut Pending,
-        write: Write,
-        draft: &Draft,
-    ) -> Result<Result<Written, Refused>, Error> {
-        let (id, current, old) = match &write {
-            Write::Create { .. } => (pending.position.next_id, None, None),
-            Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => {
-                let (current, old) = self.current(batch, pending, *id)?.unzip();
-                (*id, current, old.flatten())
-            }
-        };
-        let decision = match judge(&write, current.as_ref()) {
-            Ok(decision) => decision,
-            Err(refused) => return Ok(Err(refused)),
-        };
-        let state = match decision {
-            Decision::Store(state) => state,
-            Decision::Nothing => {
-                let current = current.expect("only a stored certificate can be as it should be already");
-                return Ok(Ok(self.unchanged(batch, id, current.version)?));
-            }
-            Decision::Consent(consent) => {
-                let current = current.expect("only a stored certificate has a consent to change");
-                let Write::Consent { who, .. } = write else { unreachable!("no other write changes consent") };
-                let patient = self.patient(batch, id, current.version)?;
-                let by = By { action: Action::Consent, who, patient };
-                let said = Said { consent, fields: &draft.fields, by };
-                let written = self.store_consent(batch, pending, id, (current, old), said)?;
-                return Ok(Ok(written));
-            }
-        };
-        if let Write::Create { if_none_exist: Some(term), rows, .. } = &write {
-            match self.with_term(pending, term, rows.as_deref()) {
-                Err(refused) => return Ok(Err(refused)),
-                Ok(found) => match found.as_slice() {
-                    [] => {}
-                    [(id, version)] => {
-                        return Ok(Ok(self.unchanged(batch, *id, *version)?));
-                    }
-                    _ => return Ok(Err(Outcome::from(Hcert::MultipleMatches).into())),
-                },
-            }
-        }
-        let (row, who, patient) = match write {
-            Write::Create { content, .. } | Write::Update { content, .. } => {
-                (Some(content.row), content.who, content.subject.map(|subject| subject.id))
-            }
-            Write::Delete { who, .. } | Write::Consent { who, .. } => {
-                let deleted = current.as_ref().map(|current| self.patient(batch, id, current.version));
-                (None, who, deleted.transpose()?.flatten())
-            }
-        };
-        if let Some(row) = &row
-            && self.shared.unique_number
-            && let Err(refused) = self.check_number(pending, id, row)
-        {
-            return Ok(Err(refused));
-        }
-        if row.as_ref().is_some_and(|row| !self.has_room_for(pending, row)) {
-            return Ok(Err(Outcome::from(classes_full()).into()));
-        }
-        let version = current.map_or(Version::FIRST, |current| current.version.next());
-        let stamp = self.stamp(pending);
-        let consent = old.as_ref().map(|old| old.row.class.consent).unwrap_or_default();
-        let by = By { action: Action::of(version, state), who, patient };
-        self.store(batch, pending, Step { id, version, stamp, state, row, old, by }, draft)?;
-        Ok(Ok(Written { id, version, stamp, state, changed: true, consent }))
-    }
-
-    /// The time of the next change: later than that of every change before.
-    fn stamp(&self, pending: &Pending) -> Stamp {
-        Stamp::at((self.shared.clock)().max(pending.position.milliseconds.saturating_add(1)))
-    }
-
-    /// Inserts a version and moves the pending position on.
-    fn store(&self, batch: &mut Batch, pending: &mut Pending, step: Step, draft: &Draft) -> Result<(), Error> {
-        let Step { id, version, stamp, state, row, old, by } = step;
-        let new = match row {
-            Some(mut row) => {
-                row.last_updated = stamp.milliseconds;
-                // A new version leaves the consent as it is.
-                lay(&mut row, old.as_ref().map(|old| old.row.class.consent).unwrap_or_default());
-                Some(self.number(batch, pending, row)?)
-            }
-            None => None,
-        };
-        let seq = pending.position.seq.next();
-        let running = pending.position.running + 1;
-        let change = Change { seq, id, what: What::Version(version), milliseconds: stamp.milliseconds, running };
-        batch.insert(change, draft, stamp);
-        let position = &mut pending.position;
-        let out_of_order = stamp.milliseconds < position.milliseconds;
-        if out_of_order || position.unordered {
-            batch.insert_time(change, !position.unordered)?;
-            position.unordered = true;
-        }
-        pending.latest_is_elsewhere = out_of_order;
-        position.seq = seq;
-        position.running = running;
-        position.milliseconds = position.milliseconds.max(stamp.milliseconds);
-        position.next_id = position.next_id.max(id.next());
-        pending.newest.insert(id, Newest { version, state, row: new.clone().or_else(|| old.clone()) });
-        pending.entries.push(NewEntry { seq, id, version, new, old });
-        if self.shared.witness.is_some() {
-            let By { action, who, patient } = by;
-            pending.told.push(Committed { seq, id, version, state, stamp, action, consent: None, who, patient });
-        }
-        Ok(())
-    }
-
-    /// The newest version of a certificate, earlier jobs of the batch included, and its row for the overlay.
-    fn current(&self, batch: &mut Batch, pending: &Pending, id: Id) -> Result<Option<Met>, Error> {
-        if let Some(Newest { version, state, row }) = pending.newest.get(&id) {
-            let (version, state) = (*version, *state);
-            let current = Standing { version, state, row: row.as_ref().map(|numbered| numbered.row.clone()) };
-            return Ok(Some((current, row.clone().filter(|_| state != State::Deleted))));
-        }
-        let found = batch.newest(id, |version, bytes| -> Result<_, Error> {
-            let record = Record::read(bytes)?;
-            Ok((version, record.state, self.shared.row(&record)?))
-        })?;
-        let Some((version, state, mut row)) = found.transpose()? else { return Ok(None) };
-        if state == State::Deleted
-            && let Some(before) = version.before()
-        {
-            let deleted = batch.version(id, before, |bytes| self.shared.row(&Record::read(bytes)?))?;
-            row = deleted.transpose()?.flatten();
-        }
-        if let Some(row) = &mut row {
-            lay(row, batch.consent(id)?);
-        }
-        let old = match &row {
-            Some(row) if state != State::Deleted => {
-                let classes = self.shared.publishing().classes.clone();
-                Some(super::view::numbered(&classes, row.clone()).ok_or_else(unknown_class)?)
-            }
-            _ => None,
-        };
-        Ok(Some((Standing { version, state, row }, old)))
-    }
-
-    /// The patient of a stored version, for the witness.
-    fn patient(&self, batch: &Batch, id: Id, version: Version) -> Result<Option<String>, Error> {
-        if self.shared.witness.is_none() {
-            return Ok(None);
-        }
-        Ok(batch.version(id, version, patient_of)?.transpose()?.flatten())
-    }
-
-    /// Whether the row's class is known or may become so.
-    fn has_room_for(&self, pending: &Pending, row: &Row) -> bool {
-        match &pending.classes {
-            Some(classes) => classes.has_room_for(&row.class),
-            None => self.shared.publishing().classes.has_room_for(&row.class),
-        }
-    }
-
-    /// Gives the row's class its number, a new one where it has none.
-    fn number(&self, batch: &mut Batch, pending: &mut Pending, mut row: Row) -> Result<Arc<Numbered>, Error> {
-        let known = match &pending.classes {
-            Some(classes) => classes.find(&row.class),
-            None => self.shared.publishing().classes.find(&row.class),
-        };
-        if let Some((class, shared)) = known {
-            row.class = shared;
-            return Ok(Arc::new(Numbered { row, class }));
-        }
-        let classes = pending.classes.get_or_insert_with(|| Classes::clone(&self.shared.publishing().classes));
-        let class = classes.add(row.class.clone());
-        batch.insert_class(class, &classes::write(&row.class))?;
-        Ok(Arc::new(Numbered { row, class }))
-    }
-
-    /// Current certificates within `rows` that carry a term: those of the view the batch did not change, and those of the batch.
-    fn with_term(&self, pending: &Pending, term: &Term, rows: Option<&Filter>) -> Result<Vec<(Id, Version)>, Refused> {
-        let percent = self.shared.built_percent.load(Ordering::Acquire).to_string();
-        let not_ready = || Issue::new(Hcert::IndexNotReady).with("percent", percent.clone());
-        let view = self.shared.view().ok_or_else(|| Outcome::from(not_ready()))?;
-        // More than the batch can have changed are asked for, so that two of the rest are seen when there are two.
-        let max = u32::try_from(pending.newest.len() + 2).unwrap_or(u32::MAX);
-        let hits = view.with_term(term, rows, max).map_err(|error| Outcome::from(not_ready()).because(error.0))?;
-        let unchanged =
-            hits.into_iter().filter(|hit| !pending.newest.contains_key(&hit.id)).map(|hit| (hit.id, hit.version));
-        let counts = |id: Id, row: &Row| row.has(term) && rows.is_none_or(|rows| rows.matches(id, row));
-        let changed = pending.newest.iter().filter(|(id, newest)| {
-            newest.state != State::Deleted && newest.row.as_ref().is_some_and(|numbered| counts(**id, &numbered.row))
-        });
-        Ok(unchanged.chain(changed.map(|(id, newest)| (*id, newest.version))).collect())
-    }
-
-    /// Contract 3.9.
-    fn check_number(&self, pending: &Pending, id: Id, row: &Row) -> Result<(), Refused> {
-        for number in row.terms_of(&[Field::Identifier]).filter(|term| term.is_form(Form::SystemCode)) {
-            if self.with_term(pending, &number, None)?.iter().any(|(other, _)| *other != id) {
-                return Err(Outcome::from(Issue::new(Hcert::NumberInUse).at("Composition.identifier")).into());
-            }
-        }
-        Ok(())
-    }
-
-    /// What a stored version answers with that is left as it is.
-    fn unchanged(&self, batch: &mut Batch, id: Id, version: Version) -> Result<Written, Error> {
-        let found =
-            batch.version(id, version, |bytes| Record::read(bytes).map(|record| (record.stamp, record.state)))?;
-        let (stamp, state) = found.ok_or_else(|| Error::Damaged(format!("version {version} of {id} is missing")))??;
-        Ok(Written { id, version, stamp, state, changed: false, consent: batch.consent(id)? })
-    }
-
     /// Makes what was committed visible and tells the witness: after the commit, before the answers.
     pub fn publish(&mut self, stored: &mut Stored) {
         let pending = &mut stored.pending;
@@ -587,74 +306,9 @@ impl Writer {
     }
 }
 
-/// Notes who waits for a job that is done, or that the store failed: then `nothing` stands where its result would.
-fn keep<T>(
-    replies: &mut Vec<Reply>,
-    done: Result<T, Error>,
-    reply: impl FnOnce(T) -> Reply,
-    nothing: T,
-) -> Result<(), Error> {
-    let (value, result) = match done {
-        Ok(value) => (value, Ok(())),
-        Err(error) => (nothing, Err(error)),
-    };
-    replies.push(reply(value));
-    result
-}
-
 impl Stored {
     /// Tells everyone.
     pub fn answer(self) {
         self.replies.into_iter().for_each(Reply::send);
-    }
-}
-
-fn classes_full() -> Issue {
-    Issue::new(Hcert::ClassesFull).with("max", CLASSES_MAX.to_string()).at("Composition.category")
-}
-
-fn unknown_class() -> Error {
-    Error::Damaged("a stored row has a class that the table of classes does not know".into())
-}
-
-/// The newest version of a certificate, as the rules ask for it and as the overlay does.
-type Met = (Standing, Option<Arc<Numbered>>);
-
-/// A version on its way into the store.
-struct Step {
-    id: Id,
-    version: Version,
-    stamp: Stamp,
-    state: State,
-    row: Option<Row>,
-    old: Option<Arc<Numbered>>,
-    by: By,
-}
-
-/// Who asked for a change, for the witness.
-struct By {
-    action: Action,
-    who: Who,
-    patient: Option<String>,
-}
-
-impl Reply {
-    fn send(self) {
-        // A caller who went away needs no answer.
-        match self {
-            Reply::Write(answer, result) => drop(answer.send(result)),
-            Reply::Import(answer, imported) => drop(answer.send(Ok(imported))),
-            Reply::Lists(answer) => drop(answer.send(Ok(()))),
-            Reply::Patients(answer, written) => drop(answer.send(Ok(written))),
-        }
-    }
-
-    fn fail(self, error: &Arc<Error>) {
-        match self {
-            Reply::Write(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
-            Reply::Import(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
-            Reply::Lists(answer) => drop(answer.send(Err(Refused::Store(error.clone())))),
-            Reply::Patients(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
-        }
     }
 }

@@ -6,7 +6,8 @@ use super::super::overlay::NewEntry;
 use super::super::store::consent::record::Record;
 use super::super::store::record::Fields;
 use super::super::store::{Batch, Change, Error, What};
-use super::{By, Met, Newest, Pending, Writer};
+use super::deciding::{By, Met};
+use super::{Newest, Pending, Writer};
 use crate::certificate::{Consent, Id};
 use crate::engine::{Action, Committed, Written};
 

@@ -3,7 +3,8 @@
 use super::super::store::record::{Draft, Record};
 use super::super::store::{Batch, Error};
 use super::super::{Import, Imported};
-use super::{By, Pending, Step, Writer, classes_full};
+use super::deciding::{By, Step, classes_full};
+use super::{Pending, Writer};
 use crate::certificate::{Id, Stamp, State, Version, head};
 use crate::engine::{Action, Who};
 use crate::limits::IMPORT_ID_MAX;
