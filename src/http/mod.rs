@@ -34,6 +34,7 @@ mod trace;
 mod unread;
 mod wanted;
 mod watched;
+mod work;
 mod x_road;
 
 use std::io;
@@ -46,16 +47,14 @@ use std::time::{Duration, Instant};
 
 use http_body_util::Full;
 use hyper::body::{Body, Bytes};
-use hyper::header::{ALLOW, EXPECT};
+use hyper::header::ALLOW;
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Response, StatusCode, Version};
+use hyper::{Method, Request, Response, StatusCode};
 use tokio::time::timeout;
 
 use crate::interaction::context::{Action, Event};
 use crate::interaction::{Answer, Context, Instead, Interaction, Service};
-use crate::limits::{
-    ANSWERS_BYTES_MAX, BODIES_BYTES_MAX, HTTP2_SMALL_ANSWER_BYTES, LARGE_ANSWER_BYTES, SMALL_ANSWER_BYTES,
-};
+use crate::limits::{ANSWERS_BYTES_MAX, BODIES_BYTES_MAX, LARGE_ANSWER_BYTES};
 use crate::metrics::Answered;
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::tls::Status;
@@ -64,9 +63,7 @@ use admission::Admission;
 pub use listener::{Listen, serve};
 pub use load::Load;
 use load::count;
-use media::{Content, Media};
 use places::NoPlace;
-use query::Pair;
 use route::Route;
 pub use settings::Settings;
 pub use tls::{keep_current, present};
@@ -143,12 +140,6 @@ pub struct Server<R> {
 }
 
 /// The parts of a query that shape the answer, read before anything may be refused because of them.
-struct Query {
-    pairs: Result<Vec<Pair>, Issue>,
-    media: Result<Media, Issue>,
-    pretty: Result<bool, Issue>,
-}
-
 impl<R: Run> Server<R> {
     pub fn new(run: R, settings: Settings) -> Arc<Self> {
         let load: Arc<Load> = Arc::default();
@@ -364,153 +355,6 @@ impl<R: Run> Server<R> {
             .unwrap_or_else(|error| respond::outcome(&Outcome::internal(error), wanted, &self.settings.issue_system))
     }
 
-    /// The way of a request, in the order of Contract 2.9.
-    #[expect(clippy::too_many_arguments, reason = "it is the first half of one way")]
-    async fn work<B>(
-        &self,
-        route: Route,
-        query: Query,
-        parts: &Parts,
-        body: B,
-        peer: Option<IpAddr>,
-        wanted: &mut Wanted,
-        event: &mut Option<Box<Event>>,
-    ) -> Result<Answer, Outcome>
-    where
-        B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
-    {
-        if let Err(stranger) = guard::check(&self.settings, parts) {
-            return refused(stranger.into(), body, parts);
-        }
-        let under_way = proxy::client(&self.settings, parts, peer).map(|client| self.admission.begin(client));
-        let _under_way = match under_way.transpose() {
-            Ok(under_way) => under_way,
-            Err(throttled) => return refused(throttled.into(), body, parts),
-        };
-        let understood = match (caller::identify(&self.settings, &route, &parts.headers).await, route) {
-            (Ok(identity), Route::To(interaction)) => {
-                if let (Some(event), Some(identity)) = (&mut *event, &identity) {
-                    account::name(event, identity);
-                }
-                self.understand(&interaction, query, parts, &body, peer, wanted).map(|mut context| {
-                    caller::name(&mut context, identity);
-                    if let Some(event) = &*event {
-                        account::keep(&mut context, event);
-                    }
-                    (interaction, context)
-                })
-            }
-            (Ok(_), Route::Options) => return Ok(Answer { status: 204, ..Answer::default() }),
-            (Ok(_), Route::WrongMethod) => Err(self.wrong_method(parts)),
-            // Where no tokens are given out, their service is not there. What X-Road does not know it refuses itself.
-            (_, Route::TokenService | Route::TokenKeys | Route::Fault(_)) | (Ok(_), Route::Unknown) => {
-                Err(Hcert::PathUnknown.into())
-            }
-            (Err(refusal), _) => Err(refusal),
-        };
-        let (interaction, context) = match understood {
-            Ok(understood) => understood,
-            Err(refusal) => return refused(refusal, body, parts),
-        };
-        match request::content(&interaction, parts) {
-            Some(content) => {
-                // On the heap, so that the way of a request without a body stays short.
-                Box::pin(self.work_with_body(interaction, context, content, parts, body, peer, wanted, event)).await
-            }
-            None => {
-                let _admitted = self.admission.enter(interaction.may_change()).await?;
-                self.run.run(interaction, context, Vec::new()).await
-            }
-        }
-    }
-
-    /// Finds memory for an answer for as long as its client takes to read it. Small ones need none, since connections are bounded; on
-    /// HTTP/2, where one connection may leave many unread, only the smallest are small.
-    async fn lend(&self, result: &mut Result<Answer, Outcome>, version: Version) {
-        let small = if version == Version::HTTP_2 { HTTP2_SMALL_ANSWER_BYTES } else { SMALL_ANSWER_BYTES };
-        let Ok(answer) = result else { return };
-        if answer.turn.is_some() || answer.body.len() <= small {
-            return;
-        }
-        match self.answers.borrow(answer.body.len()).await {
-            Some(lent) => answer.turn = Some(lent.into()),
-            None => *result = Err(Outcome::from(Hcert::Overloaded).because("too many answers are not read")),
-        }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "it is the second half of one way")]
-    async fn work_with_body<B>(
-        &self,
-        interaction: Interaction,
-        mut context: Context,
-        content: Content,
-        parts: &Parts,
-        mut body: B,
-        peer: Option<IpAddr>,
-        wanted: &mut Wanted,
-        event: &mut Option<Box<Event>>,
-    ) -> Result<Answer, Outcome>
-    where
-        B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
-    {
-        let length = request::length(&parts.headers)?;
-        let patience = self.settings.patience();
-        let bytes_max = self.bytes_max(Some(content));
-        let mut received = match body::receive(&mut body, length, bytes_max, patience, &self.memory).await {
-            Ok(received) => received,
-            Err(refusal) => {
-                match refusal.leading() {
-                    Hcert::BodyTimeout => count(&self.load.bodies_late),
-                    _ => drop(tokio::spawn(body::linger(body))),
-                }
-                return Err(refusal);
-            }
-        };
-        if content == Content::Form {
-            let form = std::str::from_utf8(&received.bytes)
-                .map_err(|error| Issue::new(Hcert::BodyNotUtf8).with("position", error.valid_up_to().to_string()))?;
-            if let Some(event) = event {
-                account::note_form(event, form);
-            }
-            // Once more, since the form may carry what the query did not.
-            let mut parameters = std::mem::take(&mut context.parameters);
-            parameters.extend(query::pairs(form)?);
-            wanted.media = media::wanted(&parts.headers, query::format(&parameters))?;
-            wanted.pretty = query::pretty(&parameters)?;
-            let identity = context.identity.take();
-            context = request::context(&self.settings, parts, peer, wanted, parameters, true, false)?;
-            caller::name(&mut context, identity);
-            received.bytes.clear();
-        }
-        let _admitted = self.admission.enter(interaction.may_change()).await?;
-        self.run.run(interaction, context, received.bytes).await
-    }
-
-    /// Everything that is known before the body is read.
-    fn understand(
-        &self,
-        interaction: &Interaction,
-        query: Query,
-        parts: &Parts,
-        body: &impl Body,
-        peer: Option<IpAddr>,
-        wanted: &Wanted,
-    ) -> Result<Context, Outcome> {
-        let content = request::content(interaction, parts);
-        let parameters = query.pairs?;
-        query.media?;
-        request::check_body(parts, content, !body.is_end_stream(), self.bytes_max(content))?;
-        query.pretty?;
-        let asks_registry = matches!(interaction, Interaction::Patient(_));
-        let by_form = content == Some(Content::Form);
-        request::context(&self.settings, parts, peer, wanted, parameters, by_form, asks_registry)
-    }
-
-    fn wrong_method(&self, parts: &Parts) -> Outcome {
-        let allowed = route::allow(self.base_path(parts), parts.uri.path(), None);
-        Issue::new(Hcert::MethodNotAllowed).with("method", parts.method.to_string()).with("allowed", allowed).into()
-    }
-
     /// The event of a request, as far as its head tells.
     fn event(&self, route: &Route, parts: &Parts, peer: Option<IpAddr>, wanted: &Wanted) -> Option<Box<Event>> {
         let mut event = match route {
@@ -538,42 +382,11 @@ impl<R: Run> Server<R> {
             Place::Token | Place::Fault(_) => &self.settings.base_path,
         }
     }
-
-    fn bytes_max(&self, content: Option<Content>) -> usize {
-        match content {
-            Some(Content::Form) => self.settings.query_bytes_max,
-            Some(Content::Resource) | None => self.settings.body_bytes_max,
-        }
-    }
-
-    fn query(&self, parts: &Parts) -> Query {
-        let text = parts.uri.query().unwrap_or_default();
-        let bytes_max = self.settings.query_bytes_max;
-        let pairs = if text.len() > bytes_max {
-            Err(Issue::new(Hcert::QueryTooLong).with("max", bytes_max.to_string()))
-        } else {
-            query::pairs(text)
-        };
-        let known = pairs.as_deref().unwrap_or_default();
-        Query { media: media::wanted(&parts.headers, query::format(known)), pretty: query::pretty(known), pairs }
-    }
 }
 
 /// Whether a request may change something.
 fn changes(route: &Route) -> bool {
     matches!(route, Route::To(interaction) if interaction.may_change())
-}
-
-/// Refuses a request whose body is not read.
-fn refused<B>(refusal: Outcome, body: B, parts: &Parts) -> Result<Answer, Outcome>
-where
-    B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
-{
-    // A body that waits for "100 Continue" is never sent.
-    if !body.is_end_stream() && !parts.headers.contains_key(EXPECT) {
-        tokio::spawn(body::linger(body));
-    }
-    Err(refusal)
 }
 
 /// Runs a future to its end or its panic. The panic hook tells where it happened.
