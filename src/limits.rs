@@ -514,6 +514,9 @@ pub const REFLECTED_VALUES_MAX: usize = 20;
 /// Characters of a text that comes from another system's issue; what lies behind is cut off.
 pub const REFLECTED_TEXT_CHARACTERS_MAX: usize = 8_000;
 
+/// Bytes that must find room beside the store before it is opened again after a failure: a batch of the writer and what redb writes with it.
+pub const STORE_ROOM_BYTES: usize = 8 * 1024 * 1024;
+
 /// Changes that a reindex puts into the index beside before it commits them: a quarter of a million, so that its segments are few.
 pub const REINDEX_COMMIT_ROWS: usize = 262_144;
 

@@ -10,7 +10,7 @@ use super::about::{About, Base};
 use super::member::Member;
 use crate::audit::{self, Action, Event, Log};
 use crate::certificate::Seq;
-use crate::engine::{Engine, Error, Moment, Piece, StoredList};
+use crate::engine::{CopyCheck, Engine, Error, Moment, Piece, StoredList};
 
 /// Takes the members of an archive, in their order.
 pub trait Sink {
@@ -80,7 +80,8 @@ fn copy(
         patients_total: about.patients_until - about.patients_after,
         ..Progress::default()
     };
-    let mut copying = Copying { sink, report, progress, is_gentle: taking.is_gentle };
+    let check = CopyCheck::new(&dictionaries).map_err(words)?;
+    let mut copying = Copying { sink, report, progress, is_gentle: taking.is_gentle, check };
     copying.bytes(Member::About, &about.write())?;
     for (number, dictionary) in dictionaries {
         copying.bytes(Member::Dictionary(number), &dictionary)?;
@@ -89,9 +90,11 @@ fn copy(
         copying.bytes(Member::List(number), &write_list(&list))?;
     }
     let changes = |after| engine.copy_changes(Seq(after), Seq(about.until));
-    copying.pieces(about.after, about.until, Member::Changes, changes, |progress| &mut progress.changes)?;
+    let check = |check: &mut CopyCheck, after, bytes: &[u8]| check.changes(Seq(after), bytes).map(drop);
+    copying.pieces(about.after, about.until, Member::Changes, (changes, check), |progress| &mut progress.changes)?;
     let patients = |after| engine.copy_patients(after, about.patients_until);
-    copying.pieces(about.patients_after, about.patients_until, Member::Patients, patients, |progress| {
+    let check = |check: &mut CopyCheck, after, bytes: &[u8]| check.patients(after, bytes).map(drop);
+    copying.pieces(about.patients_after, about.patients_until, Member::Patients, (patients, check), |progress| {
         &mut progress.patients
     })?;
     for file in log.files()?.into_iter().filter(|file| file.number() > about.audit_after) {
@@ -152,6 +155,7 @@ struct Copying<'c> {
     report: &'c mut dyn FnMut(Progress),
     progress: Progress,
     is_gentle: bool,
+    check: CopyCheck,
 }
 
 impl Copying<'_> {
@@ -166,13 +170,14 @@ impl Copying<'_> {
         Ok(())
     }
 
-    /// Copies a log from one number to another.
+    /// Copies a log from one number to another. Each piece is read as a restore will read it: an archive that cannot be restored is worth
+    /// nothing, and whoever takes it can still do something about what is damaged.
     fn pieces(
         &mut self,
         mut after: u64,
         until: u64,
         member: fn(u64) -> Member,
-        copy: impl Fn(u64) -> Result<Piece, Error>,
+        (copy, check): (impl Fn(u64) -> Result<Piece, Error>, impl Fn(&mut CopyCheck, u64, &[u8]) -> Result<(), Error>),
         counter: fn(&mut Progress) -> &mut u64,
     ) -> Result<(), String> {
         for number in 1.. {
@@ -181,6 +186,7 @@ impl Copying<'_> {
             }
             let started = Instant::now();
             let piece = copy(after).map_err(words)?;
+            check(&mut self.check, after, &piece.bytes).map_err(words)?;
             let took = started.elapsed();
             after = piece.last;
             *counter(&mut self.progress) += piece.rows;

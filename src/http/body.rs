@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::request::too_long;
-use crate::limits::{BODY_GRACE_S, LINGER_BYTES_MAX, LINGER_S, REQUEST_WAIT_MS};
+use crate::limits::{BODY_GRACE_S, LINGER_BYTES_MAX, LINGER_S, SMALL_ANSWER_BYTES};
 use crate::outcome::{Hcert, Issue, Outcome};
 
 /// Memory for the bodies of all requests, or of all answers, lent in pieces.
@@ -32,11 +32,15 @@ impl Memory {
         Memory(Arc::new(Semaphore::new(bytes / PIECE)))
     }
 
-    /// Waits a moment for `bytes`; nothing when they do not become free.
-    pub async fn borrow(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+    /// Lends `bytes`, where they are free.
+    pub fn borrow(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let pieces = u32::try_from(bytes.div_ceil(PIECE)).ok()?;
-        let lent = Arc::clone(&self.0).acquire_many_owned(pieces);
-        timeout(Duration::from_millis(REQUEST_WAIT_MS), lent).await.ok()?.ok()
+        Arc::clone(&self.0).try_acquire_many_owned(pieces).ok()
+    }
+
+    /// Whether next to nothing is free.
+    pub fn is_lent(&self) -> bool {
+        self.0.available_permits() * PIECE < SMALL_ANSWER_BYTES
     }
 
     /// Makes room for `bytes` in all.

@@ -292,8 +292,9 @@ impl<R: Run> Server<R> {
             }
             (Route::TokenKeys, Some(tokens)) => Box::pin(token::keys(tokens, &parts, &wanted)).await,
             _ => {
-                // What became of a write is told, however long it takes.
-                let patience = if changes(&route) { Duration::MAX } else { self.settings.request_timeout };
+                // What became of a write is told, however long it takes, and whatever else is not taken.
+                let is_change = changes(&route);
+                let patience = if is_change { Duration::MAX } else { self.settings.request_timeout };
                 let mut result = {
                     // Pinned where it is made: each hand it went through would keep room for it.
                     let work = pin!(self.work(route, query, &parts, body, peer, &mut wanted, &mut event));
@@ -305,7 +306,9 @@ impl<R: Run> Server<R> {
                         }
                     }
                 };
-                self.lend(&mut result, parts.version).await;
+                if !is_change {
+                    self.lend(&mut result, parts.version);
+                }
                 if let Some(event) = event.take()
                     && let Err(unwritten) = self.run.end(event, &result)
                 {

@@ -81,6 +81,10 @@ impl<R: Run> Server<R> {
             }
             None => {
                 let _admitted = self.admission.enter(interaction.may_change()).await?;
+                // Before it is made, since most of them could not be handed over.
+                if !interaction.may_change() && self.answers.is_lent() {
+                    return Err(too_many_unread());
+                }
                 self.run.run(interaction, context, Vec::new()).await
             }
         }
@@ -88,15 +92,17 @@ impl<R: Run> Server<R> {
 
     /// Finds memory for an answer for as long as its client takes to read it. Small ones need none, since connections are bounded; on
     /// HTTP/2, where one connection may leave many unread, only the smallest are small.
-    pub(super) async fn lend(&self, result: &mut Result<Answer, Outcome>, version: Version) {
+    ///
+    /// Nobody waits for it: what waits would lie in memory too.
+    pub(super) fn lend(&self, result: &mut Result<Answer, Outcome>, version: Version) {
         let small = if version == Version::HTTP_2 { HTTP2_SMALL_ANSWER_BYTES } else { SMALL_ANSWER_BYTES };
         let Ok(answer) = result else { return };
         if answer.turn.is_some() || answer.body.len() <= small {
             return;
         }
-        match self.answers.borrow(answer.body.len()).await {
+        match self.answers.borrow(answer.body.len()) {
             Some(lent) => answer.turn = Some(lent.into()),
-            None => *result = Err(Outcome::from(Hcert::Overloaded).because("too many answers are not read")),
+            None => *result = Err(too_many_unread()),
         }
     }
 
@@ -191,6 +197,10 @@ impl<R: Run> Server<R> {
         let known = pairs.as_deref().unwrap_or_default();
         Query { media: media::wanted(&parts.headers, query::format(known)), pretty: query::pretty(known), pairs }
     }
+}
+
+fn too_many_unread() -> Outcome {
+    Outcome::from(Hcert::Overloaded).because("too many answers are not read")
 }
 
 /// Refuses a request whose body is not read.

@@ -57,6 +57,11 @@ impl Shared {
         *self.notes.store() = StoreHealth::Closed;
     }
 
+    /// Why the index was built last, where it was.
+    pub fn why_built(&self) -> Option<String> {
+        Some(self.notes.index().clone()).filter(|why| !why.is_empty())
+    }
+
     /// The index is built, and this is why.
     pub fn note_building(&self, why: impl Into<String>) {
         self.built_percent.store(0, Ordering::Release);

@@ -104,6 +104,9 @@ impl Embedded {
         if self.indexed().is_none() {
             found.note("the index was missing, unreadable or far behind, and was built before it was compared");
         }
+        if let Some(why) = self.shared.why_built() {
+            found.note(&format!("the index was built again when the folder was opened: {why}"));
+        }
         let until = self.seq();
         let (mut known, mut since) = ((None, 0), Instant::now());
         while self.indexed().is_none_or(|at| at < until) {

@@ -8,7 +8,7 @@ mod aside;
 pub mod disk;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use redb::backends::FileBackend;
 use redb::{BackendError, Builder, Database, DatabaseError, StorageBackend};
 
+use crate::limits::STORE_ROOM_BYTES;
 use aside::Aside;
 
 /// What the database is opened on: the file, unless a test says otherwise.
@@ -74,6 +75,25 @@ impl Medium {
         }
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         builder.create_with_backend(heard(Box::new(FileBackend::new(file)?)))
+    }
+
+    /// Writes a file beside the database and removes it again. Opening a database takes no room, but the next commit does.
+    ///
+    /// # Errors
+    /// The disk is full or takes no writes.
+    pub fn prove_room(&self, path: &Path) -> io::Result<()> {
+        #[cfg(test)]
+        if self.disk.is_some() {
+            return Ok(());
+        }
+        let probe = path.with_extension("room");
+        let written = File::create(&probe).and_then(|mut file| {
+            file.write_all(&vec![0; STORE_ROOM_BYTES])?;
+            file.sync_all()
+        });
+        // One that cannot be removed lies where the next one is written.
+        drop(fs::remove_file(&probe));
+        written
     }
 
     /// Opens the database so that nothing is written where it lies: for reading, while the disk takes nothing.

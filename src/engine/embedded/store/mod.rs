@@ -100,7 +100,12 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 fn io(error: impl fmt::Display) -> Error {
-    Error::Io(error.to_string())
+    let text = error.to_string();
+    // redb's words for a call after the one that failed: the writer is about to open the database again.
+    if text.starts_with("Previous I/O error") || text.starts_with("Database has been closed") {
+        return Error::Reopening;
+    }
+    Error::Io(text)
 }
 
 const VERSION: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("version");
@@ -288,6 +293,7 @@ impl Store {
         *guard = None;
         // What failed may be damaged, and damage may show as a panic; the locks must outlive it.
         let opened = guarded(|| {
+            self.options.medium.prove_room(&self.path).map_err(io)?;
             let database = open_database(&self.path, &self.options)?;
             Ok((Stands::read(&database)?, database))
         });

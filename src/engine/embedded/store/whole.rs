@@ -7,7 +7,8 @@ use redb::{
     CompactionError, Database, DatabaseError, ReadableDatabase, ReadableTableMetadata, StorageError, TableHandle,
 };
 
-use super::{Error, Store, io};
+use super::opening::{open_aside, open_database};
+use super::{Error, Store, guarded, io};
 use crate::limits::STORE_QUIET_SECONDS;
 
 /// What a table takes.
@@ -24,18 +25,27 @@ pub struct Measured {
 }
 
 impl Store {
-    /// Walks the whole file and compares every page with its checksum; nobody reads or writes meanwhile. False when something did not
-    /// hold together and was mended as far as it could be.
+    /// Walks the whole file and compares every page with its checksum; nobody reads or writes meanwhile. False when something does not
+    /// hold together but could be mended. redb mends while it looks, and may make what could still be read unreadable; so it looks at the
+    /// file through a layer that keeps in memory what would be written.
     ///
     /// # Errors
-    /// `Damaged` when it cannot be mended.
+    /// `Damaged` when it could not be mended, or what keeps it from being looked at.
     pub fn integrity(&self) -> Result<bool, Error> {
-        self.alone(|database| match database.check_integrity() {
-            Ok(is_whole) => Ok(Some(is_whole)),
-            Err(DatabaseError::TransactionInProgress) => Ok(None),
-            Err(DatabaseError::Storage(StorageError::Corrupted(what))) => Err(Error::Damaged(what)),
-            Err(error) => Err(io(error)),
-        })
+        let mut kept = self.kept.write().expect("no holder of this lock can panic");
+        *kept = None;
+        let mut guard = self.database.write().expect("no holder of this lock can panic");
+        *guard = None;
+        let looked = guarded(|| {
+            let mut database = open_aside(&self.path, &self.options)?;
+            match database.check_integrity() {
+                Ok(is_whole) => Ok(is_whole),
+                Err(DatabaseError::Storage(StorageError::Corrupted(what))) => Err(Error::Damaged(what)),
+                Err(error) => Err(io(error)),
+            }
+        });
+        *guard = Some(open_database(&self.path, &self.options)?);
+        looked
     }
 
     /// Moves pages to the front of the file and cuts it off behind them; nobody reads or writes meanwhile. A crash in between leaves a
