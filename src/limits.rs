@@ -517,6 +517,9 @@ pub const REFLECTED_TEXT_CHARACTERS_MAX: usize = 8_000;
 /// Bytes that must find room beside the store before it is opened again after a failure: a batch of the writer and what redb writes with it.
 pub const STORE_ROOM_BYTES: usize = 8 * 1024 * 1024;
 
+/// Bytes free on the index's disk below which a failure of the index is put down to the disk. A round of the indexer writes less.
+pub const INDEX_ROOM_BYTES_MIN: u64 = 1024 * 1024;
+
 /// Changes that a reindex puts into the index beside before it commits them: a quarter of a million, so that its segments are few.
 pub const REINDEX_COMMIT_ROWS: usize = 262_144;
 

@@ -67,9 +67,7 @@ fn newest(folder: &Path) -> Result<Archive, String> {
 
 fn take(target: Target, base: Option<Base>, config: &Config) -> Result<Written, String> {
     let folder = &config.storage.data;
-    if !folder.is_dir() {
-        return Err(format!("{}: there is no data folder", folder.display()));
-    }
+    open::expect_store(config)?;
     let mut archive = Unfinished::begin(target)?;
     let mut steps = Steps::new("changes");
     let mut report = |progress: Progress| {

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Common, Failure, open};
+use super::{Common, Failure, open, say};
 use crate::audit::Action;
 use crate::config::Config;
 use crate::engine::{Compacted, system_clock};
@@ -24,8 +24,10 @@ impl Compact {
         let config = self.common.load(|_| ())?;
         open::for_owner_only();
         let Compacted { store, index } = compact(&config).map_err(Failure::Failed)?;
-        println!("store.redb: {} bytes before, {} after", store.0, store.1);
-        println!("index: {} bytes before, {} after", index.0, index.1);
+        say(&format!(
+            "store.redb: {} bytes before, {} after\nindex: {} bytes before, {} after\n",
+            store.0, store.1, index.0, index.1
+        ))?;
         Ok(())
     }
 }
@@ -33,9 +35,7 @@ impl Compact {
 fn compact(config: &Config) -> Result<Compacted, String> {
     let folder = &config.storage.data;
     let told = |problem: String| format!("{}: {problem}", folder.display());
-    if !folder.is_dir() {
-        return Err(told("there is no data folder".to_owned()));
-    }
+    open::expect_store(config)?;
     let probe = socket::connect(folder, &Request::SeqOf { id: 0, version: 0 });
     if probe.map_err(|error| told(error.to_string()))?.is_some() {
         return Err(told("a server is running; a store is compacted only while it is stopped".to_owned()));

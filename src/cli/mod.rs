@@ -23,6 +23,7 @@ mod token;
 mod verify;
 
 use std::fmt;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -98,7 +99,7 @@ struct Common {
     /// File with settings [default: hcert.toml in the working directory, if it is there]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Folder that holds everything; made if it is not there [setting: storage.data]
+    /// Folder that holds everything [setting: storage.data]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
 }
@@ -112,6 +113,19 @@ impl Common {
             }
             flags(config);
         })
+    }
+}
+
+/// Writes what a command tells to standard output. Whoever closes the pipe has read enough.
+///
+/// # Errors
+/// It cannot be written.
+fn say(text: &str) -> Result<(), Failure> {
+    match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Failed(format!("standard output cannot be written: {error}")))
+        }
+        _ => Ok(()),
     }
 }
 

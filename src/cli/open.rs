@@ -7,7 +7,7 @@ use crate::audit::{self, Action, Log};
 use crate::bulk;
 use crate::certificate::{Names, Seq};
 use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
-use crate::engine::{self, Clock, Engine, Witness};
+use crate::engine::{self, Clock, Engine, RESTORING, STORE_FILE, Witness};
 use crate::interaction::account::{self, Witnessing};
 use crate::interaction::{Policy, Rulebook, Service, Settings};
 use crate::metrics::Metrics;
@@ -19,6 +19,20 @@ use crate::search::paging::Counts;
 pub fn for_owner_only() {
     // SAFETY: umask only changes a number of this process, and no call of it can fail.
     unsafe { libc::umask(0o077) };
+}
+
+/// Whether the data folder holds a store, for commands that look at one and make none.
+///
+/// # Errors
+/// There is none, in words for the person at the terminal.
+pub fn expect_store(config: &Config) -> Result<(), String> {
+    let folder = &config.storage.data;
+    let told = |problem: &str| Err(format!("{}: {problem}", folder.display()));
+    match folder.join(STORE_FILE).exists() || folder.join(RESTORING).exists() {
+        true => Ok(()),
+        false if !folder.is_dir() => told("there is no data folder"),
+        false => told("there is no store in this folder; is its disk mounted?"),
+    }
 }
 
 /// Opens the data folder.

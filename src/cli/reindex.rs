@@ -34,6 +34,7 @@ impl Reindex {
 }
 
 fn reindex(config: &Config) -> Result<u64, String> {
+    open::expect_store(config)?;
     let folder = &config.storage.data;
     let server = socket::connect(folder, &Request::Reindex);
     let server = server.map_err(|error| format!("{}: {error}", folder.display()))?;

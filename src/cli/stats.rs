@@ -6,7 +6,7 @@ use std::io::BufRead;
 
 use clap::Args;
 
-use super::{Common, Failure, open};
+use super::{Common, Failure, open, say};
 use crate::audit::Action;
 use crate::config::Config;
 use crate::engine::{Stats, system_clock};
@@ -31,8 +31,8 @@ impl StatsOf {
         open::for_owner_only();
         let stats = stats(&config).map_err(Failure::Failed)?;
         match self.json {
-            true => println!("{}", serde_json::to_string(&stats).expect("texts and numbers have a JSON form")),
-            false => print!("{}", in_words(&stats)),
+            true => say(&(serde_json::to_string(&stats).expect("texts and numbers have a JSON form") + "\n"))?,
+            false => say(&in_words(&stats))?,
         }
         Ok(())
     }
@@ -40,9 +40,7 @@ impl StatsOf {
 
 fn stats(config: &Config) -> Result<Stats, String> {
     let folder = &config.storage.data;
-    if !folder.is_dir() {
-        return Err(format!("{}: there is no data folder", folder.display()));
-    }
+    open::expect_store(config)?;
     let server = socket::connect(folder, &Request::Stats).map_err(|error| format!("{}: {error}", folder.display()))?;
     let Some(server) = server else {
         let engine = open::engine(config, system_clock())?;

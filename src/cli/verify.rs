@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::progress::Parts;
-use super::{Common, Failure, open};
+use super::{Common, Failure, open, say};
 use crate::audit::{self, Action, Trail};
 use crate::bulk;
 use crate::config::Config;
@@ -38,11 +38,11 @@ impl Verify {
 pub fn checked(config: &Config, json: bool) -> Result<(), Failure> {
     let (verified, is_running) = verify(config).map_err(Failure::Failed)?;
     if json {
-        println!("{}", serde_json::to_string(&verified).expect("texts and numbers have a JSON form"));
+        say(&(serde_json::to_string(&verified).expect("texts and numbers have a JSON form") + "\n"))?;
     } else {
-        print!("{}", verified.told());
+        say(&verified.told().to_string())?;
         if is_running {
-            println!("the server is running: the pages of the file are checked only when it is stopped");
+            say("the server is running: the pages of the file are checked only when it is stopped\n")?;
         }
     }
     match verified.is_whole() {
@@ -54,9 +54,7 @@ pub fn checked(config: &Config, json: bool) -> Result<(), Failure> {
 /// What was found, and whether a server runs.
 fn verify(config: &Config) -> Result<(Verified, bool), String> {
     let folder = &config.storage.data;
-    if !folder.is_dir() {
-        return Err(format!("{}: there is no data folder", folder.display()));
-    }
+    open::expect_store(config)?;
     let mut parts = Parts::new();
     let server = socket::connect(folder, &Request::Verify).map_err(|error| format!("{}: {error}", folder.display()))?;
     let is_running = server.is_some();

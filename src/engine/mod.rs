@@ -31,6 +31,9 @@ pub use write::{Content, Import, Imported, Particulars, Refused, Subject, Who, W
 use crate::certificate::{Id, Stamp, State, Version};
 use crate::search::row::Row;
 
+/// The file of the store in a data folder.
+pub const STORE_FILE: &str = "store.redb";
+
 /// Tells the time in milliseconds since 1970 UTC. An argument, so that tests can hold it.
 pub type Clock = std::sync::Arc<dyn Fn() -> i64 + Send + Sync>;
 

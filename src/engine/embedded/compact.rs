@@ -22,7 +22,7 @@ impl Embedded {
     /// # Errors
     /// The store cannot be compacted. An index that cannot be is left for the next start to build again.
     pub fn compact(&self) -> Result<Compacted, Error> {
-        let (store, index) = (self.shared.folder.join("store.redb"), &self.shared.index_folder);
+        let (store, index) = (self.shared.folder.join(crate::engine::STORE_FILE), &self.shared.index_folder);
         let before = (length(&store), size(index).1);
         self.stop();
         let compacted = self.shared.store.compact().map(drop);

@@ -6,6 +6,7 @@
 mod bell;
 mod building;
 mod publishing;
+mod room;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -117,20 +118,40 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
     loop {
         // A panic in the index is a damaged index: it must not leave searches at an old moment.
         let outcome = catch_unwind(AssertUnwindSafe(|| rounds(shared, &mut writer, at)));
-        match outcome.unwrap_or_else(|_| Err("it panicked".into())) {
+        let problem = match outcome.unwrap_or_else(|_| Err("it panicked".into())) {
             Ok(End::Closed) => return writer.close(),
             Ok(End::Beside(beside)) => match replace(shared, writer, *beside) {
                 Ok(next) => {
                     writer = next;
                     continue;
                 }
-                Err(problem) => give_up(shared, &problem),
+                Err(problem) => problem,
             },
             Err(problem) => {
-                give_up(shared, &problem);
-                // Before the new one, so that merges it still runs do not write into its folder.
+                let stuck = shared.view().filter(|_| room::is_missing(shared, &problem));
+                if stuck.is_none() {
+                    give_up(shared, &problem);
+                }
+                // Before the next one, so that merges it still runs do not write into its folder.
                 writer.close();
+                match stuck {
+                    None => problem,
+                    Some(view) => {
+                        tracing::error!(problem, "the index finds no room; searches go on with the one there is");
+                        match room::wait(shared, view.index.at) {
+                            None => return,
+                            Some(Ok(next)) => {
+                                writer = next;
+                                continue;
+                            }
+                            Some(Err(problem)) => problem,
+                        }
+                    }
+                }
             }
+        };
+        if shared.view().is_some() {
+            give_up(shared, &problem);
         }
         if !shared.bell.pause(back_off.next(Instant::now())) {
             return;

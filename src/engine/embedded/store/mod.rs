@@ -34,7 +34,7 @@ use redb::{
     TableError, Value,
 };
 
-use crate::engine::{Names, QuickRepair};
+use crate::engine::{Names, QuickRepair, STORE_FILE};
 pub use backend::Medium;
 pub use bare::Records;
 pub use batch::Batch;
@@ -168,7 +168,7 @@ impl Store {
 
     /// As [`open`](Store::open), for the restore itself.
     pub fn open_restoring(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
-        let path = folder.join("store.redb");
+        let path = folder.join(STORE_FILE);
         make_database(&path, &options)?;
         let database = open_database(&path, &options)?;
         let holding = Mutex::new(Holding::begin(folder));

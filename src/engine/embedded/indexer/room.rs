@@ -1,0 +1,48 @@
+//! A disk that takes nothing for the index: searches go on with what was committed and the overlay, until it does.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use crate::certificate::Seq;
+use crate::engine::Disk;
+use crate::engine::embedded::Shared;
+use crate::engine::embedded::index::Writer;
+use crate::limits::INDEX_ROOM_BYTES_MIN;
+
+/// Between two looks whether there is room again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Whether an index failed because of its disk, and not of itself. tantivy's words for it are those of the system; when one of its threads
+/// met the error first, it only says that the thread has ended.
+pub fn is_missing(shared: &Shared, problem: &str) -> bool {
+    const WORDS: [&str; 5] =
+        ["No space left", "no storage space", "Read-only file system", "read-only filesystem", "Disk quota exceeded"];
+    let is_full = || Disk::of(&shared.index_folder).is_some_and(|disk| disk.free_bytes < INDEX_ROOM_BYTES_MIN);
+    WORDS.iter().any(|words| problem.contains(words)) || is_full()
+}
+
+/// The index as it was committed at `at`, as soon as the disk takes writes again. None when the engine is closed meanwhile.
+///
+/// # Errors
+/// It is not what it was.
+pub fn wait(shared: &Shared, at: Seq) -> Option<Result<Writer, String>> {
+    let (medium, folder, origin) = (&shared.index_medium, &shared.index_folder, &shared.origin);
+    while shared.bell.pause(PAUSE) {
+        // A torn file may show as a panic as well as an error.
+        let opened = catch_unwind(AssertUnwindSafe(|| Writer::open_on(medium, folder, origin)));
+        match opened {
+            Ok(Ok((writer, snapshot))) if snapshot.at == at => {
+                tracing::warn!(at = at.0, "the index is written again");
+                return Some(Ok(writer));
+            }
+            Ok(Ok((writer, snapshot))) => {
+                writer.close();
+                return Some(Err(format!("it is at change {} where it was at {at}", snapshot.at)));
+            }
+            Ok(Err(error)) if is_missing(shared, &error.0) => {}
+            Ok(Err(error)) => return Some(Err(error.0)),
+            Err(_) => return Some(Err("opening it panicked".into())),
+        }
+    }
+    None
+}
