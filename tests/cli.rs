@@ -6,6 +6,8 @@ mod audit;
 mod backup;
 #[path = "cli/catalogue.rs"]
 mod catalogue;
+#[path = "cli/damaged.rs"]
+mod damaged;
 #[path = "cli/health.rs"]
 mod health;
 #[path = "cli/lines.rs"]
