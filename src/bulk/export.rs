@@ -4,15 +4,16 @@ use std::io::Write;
 
 use super::{Event, Progress, entry};
 use crate::certificate::Seq;
-use crate::engine::Engine;
+use crate::engine::{Engine, Error};
 
 /// Versions read in one go.
 const CHUNK_ROWS: usize = 512;
 
-/// Writes every version made after `after` and up to the last change at the start.
+/// Writes every version made after `after` and up to the last change at the start. One that cannot be read is told and left out: what can
+/// still be had of a damaged store is worth having.
 ///
 /// # Errors
-/// What went wrong with the store or with `out`, in words.
+/// What went wrong with the store or with `out`, in words; or how many versions are left out.
 pub fn export(
     engine: &Engine,
     after: Seq,
@@ -24,7 +25,20 @@ pub fn export(
     let mut at = after;
     let mut buffer = Vec::new();
     while at < until {
-        let rows = engine.export(at, CHUNK_ROWS).map_err(|error| error.to_string())?;
+        let rows = match engine.export(at, CHUNK_ROWS) {
+            Ok(rows) => rows,
+            // One of them; alone it is told, and those beside it are read.
+            Err(Error::Damaged(_)) => match engine.export(at, 1) {
+                Err(Error::Damaged(problem)) => {
+                    at = at.next();
+                    progress.bad += 1;
+                    report(Event::Doubtful { problem: format!("change {at} is left out: {problem}") });
+                    continue;
+                }
+                alone => alone.map_err(|error| error.to_string())?,
+            },
+            Err(error) => return Err(error.to_string()),
+        };
         let Some((last, _)) = rows.last() else { break };
         at = *last;
         buffer.clear();
@@ -39,5 +53,8 @@ pub fn export(
         report(Event::Progress(progress));
     }
     out.flush().map_err(|error| format!("writing failed: {error}"))?;
-    Ok(progress)
+    match progress.bad {
+        0 => Ok(progress),
+        bad => Err(format!("{bad} versions cannot be read and are left out")),
+    }
 }

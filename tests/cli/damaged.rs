@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::Place;
+use super::{Place, lines};
 
 const DATA: [&str; 2] = ["--data", "data"];
 /// Bytes of the store that are changed, one at a time, spread over the file.
@@ -24,6 +24,11 @@ fn a_check_makes_nothing_worse_and_a_backup_holds_what_it_says() {
         fs::write(place.path("data/store.redb"), damaged).unwrap();
         let export = || {
             let exported = place.run(&[&["export"], &DATA[..]].concat());
+            // What cannot be read is counted; the rest is there.
+            if let Some((said, _)) = exported.said.split_once(" versions cannot be read") {
+                let bad: usize = said.rsplit(' ').next().unwrap().parse().unwrap();
+                assert_eq!(lines(&exported.out).len() + bad, lines(&whole).len(), "{}", exported.said);
+            }
             (exported.code, exported.out)
         };
         let before = export();
