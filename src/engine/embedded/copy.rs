@@ -72,11 +72,17 @@ impl CopyCheck {
             follows(copied.change.seq, last)?;
             last = copied.change.seq;
             match copied.change.what {
-                What::Version(_) => {
+                What::Version(number) => {
                     let record = version(&copied)?;
                     let dictionaries = &self.dictionaries;
                     let known = |number| dictionaries.get(&number).copied().ok_or_else(|| unknown(number));
-                    row(&record, known, &mut self.raw)?;
+                    let read = row(&record, known, &mut self.raw);
+                    read.map_err(|error| match error {
+                        Error::Damaged(what) => {
+                            Error::Damaged(format!("version {number} of Composition/{}: {what}", copied.change.id))
+                        }
+                        error => error,
+                    })?;
                 }
                 What::Consent(_) => drop(consent(&copied)?),
             }
