@@ -27,7 +27,9 @@ pub fn more(out: &Path, count: u64) {
     let mut out = BufWriter::new(File::create(out).expect("the folder can be written"));
     for line in lines {
         let line = line.expect("it was written as text");
-        let id = line.split_once("\"id\":\"").and_then(|(_, rest)| rest.split('"').next()).expect("an entry has an id");
+        // A deletion has no resource.
+        let place = line.split_once("\"fullUrl\":\"Composition/").and_then(|(_, rest)| rest.split('"').next());
+        let id = place.expect("an entry says which certificate it is about");
         let moved = MORE_FROM + (seed % 1_000_000) * 1_000_000 + id.parse::<u64>().expect("ids are numbers");
         let line = line.replacen(&format!("\"id\":\"{id}\""), &format!("\"id\":\"{moved}\""), 1);
         let line = line.replace(&format!("\"Composition/{id}\""), &format!("\"Composition/{moved}\""));
