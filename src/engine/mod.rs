@@ -18,7 +18,7 @@ pub use consent::ConsentRecord;
 pub use copied::{Beginning, Ending, Moment, Piece};
 pub use embedded::{
     CommitFloor, CopyCheck, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, RESTORING, Restore,
-    SearchError,
+    SearchError, give_way,
 };
 pub use embedded::{Compacted, FileSize, Problem, Stats, TableSize, Verified, Verifying};
 pub use health::{Disk, Health, IndexHealth, StoreHealth};

@@ -16,7 +16,7 @@ use super::{AuditTold, Request, Step, backup};
 use crate::audit::{self, Action, Head, Log};
 use crate::bulk::{self, Event, ImportOptions, Listed, Progress};
 use crate::certificate::{Id, Names, Seq, Version};
-use crate::engine::{Engine, system_clock};
+use crate::engine::{Engine, give_way, system_clock};
 use crate::interaction::Rulebook;
 use crate::limits::TERMINOLOGY_FILE_BYTES_MAX;
 
@@ -88,6 +88,8 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
     let mut first = String::new();
     lines.read_line(&mut first)?;
     let mut out = BufWriter::with_capacity(64 * 1024, stream.try_clone()?);
+    // Whoever sends requests comes first. The threads that a command starts are as polite as this one.
+    give_way();
     match serde_json::from_str(&first) {
         Ok(Request::Import { stop_at_bad }) => {
             let options = ImportOptions { stop_at_bad };
