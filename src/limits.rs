@@ -524,7 +524,7 @@ pub const INDEX_ROOM_BYTES_MIN: u64 = 1024 * 1024;
 pub const REINDEX_COMMIT_ROWS: usize = 262_144;
 
 /// By how much a thread that builds an index beside, or carries out a command, gives way to others, in the steps of nice(2), 0 to 19: it has time.
-pub const REINDEX_NICE: i32 = 15;
+pub const GIVE_WAY_NICE: i32 = 15;
 
 /// Bytes of a search's parameters that its audit event keeps. A search asked by hand has a tenth.
 pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 1024;

@@ -11,6 +11,7 @@ mod health;
 mod history;
 mod list;
 mod patient;
+mod turn;
 mod witness;
 mod write;
 
@@ -18,13 +19,14 @@ pub use consent::ConsentRecord;
 pub use copied::{Beginning, Ending, Moment, Piece};
 pub use embedded::{
     CommitFloor, CopyCheck, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, RESTORING, Restore,
-    SearchError, give_way,
+    SearchError,
 };
 pub use embedded::{Compacted, FileSize, Problem, Stats, TableSize, Verified, Verifying};
 pub use health::{Disk, Health, IndexHealth, StoreHealth};
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};
 pub use patient::{PatientFacts, PatientLine, PatientWrite, PatientWritten, StoredPatient};
+pub use turn::give_way;
 pub use witness::{Action, Committed, Witness};
 pub use write::{Content, Import, Imported, Particulars, Refused, Subject, Who, Write, Written};
 

@@ -51,7 +51,6 @@ use counters::Counters;
 use indexer::Indexer;
 pub use packed::Packed;
 use patients::Links;
-pub use reindex::give_way;
 pub use restore::Restore;
 pub use stats::{FileSize, Stats, TableSize};
 pub use store::copy::RESTORING;

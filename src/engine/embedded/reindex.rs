@@ -18,7 +18,8 @@ use super::index::{self, Snapshot, Writer};
 use super::indexer::{CHUNK_ROWS, chunk};
 use super::{Embedded, Shared};
 use crate::certificate::Seq;
-use crate::limits::{REINDEX_COMMIT_ROWS, REINDEX_NICE};
+use crate::engine::give_way;
+use crate::limits::REINDEX_COMMIT_ROWS;
 
 /// How a reindex ended, in words, when it did not end well.
 pub type Problem = String;
@@ -185,15 +186,6 @@ pub fn clear_away(index_folder: &Path) {
             }
             _ => {}
         }
-    }
-}
-
-/// Lets other threads go first from here on. Linux knows the priority of single threads; elsewhere nothing happens.
-pub fn give_way() {
-    #[cfg(target_os = "linux")]
-    // SAFETY: it takes three numbers and changes the priority of the calling thread, to a lower one, which everybody may do.
-    unsafe {
-        libc::setpriority(libc::PRIO_PROCESS, 0, REINDEX_NICE);
     }
 }
 
