@@ -25,7 +25,6 @@ mod verify;
 use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -141,13 +140,23 @@ pub enum Failure {
 }
 
 impl Failure {
-    pub fn exit_code(&self) -> ExitCode {
+    pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Usage(_) => ExitCode::from(2),
-            Failure::Failed(_) => ExitCode::FAILURE,
-            Failure::Wrong(_) => ExitCode::from(3),
+            Failure::Failed(_) => 1,
+            Failure::Usage(_) => 2,
+            Failure::Wrong(_) => 3,
         }
     }
+}
+
+/// Ends the process at once, with what was written to standard output let out. Threads that are still at work, such as the one
+/// that makes a key, are not met by libraries that tidy up at the end: aws-lc ends a process with SIGABRT when one asks it for
+/// random numbers then.
+pub fn leave(code: u8) -> ! {
+    // Nobody is left to tell that there is no place for it.
+    drop(io::stdout().flush());
+    // SAFETY: it does not come back, and everything that has to last was written before.
+    unsafe { libc::_exit(code.into()) }
 }
 
 impl fmt::Display for Failure {

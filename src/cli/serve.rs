@@ -209,7 +209,7 @@ fn stop() -> Result<impl Future<Output = ()>, Failure> {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
-            std::process::exit(1);
+            super::leave(1);
         });
     })
 }
