@@ -4,8 +4,10 @@
 
 mod book;
 mod command;
+mod http2;
 #[path = "../process/mod.rs"]
 mod process;
+mod unread;
 mod writer;
 
 use std::fs::{self, File, OpenOptions};
