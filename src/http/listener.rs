@@ -14,7 +14,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpSocket, UnixListener, lookup_host};
 use tokio::select;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
@@ -28,8 +28,8 @@ use super::unread::Unread;
 use super::watched::{Reset, Watched};
 use super::{Run, Server, call};
 use crate::limits::{
-    HEADER_BYTES_MAX, HTTP2_RESETS_MAX, HTTP2_SEND_BYTES_MAX, HTTP2_STREAM_WINDOW_BYTES, HTTP2_WINDOW_BYTES, REFUSAL_S,
-    REFUSALS_MAX, STREAMS_MAX,
+    HEADER_BYTES_MAX, HTTP2_RESETS_MAX, HTTP2_SEND_BYTES_MAX, HTTP2_STREAM_WINDOW_BYTES, HTTP2_WINDOW_BYTES,
+    NEWCOMERS_MAX, REFUSAL_S, REFUSALS_MAX, STREAMS_MAX,
 };
 
 /// Between two looks at a connection that ends, whether others than late answers are under way.
@@ -60,6 +60,25 @@ impl Listen for UnixListener {
         let (stream, _) = UnixListener::accept(self).await?;
         Ok((stream, None))
     }
+}
+
+/// Listens on an address with a port, or on the first one of a name that can be had.
+///
+/// # Errors
+/// None can; `InvalidInput` where there is no port.
+pub async fn bind(listen: &str) -> io::Result<TcpListener> {
+    let mut problem = io::ErrorKind::AddrNotAvailable.into();
+    for address in lookup_host(listen).await? {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        // A service that was stopped can be started again at once.
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        match socket.bind(address).and_then(|()| socket.listen(NEWCOMERS_MAX)) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => problem = error,
+        }
+    }
+    Err(problem)
 }
 
 /// How far the service is on its way to a stop.

@@ -4,6 +4,7 @@
 
 mod book;
 mod command;
+mod crowd;
 mod http2;
 #[path = "../process/mod.rs"]
 mod process;
