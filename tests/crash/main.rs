@@ -5,9 +5,11 @@
 mod book;
 mod command;
 mod crowd;
+mod disk;
 mod http2;
 #[path = "../process/mod.rs"]
 mod process;
+mod small_disk;
 mod unread;
 mod writer;
 
