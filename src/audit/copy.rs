@@ -63,6 +63,18 @@ impl FileOf {
     }
 }
 
+/// The files of the trail of a data folder that nobody writes, as they lie there; none where there is no trail.
+///
+/// # Errors
+/// It cannot be read.
+pub fn files_at_rest(data: &Path) -> Result<Vec<FileOf>, String> {
+    match Trail::list(&super::folder(data)) {
+        Ok(trail) => Ok(FileOf::all(trail)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(format!("the audit trail cannot be read: {error}")),
+    }
+}
+
 /// The number up to which all files are sealed; 0 where the first is not.
 pub fn sealed_until(files: &[FileOf]) -> u64 {
     files.iter().take_while(|file| file.is_sealed()).last().map_or(0, FileOf::number)

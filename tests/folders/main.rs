@@ -58,7 +58,11 @@ impl Folder {
     }
 
     fn engine(&self) -> Result<Engine, Error> {
-        Engine::open(Options {
+        Engine::open(self.options())
+    }
+
+    fn options(&self) -> Options {
+        Options {
             folder: self.data(),
             cache_bytes: 8 << 20,
             quick_repair: QuickRepair::Auto,
@@ -67,13 +71,13 @@ impl Folder {
             witness: None,
             metrics: Metrics::new(),
             clock: system_clock(),
-        })
+        }
     }
 
     /// What a check finds.
     fn verified(&self) -> Verified {
-        let engine = Arc::new(self.engine().unwrap());
-        let verified = engine.verify(&certificate::Names::default(), true, &mut |_| ()).unwrap();
+        let engine = Engine::look(self.options()).unwrap();
+        let verified = engine.verify(&certificate::Names::default(), &mut |_| ()).unwrap();
         engine.close();
         verified
     }

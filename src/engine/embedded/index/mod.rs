@@ -5,6 +5,7 @@
 mod arrays;
 mod columns;
 mod held;
+mod looking;
 pub mod medium;
 mod merge;
 mod order;
@@ -36,6 +37,7 @@ use crate::search::{Sort, SortKey};
 use columns::Columns;
 pub use columns::Segment;
 pub use held::{Held, Holdings};
+pub use looking::{Found, look, read};
 pub use medium::Medium;
 pub use merge::merge;
 pub use order::{Candidate, OrderBy, Ranks};
@@ -257,12 +259,11 @@ impl Writer {
     /// # Errors
     /// One is missing, or not what was written.
     pub fn verify(&self) -> Result<(), Error> {
-        let damaged = self.writer.index().validate_checksum()?;
-        match damaged.iter().next() {
-            None => Ok(()),
-            Some(file) => {
-                Err(Error(format!("{} files are not what was written, as {}", damaged.len(), file.display())))
-            }
+        let damaged = looking::damage(self.writer.index())?;
+        match damaged.as_slice() {
+            [] => Ok(()),
+            [one] => Err(Error(one.clone())),
+            [first, rest @ ..] => Err(Error(format!("{first}, and so are {} others", rest.len()))),
         }
     }
 
