@@ -85,7 +85,7 @@ pub fn untold(config: &Config, command: &str) -> bool {
     let folder = &config.storage.data;
     let Some(why) = hindrance(folder) else { return false };
     eprintln!(
-        "{}: nothing can be written here, since {why}; the audit trail does not tell of this {command}",
+        "{}: nothing can be written here, since {why}; so the audit trail does not tell that {command} was run",
         folder.display()
     );
     true

@@ -64,7 +64,7 @@ pub fn read(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
         return Found::Missing("there is none".to_owned());
     }
     if !lists.is_empty() {
-        return Found::Damaged(lists.into_iter().map(|name| format!("its file {name} is missing")).collect());
+        return Found::Damaged(lists.into_iter().map(|name| missing(Path::new(name))).collect());
     }
     let read = || -> Result<(Index, IndexMeta), Error> {
         let index = Index::open(directory.clone())?;
@@ -97,13 +97,21 @@ pub fn damage(index: &Index) -> Result<Vec<String>, Error> {
     // A segment names a file of what was deleted of it also where nothing was.
     let mut files: Vec<PathBuf> = metas.list_segment_files().into_iter().filter(deleted).collect();
     files.sort();
+    // Without the list of all files nothing that is given up would ever be removed.
+    if !index.directory().exists(Path::new(LISTS[1])).unwrap_or(false) {
+        return Ok(vec![missing(Path::new(LISTS[1]))]);
+    }
     let judge = |file: &PathBuf| match index.directory().validate_checksum(file) {
         Ok(true) => None,
         Ok(false) => Some(format!("its file {} is not what was written", file.display())),
-        Err(OpenReadError::FileDoesNotExist(_)) => Some(format!("its file {} is missing", file.display())),
+        Err(OpenReadError::FileDoesNotExist(_)) => Some(missing(file)),
         Err(_) => Some(format!("its file {} cannot be read, or its end is not what was written", file.display())),
     };
     Ok(files.iter().filter_map(judge).collect())
+}
+
+fn missing(file: &Path) -> String {
+    format!("its file {} is missing", file.display())
 }
 
 /// Only what tantivy locks with, or no folder at all.
@@ -135,7 +143,7 @@ impl Committed {
 }
 
 /// Files of a segment that no search reads must have its number of rows too: merging reads them.
-fn belongs_together(reader: &SegmentReader, fields: &Fields) -> Result<(), Error> {
+pub fn belongs_together(reader: &SegmentReader, fields: &Fields) -> Result<(), Error> {
     let told =
         |file: &str| Error(format!("the {file} of segment {} is of another one", reader.segment_id().uuid_string()));
     let (rows, store) = (reader.max_doc(), reader.get_store_reader(1)?);

@@ -257,14 +257,16 @@ impl Writer {
     /// Reads all files of the last commit and compares them with their checksums.
     ///
     /// # Errors
-    /// One is missing, or not what was written.
+    /// One is missing, not what was written, or of another segment.
     pub fn verify(&self) -> Result<(), Error> {
         let damaged = looking::damage(self.writer.index())?;
         match damaged.as_slice() {
-            [] => Ok(()),
-            [one] => Err(Error(one.clone())),
-            [first, rest @ ..] => Err(Error(format!("{first}, and so are {} others", rest.len()))),
+            [] => {}
+            [one] => return Err(Error(one.clone())),
+            [first, rest @ ..] => return Err(Error(format!("{first}, and so are {} others", rest.len()))),
         }
+        let searcher = self.reader.searcher();
+        searcher.segment_readers().iter().try_for_each(|reader| looking::belongs_together(reader, &self.fields))
     }
 
     /// Makes one segment of all, as tantivy does by itself elsewhere.

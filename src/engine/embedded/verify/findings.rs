@@ -129,7 +129,7 @@ impl Findings {
             }
             (_, 0, Standing::InUse) => {
                 "the search index is damaged, certificates are not affected: hcert reindex builds it again from the store while the server \
-                 goes on, and so does the next start of the server"
+                 goes on"
             }
             (_, _, Standing::Damaged) => {
                 "the search index is damaged as well; the next start builds it again from the store"
