@@ -13,11 +13,10 @@ mod running;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use hcert::certificate;
 use hcert::config::Config;
-use hcert::engine::{Engine, Error, Names, Options, QuickRepair, Verified, system_clock};
+use hcert::engine::{Engine, Names, Options, QuickRepair, Verified, system_clock};
 use hcert::metrics::Metrics;
 use tempfile::TempDir;
 
@@ -55,10 +54,6 @@ impl Folder {
 
     fn store(&self) -> PathBuf {
         self.path("data/store.redb")
-    }
-
-    fn engine(&self) -> Result<Engine, Error> {
-        Engine::open(self.options())
     }
 
     fn options(&self) -> Options {
