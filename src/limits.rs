@@ -595,8 +595,5 @@ pub const VERIFY_CHUNK_ROWS: usize = 512;
 /// Problems that a check tells one by one; of more only the number. Whoever has a hundred wants a backup, not a list.
 pub const VERIFY_PROBLEMS_MAX: usize = 100;
 
-/// Seconds without any progress after which a check gives up waiting for an index that is being built.
-pub const VERIFY_INDEX_WAIT_SECONDS: u64 = 120;
-
 /// Seconds that a check or a compaction of a whole file waits for reads under way to end.
 pub const STORE_QUIET_SECONDS: u64 = 10;

@@ -6,6 +6,7 @@
 mod aside;
 #[cfg(test)]
 pub mod disk;
+mod looking;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};

@@ -1,0 +1,43 @@
+//! A database opened to be looked at: nothing is written where it lies, whether that could be written to or not.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use redb::backends::FileBackend;
+use redb::{Builder, Database, DatabaseError};
+
+use super::aside::Aside;
+use super::{Heard, Medium};
+
+impl Medium {
+    /// Opens the database that is there, with all that redb would write kept in memory. A server cannot have it meanwhile, and it cannot be
+    /// opened while a server has it. The alarm is off from here on.
+    ///
+    /// # Errors
+    /// `DatabaseAlreadyOpen`, or why it cannot be read.
+    pub fn open_looking(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
+        let number = self.alarm.opened.fetch_add(1, Ordering::AcqRel) + 1;
+        let heard = |inner| Heard { inner: Box::new(inner), number, alarm: self.alarm.clone() };
+        #[cfg(test)]
+        if let Some(disk) = &self.disk {
+            return builder.create_with_backend(heard(Aside::new(Box::new(disk.power_on()), true)?));
+        }
+        let (file, locks) = match OpenOptions::new().read(true).write(true).open(path) {
+            Ok(file) => (file, true),
+            Err(_) => (readable(path)?, false),
+        };
+        builder.create_with_backend(heard(Aside::new(Box::new(FileBackend::new(file)?), locks)?))
+    }
+}
+
+/// A file that only its bytes can be had of. redb locks what it may write; who only reads can take a shared lock, which a server that runs
+/// elsewhere on the same file does not grant. It is let go with the file.
+fn readable(path: &Path) -> Result<File, DatabaseError> {
+    let file = File::open(path)?;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Err(DatabaseError::DatabaseAlreadyOpen),
+        // A file system without locks has no server on it that could be kept out.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    }
+}
