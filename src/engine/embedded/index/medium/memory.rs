@@ -74,6 +74,11 @@ impl Memory {
         self.state().full_from = None;
     }
 
+    /// Ends the process that has the files: none of its calls arrives any more. The system keeps what it sees.
+    pub fn kill(&self) {
+        self.state().life += 1;
+    }
+
     /// Cuts the power and turns it on again.
     pub fn crash(&self, keep: &mut dyn FnMut() -> bool) {
         let mut state = self.state();
