@@ -9,8 +9,8 @@ use crate::engine::embedded::Shared;
 use crate::engine::embedded::index::Writer;
 use crate::limits::INDEX_ROOM_BYTES_MIN;
 
-/// Between two looks whether there is room again.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Between two looks whether there is room again. Tests do not want to wait.
+const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_000 });
 
 /// Whether an index failed because of its disk, and not of itself. tantivy's words for it are those of the system; when one of its threads
 /// met the error first, it only says that the thread has ended.
