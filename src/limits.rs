@@ -196,6 +196,10 @@ pub const CONNECTIONS_MAX: usize = 1_024;
 /// to fill the service. A hospital behind one address has fewer people at work at once.
 pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 256;
 
+/// Connections that wait in the kernel until the service takes them, where the system allows as many (`net.core.somaxconn`). Of the usual
+/// 128 a crowd takes all, and whoever comes then tries again a second later.
+pub const NEWCOMERS_MAX: u32 = 1_024;
+
 /// Connections at once that are only told that there is no place for them. More are closed without a word.
 pub const REFUSALS_MAX: usize = 64;
 

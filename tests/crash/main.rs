@@ -4,8 +4,13 @@
 
 mod book;
 mod command;
+mod crowd;
+mod disk;
+mod http2;
 #[path = "../process/mod.rs"]
 mod process;
+mod small_disk;
+mod unread;
 mod writer;
 
 use std::fs::{self, File, OpenOptions};
