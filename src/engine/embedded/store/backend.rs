@@ -3,8 +3,8 @@
 mod aside;
 #[cfg(test)]
 pub mod disk;
-mod looking;
 mod heard;
+mod looking;
 mod mark;
 mod ranges;
 
