@@ -102,7 +102,10 @@ impl Embedded {
 
 /// Keeps panics from being told on the terminal, until it is dropped: those of damaged bytes are caught, and told in words. For a process
 /// that does nothing else.
-struct Silence(Option<Box<dyn Fn(&panic::PanicHookInfo) + Send + Sync>>);
+struct Silence(Option<Hook>);
+
+/// What was told of panics before.
+type Hook = Box<dyn Fn(&panic::PanicHookInfo) + Send + Sync>;
 
 impl Silence {
     fn begin() -> Silence {

@@ -41,3 +41,25 @@ fn readable(path: &Path) -> Result<File, DatabaseError> {
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The file of a store that may only be read is refused while a server has it, as one that may be written is.
+    #[test]
+    fn whoever_may_only_read_is_kept_out_by_a_server_and_keeps_one_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, builder, medium) = (folder.path().join("store.redb"), Database::builder(), Medium::default());
+        medium.make_if_missing(&builder, &path).unwrap();
+        let served = medium.open(&builder, &path).unwrap();
+        assert!(matches!(readable(&path), Err(DatabaseError::DatabaseAlreadyOpen)));
+        assert!(matches!(medium.open_looking(&builder, &path), Err(DatabaseError::DatabaseAlreadyOpen)));
+        drop(served);
+        let looked_at = (readable(&path).unwrap(), readable(&path).unwrap());
+        assert!(matches!(medium.open(&builder, &path), Err(DatabaseError::DatabaseAlreadyOpen)));
+        drop(looked_at);
+        drop(medium.open_looking(&builder, &path).unwrap());
+        drop(medium.open(&builder, &path).unwrap());
+    }
+}
