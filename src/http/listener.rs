@@ -2,7 +2,7 @@
 //!
 //! hyper-util's own choice of protocol never times out a client that sends nothing, so the choice is made here.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Listen for UnixListener {
 /// # Errors
 /// None can; `InvalidInput` where there is no port.
 pub async fn bind(listen: &str) -> io::Result<TcpListener> {
-    let mut problem = io::ErrorKind::AddrNotAvailable.into();
+    let mut problem = ErrorKind::AddrNotAvailable.into();
     for address in lookup_host(listen).await? {
         let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
         // A service that was stopped can be started again at once.
@@ -107,6 +107,8 @@ pub async fn serve<L: Listen, R: Run>(listener: L, server: Arc<Server<R>>, shutd
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
+            // The client is gone already, and the next one has nothing to do with it.
+            Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => continue,
             Err(error) => {
                 // Mostly too many open files: trying again at once would only burn time.
                 tracing::warn!(%error, "a connection could not be accepted");
