@@ -107,6 +107,11 @@ impl Process {
         });
     }
 
+    /// Waits until it ends by itself, as it must not; the exit status.
+    pub fn ends_by_itself(&mut self) -> ExitStatus {
+        wait(&mut self.child)
+    }
+
     /// SIGTERM, then the exit status.
     pub fn stop(mut self) -> ExitStatus {
         self.terminate();

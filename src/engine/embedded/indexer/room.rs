@@ -12,8 +12,8 @@ use crate::engine::embedded::Shared;
 use crate::engine::embedded::index::Writer;
 use crate::limits::INDEX_ROOM_BYTES_MIN;
 
-/// Between two looks whether there is room again.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Between two looks whether there is room again. Tests do not want to wait.
+const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_000 });
 
 /// File by which it is seen whether the folder of the index takes any.
 const PROBE: &str = ".room";
