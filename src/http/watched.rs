@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -42,6 +42,9 @@ impl Reset for TcpStream {
 
 /// Its buffer is small, and ends with the client.
 impl Reset for UnixStream {}
+
+/// A pipe within the process.
+impl Reset for DuplexStream {}
 
 impl<S: Reset> Watched<S> {
     /// `seat` learns what the client takes.
@@ -120,12 +123,10 @@ impl<S: Reset + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 mod tests {
     use std::sync::atomic::Ordering;
 
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     use super::*;
     use crate::http::Load;
-
-    impl Reset for DuplexStream {}
 
     const PATIENCE: Duration = Duration::from_millis(50);
 
