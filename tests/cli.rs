@@ -6,6 +6,8 @@ mod audit;
 mod backup;
 #[path = "cli/catalogue.rs"]
 mod catalogue;
+#[path = "cli/cut.rs"]
+mod cut;
 #[path = "cli/damaged.rs"]
 mod damaged;
 #[path = "cli/health.rs"]

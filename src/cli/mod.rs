@@ -9,6 +9,7 @@ mod export;
 mod generate;
 mod health;
 mod import;
+mod last_word;
 mod log;
 mod open;
 mod open_files;

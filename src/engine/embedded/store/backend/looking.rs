@@ -2,13 +2,14 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
-use std::sync::atomic::Ordering;
 
 use redb::backends::FileBackend;
 use redb::{Builder, Database, DatabaseError};
 
+use super::Medium;
 use super::aside::Aside;
-use super::{Heard, Medium};
+use super::heard::Heard;
+use super::mark::Mark;
 
 impl Medium {
     /// Opens the database that is there, with all that redb would write kept in memory. A server cannot have it meanwhile, and it cannot be
@@ -17,8 +18,7 @@ impl Medium {
     /// # Errors
     /// `DatabaseAlreadyOpen`, or why it cannot be read.
     pub fn open_looking(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
-        let number = self.alarm.opened.fetch_add(1, Ordering::AcqRel) + 1;
-        let heard = |inner| Heard { inner: Box::new(inner), number, alarm: self.alarm.clone() };
+        let heard = |aside| Heard::new(Box::new(aside), &self.ears, Mark::None);
         #[cfg(test)]
         if let Some(disk) = &self.disk {
             return builder.create_with_backend(heard(Aside::new(Box::new(disk.power_on()), true)?));
