@@ -6,6 +6,8 @@ mod audit;
 mod backup;
 #[path = "cli/catalogue.rs"]
 mod catalogue;
+#[path = "cli/cut.rs"]
+mod cut;
 #[path = "cli/damaged.rs"]
 mod damaged;
 #[path = "cli/health.rs"]
@@ -27,6 +29,8 @@ mod silence;
 mod terminology;
 #[path = "cli/token.rs"]
 mod token;
+#[path = "cli/verify.rs"]
+mod verify;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};

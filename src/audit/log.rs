@@ -1,6 +1,7 @@
 //! The trail while it is written: one positioned write for each event, and threads that make it durable and keep room ready.
 
 use std::fmt;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -392,6 +393,9 @@ impl Shared {
                 let problem = format!("what was written could not be made durable: {error}");
                 tracing::error!(problem, "the audit trail fails");
                 writer.sync_problem = Some(problem.clone());
+                if let Err(error) = File::create(opening::mark(&self.folder)) {
+                    tracing::error!(%error, "the next process cannot be told of it");
+                }
                 self.written.notify_all();
                 Err(Failing(problem))
             }
@@ -452,13 +456,15 @@ impl Shared {
         writer.dirty_since = None;
         writer.sync_problem = None;
         writer.write_problem = None;
+        // One that stays costs the next start some writing.
+        drop(fs::remove_file(opening::mark(&self.folder)));
         self.taken.notify_all();
         Ok(())
     }
 
     /// Removes a plain file that holds nothing. Where that fails, a later file tells that it does not count.
     pub fn remove(&self, file: u64) {
-        drop(std::fs::remove_file(Name::Plain(file).within(&self.folder)));
+        drop(fs::remove_file(Name::Plain(file).within(&self.folder)));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::disk::{Disk, Name, Target, sync_folder};
 use super::header::{HEADER_BYTES, Header};
@@ -40,6 +40,12 @@ pub fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Opened, S
         sync_folder(folder).map_err(text)?;
     }
     keeper::remove_unfinished(folder).map_err(text)?;
+    let mark = mark(folder);
+    if mark.try_exists().map_err(text)? {
+        Trail::list(folder).and_then(|trail| write_again(&trail, disk)).map_err(text)?;
+        // One that stays is a reason to do it again.
+        drop(fs::remove_file(mark));
+    }
     let mut repaired = Vec::new();
     let (trail, end, current) = loop {
         let trail = Trail::list(folder).map_err(text)?;
@@ -86,6 +92,23 @@ pub fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Opened, S
     Ok(Opened { current, ready, head: Head { number, hash }, last_change: end.last_change, repaired })
 }
 
+/// Says that a sync has failed, and that what it was for was not written again: for the next process. It need not be durable itself, as
+/// it matters for as long as the system shows what the disk does not have.
+pub fn mark(folder: &Path) -> PathBuf {
+    folder.with_extension("unsynced")
+}
+
+/// Writes again what the files hold that may be on the disk or not: the system takes it for written.
+fn write_again(trail: &Trail, disk: &dyn Disk) -> io::Result<()> {
+    for part in trail.parts.iter().filter(|part| matches!(part.name, Name::Plain(_))) {
+        let Some(content) = part.content(&trail.folder)? else { continue };
+        let target = disk.open(&part.name.within(&trail.folder))?;
+        target.write_all_at(&content, 0)?;
+        target.sync()?;
+    }
+    Ok(())
+}
+
 /// The end of the newest file. It goes on from there, unless its header is damaged; nothing when it holds no event either.
 fn plain(
     folder: &Path,
@@ -120,7 +143,7 @@ fn plain(
     }
     let target = disk.open(&path).map_err(text)?;
     let torn = damaged.pop_if(|range| range.start as u64 >= end.place.1);
-    if let Some(torn) = torn {
+    if let Some(torn) = &torn {
         clear(&*target, end.place.1, torn.end as u64).map_err(text)?;
         let (number, name) = (end.before.0.0, Name::Plain(file));
         repaired.push(format!("{} bytes behind number {number} were no event and were cut off {name}", torn.len()));
@@ -129,8 +152,14 @@ fn plain(
         let name = Name::Plain(file);
         repaired.push(format!("bytes {} to {} of {name} are damaged and were left", range.start, range.end));
     }
-    // Nobody knows whether what was found is on the disk or only on its way.
-    target.sync().map_err(text)?;
+    // Nobody knows whether what was found is on the disk or only on its way. A sync that fails may tell of what a process before has
+    // written and the system has given up.
+    let again = |_| {
+        target.write_all_at(&bytes[..end.place.1 as usize], 0)?;
+        clear(&*target, end.place.1, torn.as_ref().map_or(0, |torn| torn.end as u64))?;
+        target.sync()
+    };
+    target.sync().or_else(again).map_err(text)?;
     let length = bytes.len() as u64;
     let current = Current { file, target, bytes: length, position: end.place.1, soiled_to: end.place.1 };
     Ok(Some((end, header.map(|_| current))))

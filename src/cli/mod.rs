@@ -9,6 +9,7 @@ mod export;
 mod generate;
 mod health;
 mod import;
+mod last_word;
 mod log;
 mod open;
 mod open_files;
@@ -21,6 +22,7 @@ mod stats;
 mod terminology;
 mod token;
 mod verify;
+mod writable;
 
 use std::fmt;
 use std::io::{self, Write};

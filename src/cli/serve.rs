@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{Common, Failure, log, open, open_files};
+use super::{Common, Failure, last_word, log, open, open_files};
 use crate::access::Tokens;
 use crate::audit::Log;
 use crate::backup::{Plan, Schedule};
@@ -46,6 +46,7 @@ impl Serve {
         })?;
         log::start(&config.log);
         open::for_owner_only();
+        last_word::prepare().map_err(|error| Failure::Failed(format!("SIGBUS cannot be caught: {error}")))?;
         let mut runtime = runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(config.server.workers).enable_all().build();
         runtime
@@ -175,7 +176,7 @@ fn scheduled(config: &Config, engine: &Arc<Engine>, trail: &Arc<Log>) -> Result<
 }
 
 async fn bind(listen: &str) -> Result<TcpListener, Failure> {
-    TcpListener::bind(listen).await.map_err(|error| match error.kind() {
+    http::bind(listen).await.map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => {
             let advice = "stop what listens there or choose another address with --listen";
             Failure::Failed(format!("{listen} is already in use; {advice}"))

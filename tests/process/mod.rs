@@ -56,7 +56,7 @@ impl Process {
         let mut first = String::new();
         let mut stdout = BufReader::new(stdout);
         stdout.read_line(&mut first).expect("standard output is text");
-        let address = |text: &str| text.split_once("http://")?.1.trim().split('/').next()?.parse().ok();
+        let address = |text: &str| text.split_once("://")?.1.trim().split('/').next()?.parse().ok();
         let Some(at) = address(&first) else {
             let status = child.wait().expect("a child can be waited for");
             panic!("the server did not start ({status}): {first:?} {}", text(&log));
@@ -105,6 +105,11 @@ impl Process {
             // A zombie waits for the one who started it.
             state.rsplit(')').next().is_none_or(|rest| matches!(rest.trim_start().chars().next(), None | Some('Z')))
         });
+    }
+
+    /// Waits until it ends by itself, as it must not; the exit status.
+    pub fn ends_by_itself(&mut self) -> ExitStatus {
+        wait(&mut self.child)
     }
 
     /// SIGTERM, then the exit status.

@@ -116,6 +116,54 @@ fn what_a_failed_sync_leaves_unknown_is_written_again_to_a_new_file() {
     }
 }
 
+/// Linux takes what it could not write for written: a sync of the next process says that all is well.
+#[test]
+fn what_a_process_could_not_make_durable_is_written_again_by_the_next() {
+    for before in [3, 60] {
+        let data = tempfile::tempdir().unwrap();
+        let mark = data.path().join("audit.unsynced");
+        let (log, disk) = faulty(data.path());
+        fill(&log, 0..before);
+        log.sync_now().unwrap();
+        assert!(!mark.exists());
+        disk.0.sync_fails.store(true, SeqCst);
+        append(&log, &event(before));
+        assert!(log.sync_now().is_err());
+        drop(log);
+        assert!(mark.exists(), "the next process is told");
+        let part = listed(data.path()).parts.pop().unwrap();
+        let bytes = fs::metadata(part.name.within(&folder(data.path()))).unwrap().len();
+        let disk = Faulty::default();
+        let log = Log::open_on(options(data.path()), Arc::new(disk.clone())).unwrap();
+        assert!(disk.0.written.lock().unwrap().contains(&(0..bytes)), "the newest file is written again");
+        assert!(!mark.exists());
+        assert_eq!(times(log.trail().unwrap(), Order::OldestFirst), (0..=before).collect::<Vec<_>>());
+        drop(log);
+        assert!(verified(data.path()).is_whole());
+    }
+}
+
+#[test]
+fn a_start_whose_first_sync_fails_writes_again_what_it_found() {
+    let data = tempfile::tempdir().unwrap();
+    let log = open(data.path());
+    fill(&log, 0..3);
+    drop(log);
+    let path = folder(data.path()).join("00000001.log");
+    let mut torn = fs::read(&path).unwrap();
+    let end = torn.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    torn[end..end + 20].fill(7);
+    fs::write(&path, torn).unwrap();
+    let disk = Faulty::default();
+    disk.0.syncs_fail.store(1, SeqCst);
+    let log = Log::open_on(options(data.path()), Arc::new(disk.clone())).unwrap();
+    let written = disk.0.written.lock().unwrap().clone();
+    assert!(written.iter().any(|place| place.start == 0 && place.end >= end as u64 - 1), "{written:?}");
+    assert_eq!(times(log.trail().unwrap(), Order::OldestFirst), [0, 1, 2]);
+    drop(log);
+    assert!(verified(data.path()).is_whole());
+}
+
 #[test]
 fn what_was_written_is_durable_within_a_tenth_of_a_second() {
     let data = tempfile::tempdir().unwrap();

@@ -6,8 +6,8 @@ mod life;
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::disk::{Disk, Machine, Target};
@@ -25,10 +25,14 @@ struct Faulty(Arc<Faults>);
 struct Faults {
     is_full: AtomicBool,
     sync_fails: AtomicBool,
+    /// Syncs that fail before the others.
+    syncs_fail: AtomicU64,
     write_fails: AtomicBool,
     /// What a failed write leaves.
     write_leaves: AtomicU64,
     syncs: AtomicU64,
+    /// Places that were written to.
+    written: Mutex<Vec<std::ops::Range<u64>>>,
 }
 
 struct FaultyTarget(Arc<dyn Target>, Arc<Faults>);
@@ -53,12 +57,14 @@ impl Target for FaultyTarget {
             self.0.write_all_at(&bytes[..left], at)?;
             return Err(io::Error::other("the disk is gone"));
         }
+        self.1.written.lock().unwrap().push(at..at + bytes.len() as u64);
         self.0.write_all_at(bytes, at)
     }
 
     fn sync(&self) -> io::Result<()> {
         self.1.syncs.fetch_add(1, SeqCst);
-        match self.1.sync_fails.load(SeqCst) {
+        let fails_first = self.1.syncs_fail.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)).is_ok();
+        match fails_first || self.1.sync_fails.load(SeqCst) {
             true => Err(io::Error::other("the disk is gone")),
             false => self.0.sync(),
         }

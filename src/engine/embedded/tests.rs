@@ -8,6 +8,7 @@ mod migration;
 mod moment;
 mod patients;
 mod reindex;
+mod room;
 mod search;
 mod simulation;
 

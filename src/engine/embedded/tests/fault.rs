@@ -1,8 +1,11 @@
-//! Every write, sync and change of the length of the store's file fails or tears once, one after another, in a scripted life of a store.
+//! Every write, sync and change of the length of the store's file fails or tears once, or is forgotten, one after another, in a scripted
+//! life of a store.
 //!
 //! Nothing acknowledged is lost, nothing is there in parts, reads go on, the writer goes on by itself when the disk does, and counters,
-//! searches and totals are what a recount says.
+//! searches and totals are what a recount says. Where something was forgotten the power is cut after the next batch that is acknowledged:
+//! until then all is seen as it should be.
 
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
 use super::simulation::dice::Dice;
@@ -51,6 +54,8 @@ struct Life {
     known: Known,
     dice: Dice,
     fault: Fault,
+    /// The process is killed by the failure, and the next one goes on.
+    kills: bool,
     met: Met,
 }
 
@@ -74,11 +79,24 @@ impl Life {
     /// The operator makes room, or the power comes back.
     fn mend(&mut self) {
         if self.machine.disk.is_off() {
-            self.met.cut = true;
-            let dice = &mut self.dice;
-            self.machine.disk.crash(&mut || dice.pick(&[Kept::All, Kept::Nothing, Kept::Part]));
+            self.cut();
         }
         self.machine.disk.mend();
+    }
+
+    /// The power goes, and comes back.
+    fn cut(&mut self) {
+        self.met.cut = true;
+        let dice = &mut self.dice;
+        self.machine.disk.crash(&mut || dice.pick(&[Kept::All, Kept::Nothing, Kept::Part]));
+    }
+
+    /// Cuts the power under a process; a sync has failed since, and later ones did not.
+    fn crash(&mut self, process: Process) -> Process {
+        self.met.failed = true;
+        self.cut();
+        drop(process);
+        self.open()
     }
 
     /// Moves the writer until nothing waits, through whatever goes wrong.
@@ -93,7 +111,14 @@ impl Life {
                     drop(process);
                     return self.open();
                 }
-                "fails" => self.met.failed = true,
+                "fails" => {
+                    self.met.failed = true;
+                    if self.kills {
+                        self.machine.kill();
+                        drop(process);
+                        return self.open();
+                    }
+                }
                 "cannot reopen" => {
                     let engine = &process.engine;
                     assert!(engine.shared.store.is_aside(), "{:?}: reads go on", self.fault);
@@ -138,9 +163,13 @@ impl Life {
                 }
                 process = self.open();
             }
+            let is_told = self.machine.disk.told() > 0;
             batch.into_iter().for_each(|request| process.ask(request));
             process = self.write(process);
             assert_eq!(process.engine.health().store, StoreHealth::Good);
+            if is_told && !self.met.cut {
+                process = self.crash(process);
+            }
             while process.index() != "has nothing to do" {}
             self.search(&process);
         }
@@ -149,35 +178,56 @@ impl Life {
         drop(process);
         let mut process = self.open();
         self.known.check(&process.engine);
+        if self.machine.disk.told() > 0 {
+            process.ask(Request::Create { state: State::Draft, subject: 3, unless: None });
+            process = self.write(process);
+            process = self.crash(process);
+            self.known.check(&process.engine);
+        }
         while process.index() != "has nothing to do" {}
         self.search(&process);
     }
 }
 
-fn life(quick_repair: QuickRepair, broken: Option<(u64, Fault)>) -> Life {
+fn life(quick_repair: QuickRepair, broken: Option<(u64, Fault)>, kills: bool) -> Life {
     let machine = Machine::new(quick_repair);
     let (calls, fault) = broken.unwrap_or((u64::MAX / 2, Fault::Once));
     machine.disk.break_at(calls, fault);
-    let mut life = Life { machine, known: Known::default(), dice: Dice::new(calls), fault, met: Met::default() };
+    let mut life = Life { machine, known: Known::default(), dice: Dice::new(calls), fault, kills, met: Met::default() };
     life.play();
     life
 }
 
+/// What goes wrong at each call, and whether that kills the process too.
+const FAULTS: [(Fault, bool); 6] = [
+    (Fault::Once, false),
+    (Fault::Full, false),
+    (Fault::ReadOnly, false),
+    (Fault::Torn, false),
+    (Fault::Forgets, false),
+    (Fault::Forgets, true),
+];
+
 /// Walks the points: every fourth, or every so many as `HCERT_FAULT_STEP` says, which is 1 for all.
 fn walk(quick_repair: QuickRepair) {
     let step = std::env::var("HCERT_FAULT_STEP").map_or(4, |text| text.parse().expect("a number"));
-    let calls = life(quick_repair, None).machine.disk.calls();
-    let points: Vec<(u64, Fault)> = (1..=calls)
-        .flat_map(|call| Fault::ALL.map(|fault| (call, fault)))
-        .filter(|(call, fault)| (call + *fault as u64).is_multiple_of(step))
+    let calls = life(quick_repair, None, false).machine.disk.calls();
+    let points: Vec<(u64, (Fault, bool))> = (1..=calls)
+        .flat_map(|call| (0..).zip(FAULTS).map(move |(number, fault)| (number, call, fault)))
+        .filter(|(number, call, _)| (call + number).is_multiple_of(step))
+        .map(|(_, call, fault)| (call, fault))
         .collect();
     let (next, failed, cut) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let lost = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(2, usize::from) {
             scope.spawn(|| {
-                while let Some(point) = points.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
-                    let played = std::panic::catch_unwind(|| life(quick_repair, Some(*point)));
-                    let Ok(life) = played else { panic!("call {} of {calls}, {:?}", point.0, point.1) };
+                while let Some((call, (fault, kills))) = points.get(next.fetch_add(1, Ordering::Relaxed) as usize) {
+                    let played = std::panic::catch_unwind(|| life(quick_repair, Some((*call, *fault)), *kills));
+                    let Ok(life) = played else {
+                        lost.lock().unwrap().push(format!("call {call}, {fault:?}, kills: {kills}"));
+                        continue;
+                    };
                     failed.fetch_add(u64::from(life.met.failed), Ordering::Relaxed);
                     cut.fetch_add(u64::from(life.met.cut), Ordering::Relaxed);
                 }
@@ -189,6 +239,8 @@ fn walk(quick_repair: QuickRepair) {
         "{} faults at {calls} calls, quick repair {quick_repair:?}: {failed} noticed, {cut} power cuts",
         points.len()
     );
+    let lost = lost.into_inner().unwrap();
+    assert!(lost.is_empty(), "{} of {} points of {calls} calls: {lost:#?}", lost.len(), points.len());
     // What fails while a file is closed or made larger ahead of time hurts nobody.
     assert!(failed * 2 > points.len() as u64, "most faults hit something");
 }

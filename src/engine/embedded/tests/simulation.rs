@@ -148,6 +148,7 @@ impl Run {
                 self.machine.files.mend();
                 self.note("the disk is mended");
             }
+            35 if self.dice.once_in(3) => self.kill(),
             35 => self.crash(),
             36 => self.reopen(),
             37 => {
@@ -228,6 +229,16 @@ impl Run {
             self.damage();
             self.note("index files are damaged");
         }
+        self.open();
+    }
+
+    /// The process ends where it is, and the next one begins; the system has what was written, synced or not.
+    fn kill(&mut self) {
+        self.note("it is killed");
+        self.machine.kill();
+        self.machine.disk.mend();
+        self.machine.files.mend();
+        self.held.clear();
         self.open();
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,6 +27,8 @@ struct State {
     calls: u64,
     /// Calls from which on there is no room.
     full_from: Option<u64>,
+    /// Calls that found none since.
+    refused: u64,
     /// As of the store's disk.
     life: u64,
 }
@@ -68,10 +70,21 @@ impl Memory {
     pub fn fill_up(&self, calls: u64) {
         let mut state = self.state();
         state.full_from = Some(state.calls + calls);
+        state.refused = 0;
+    }
+
+    /// Calls that found no room since it became less.
+    pub fn refused(&self) -> u64 {
+        self.state().refused
     }
 
     pub fn mend(&self) {
         self.state().full_from = None;
+    }
+
+    /// Ends the process that has the files: none of its calls arrives any more. The system keeps what it sees.
+    pub fn kill(&self) {
+        self.state().life += 1;
     }
 
     /// Cuts the power and turns it on again.
@@ -107,10 +120,15 @@ impl Memory {
         files.into_iter().map(|(path, _)| path.clone()).collect()
     }
 
+    /// The bytes of a file; none where it is not there.
+    pub fn bytes(&self, path: &Path) -> Vec<u8> {
+        self.state().seen.get(path).map_or(Vec::new(), |file| file.bytes.to_vec())
+    }
+
     /// Changes the bytes of a file behind everyone's back; without bytes it is removed. Whoever has it open keeps what it was.
     pub fn damage(&self, path: &Path, damage: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>) {
+        let bytes = self.bytes(path);
         let mut state = self.state();
-        let bytes = state.seen.get(path).map_or(Vec::new(), |file| file.bytes.to_vec());
         match damage(bytes) {
             Some(bytes) => state.put(path, bytes),
             None => drop(state.seen.remove(path)),
@@ -123,7 +141,11 @@ impl State {
     fn spend(&mut self) -> io::Result<()> {
         self.calls += 1;
         match self.full_from.is_some_and(|from| self.calls >= from) {
-            true => Err(ErrorKind::StorageFull.into()),
+            true => {
+                self.refused += 1;
+                // As the system says it, since its words are what tells a full disk from a damaged index.
+                Err(io::Error::from_raw_os_error(libc::ENOSPC))
+            }
             false => Ok(()),
         }
     }

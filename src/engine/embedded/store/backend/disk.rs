@@ -1,5 +1,5 @@
-//! A disk that a test plays: it knows what is synced and what is only written, fails or tears at the call it is told to, and at a power
-//! cut keeps, loses or half keeps what was not synced, by a seed.
+//! A disk that a test plays: it knows what is synced and what is only written, fails, tears or forgets at the call it is told to, and at a
+//! power cut keeps, loses or half keeps what was not synced, by a seed.
 
 use std::io::{self, ErrorKind};
 use std::ops::Bound;
@@ -18,10 +18,13 @@ pub enum Fault {
     ReadOnly,
     /// A part of the write lands, then the power is cut.
     Torn,
+    /// Of what was not synced by then a part is on the disk, and the rest never will be unless it is written again. It is seen all the
+    /// same. The next sync, in whichever process, fails with EIO; the ones after it do not. So does Linux when a page cannot be written.
+    Forgets,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 4] = [Fault::Once, Fault::Full, Fault::ReadOnly, Fault::Torn];
+    pub const ALL: [Fault; 5] = [Fault::Once, Fault::Full, Fault::ReadOnly, Fault::Torn, Fault::Forgets];
 }
 
 /// A disk. It outlives the processes that use it.
@@ -41,6 +44,12 @@ struct State {
     /// The file has its name.
     is_named: bool,
     fault: Option<(u64, Fault)>,
+    /// Something was forgotten, and no sync has told it.
+    is_untold: bool,
+    /// Syncs that told it.
+    told: u64,
+    /// What lies beside the file to say what a failed sync was for.
+    mark: Option<String>,
     /// The power is cut: every call of those who had it before fails.
     is_off: bool,
     /// Counts those who had the disk, so that no call of an earlier one arrives.
@@ -88,8 +97,26 @@ impl Disk {
         let mut state = self.state();
         if !state.is_named {
             (state.seen, state.synced, state.unsynced) = (Vec::new(), Vec::new(), Vec::new());
+            state.is_untold = false;
         }
         !state.is_named
+    }
+
+    /// What lies beside the file. It takes no call: whoever writes it goes on when that fails.
+    pub fn mark(&self) -> Option<String> {
+        self.state().mark.clone()
+    }
+
+    /// Lays something beside the file, or takes it away.
+    pub fn set_mark(&self, mark: Option<String>) -> io::Result<()> {
+        let mut state = self.state();
+        match state.fault {
+            Some((at, Fault::Full | Fault::ReadOnly)) if state.calls >= at => Err(ErrorKind::StorageFull.into()),
+            _ => {
+                state.mark = mark;
+                Ok(())
+            }
+        }
     }
 
     /// The file gets its name.
@@ -115,6 +142,16 @@ impl Disk {
         self.state().fault = None;
     }
 
+    /// Syncs that failed because something was forgotten.
+    pub fn told(&self) -> u64 {
+        self.state().told
+    }
+
+    /// Ends the process that has the disk: none of its calls arrives any more. The system keeps what it sees.
+    pub fn kill(&self) {
+        self.state().life += 1;
+    }
+
     /// Whether the power was cut by a torn write.
     pub fn is_off(&self) -> bool {
         self.state().is_off
@@ -138,8 +175,23 @@ impl Disk {
             }
         }
         (state.synced, state.seen) = (bytes.clone(), bytes);
-        (state.is_off, state.fault) = (false, None);
+        (state.is_off, state.fault, state.is_untold) = (false, None, false);
+        if keep() == Kept::Nothing {
+            state.mark = None;
+        }
         state.life += 1;
+    }
+}
+
+impl State {
+    /// Some of what was not synced is on the disk, and the rest is not: none, a third or two of three, by the call.
+    fn forget(&mut self) {
+        for (at, change) in (1..).zip(std::mem::take(&mut self.unsynced)) {
+            let mixed: u64 = (self.calls + at * 0x1_0000).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+            if mixed % 3 < self.calls % 3 {
+                change.apply(&mut self.synced);
+            }
+        }
     }
 }
 
@@ -171,12 +223,24 @@ impl Powered {
     fn change(&self, change: Option<Change>) -> io::Result<()> {
         let mut state = self.state()?;
         state.calls += 1;
+        if let Some((at, Fault::Forgets)) = state.fault
+            && state.calls >= at
+        {
+            (state.fault, state.is_untold) = (None, true);
+            state.forget();
+        }
+        if change.is_none() && std::mem::take(&mut state.is_untold) {
+            state.forget();
+            state.told += 1;
+            return Err(io::Error::from_raw_os_error(libc::EIO));
+        }
         let due = state.fault.filter(|(at, fault)| match fault {
             Fault::Full | Fault::ReadOnly => state.calls >= *at,
             Fault::Once | Fault::Torn => state.calls == *at,
+            Fault::Forgets => false,
         });
         match due.map(|(_, fault)| fault) {
-            None => {}
+            None | Some(Fault::Forgets) => {}
             Some(Fault::Once) => return Err(io::Error::from_raw_os_error(libc::EIO)),
             // Syncing takes no room; any write does, on a file with holes.
             Some(Fault::Full) if change.is_none() => {}

@@ -33,6 +33,12 @@ impl Machine {
         self.now.load(Ordering::Relaxed)
     }
 
+    /// Ends the process; what it has written is seen by the next one.
+    pub fn kill(&self) {
+        self.disk.kill();
+        self.files.kill();
+    }
+
     /// A process opens the folder.
     pub fn open(&self) -> Result<Process, Error> {
         let now = self.now.clone();

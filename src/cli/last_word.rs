@@ -1,0 +1,37 @@
+//! A last word where the system ends the process: a file that is mapped into memory was cut, or its disk cannot read it.
+//!
+//! The index's files are mapped. A read behind the end of one is no error that a call could give back but a signal, SIGBUS, in the middle
+//! of whatever reads; nothing can go on from there. The next start finds the damage and builds the index again.
+
+use std::{io, mem, ptr};
+
+/// The log is not to be used while a signal is handled, so this is no line of JSON.
+const WORDS: &[u8] = b"hcert ends (SIGBUS): a file that it reads through memory, most likely one of the folder 'index', was cut or \
+cannot be read by its disk. Nothing that was acknowledged is lost; start it again, and a damaged index is built anew from the store.\n";
+
+/// Sees to it that the words are said.
+///
+/// # Errors
+/// What the system says.
+pub fn prepare() -> io::Result<()> {
+    // SAFETY: zeros are a value of this struct: no flags, and no other signal held back meanwhile.
+    let mut action: libc::sigaction = unsafe { mem::zeroed() };
+    let say: extern "C" fn(libc::c_int) = say;
+    action.sa_sigaction = say as libc::sighandler_t;
+    // The second signal finds the system's own way again, which ends the process.
+    action.sa_flags = libc::SA_RESETHAND | libc::SA_ONSTACK;
+    // SAFETY: the call reads a value of our own that lives through it, and `say` may be run at any moment.
+    match unsafe { libc::sigaction(libc::SIGBUS, &raw const action, ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Run by the system in the middle of anything: it may not allocate, lock or panic.
+extern "C" fn say(_: libc::c_int) {
+    // SAFETY: both calls are among those that POSIX allows here, and the words live as long as the program.
+    unsafe {
+        libc::write(libc::STDERR_FILENO, WORDS.as_ptr().cast(), WORDS.len());
+        libc::raise(libc::SIGBUS);
+    }
+}

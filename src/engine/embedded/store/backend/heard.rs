@@ -1,0 +1,197 @@
+//! A backend that is listened to.
+//!
+//! redb refuses everything after one failed call, reads too, until it is opened again. So the first call that fails raises the alarm, and
+//! the writer opens the database again, whoever met the failure.
+//!
+//! And a sync that fails is not followed by one that is believed: Linux takes the pages that it could not write for written, shows them,
+//! and syncs what comes after without a word. A power cut would then take what redb has built upon. So what was written since the last
+//! good sync is remembered, and written again before the next one.
+
+use std::io;
+use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use redb::{BackendError, StorageBackend};
+
+use super::mark::Mark;
+use super::ranges::Ranges;
+use crate::limits::STORE_AGAIN_BYTES;
+
+/// What was heard of one file, however often it was opened by this process.
+#[derive(Debug, Default)]
+pub struct Ears {
+    /// Openings so far.
+    opened: AtomicU64,
+    /// The last of them that failed.
+    failed: AtomicU64,
+    /// Written since the last sync began.
+    written: Mutex<Ranges>,
+    /// Held by whoever syncs.
+    doubt: Mutex<Doubt>,
+}
+
+/// What may not be on the disk though it can be read.
+#[derive(Debug, Default)]
+struct Doubt {
+    ranges: Ranges,
+    /// A sync by this process has succeeded. Until then one that fails may tell of what a process before has written.
+    has_synced: bool,
+}
+
+impl Ears {
+    /// Whether a call has failed since the file was opened.
+    pub fn has_failed(&self) -> bool {
+        let opened = self.opened.load(Ordering::Acquire);
+        opened > 0 && self.failed.load(Ordering::Acquire) >= opened
+    }
+
+    fn written(&self) -> MutexGuard<'_, Ranges> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn doubt(&self) -> MutexGuard<'_, Doubt> {
+        self.doubt.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One opening of the file.
+#[derive(Debug)]
+pub struct Heard {
+    inner: Box<dyn StorageBackend>,
+    ears: Arc<Ears>,
+    mark: Mark,
+    number: u64,
+    /// The first call was made; those of locks come before.
+    has_begun: AtomicBool,
+}
+
+impl Heard {
+    pub fn new(inner: Box<dyn StorageBackend>, ears: &Arc<Ears>, mark: Mark) -> Heard {
+        let number = ears.opened.fetch_add(1, Ordering::AcqRel) + 1;
+        Heard { inner, ears: ears.clone(), mark, number, has_begun: AtomicBool::new(false) }
+    }
+
+    /// Makes a call; before the first one, which comes when nobody else has the file, what can be read is made durable.
+    fn hear<T>(&self, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        // Looked at before it is changed: readers on many threads share this line of memory.
+        let has_begun = self.has_begun.load(Ordering::Acquire) || self.has_begun.swap(true, Ordering::AcqRel);
+        let begun = match has_begun {
+            true => Ok(()),
+            // What a process before has left unsynced may fail once, and is written again then.
+            false => self.sync().or_else(|_| self.sync()),
+        };
+        let result = begun.and_then(|()| call());
+        if result.is_err() {
+            self.ears.failed.fetch_max(self.number, Ordering::AcqRel);
+        }
+        result
+    }
+
+    /// As [`hear`](Self::hear), of a call that changes a range, whether it says so or fails.
+    fn change<T>(&self, from: u64, to: u64, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        self.hear(|| {
+            let result = call();
+            // Behind the call: a sync that began before it may have missed it.
+            self.ears.written().add(from, to);
+            result
+        })
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut doubt = self.ears.doubt();
+        if !doubt.has_synced
+            && let Some(left) = self.mark.read()
+        {
+            doubt.ranges.add_all(&left);
+        }
+        let due = std::mem::take(&mut *self.ears.written());
+        match self.write_again(&doubt.ranges).and_then(|()| self.inner.sync_data()) {
+            Ok(()) => {
+                doubt.has_synced = true;
+                if !doubt.ranges.is_empty() {
+                    doubt.ranges = Ranges::default();
+                    self.mark.remove();
+                    tracing::warn!("what a failed sync of the store was for is on the disk");
+                }
+                Ok(())
+            }
+            Err(error) => {
+                let due = if doubt.has_synced { due } else { Ranges::whole() };
+                doubt.ranges.add_all(&due);
+                if let Err(problem) = self.mark.write(&doubt.ranges) {
+                    tracing::error!(%problem, "a sync of the store failed, and the next process cannot be told");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Reads ranges and writes what was read, so that the system takes it for unwritten. Whatever of it has been lost already reads as it
+    /// was before, as after a power cut, which redb is made for.
+    fn write_again(&self, ranges: &Ranges) -> io::Result<()> {
+        if ranges.is_empty() {
+            return Ok(());
+        }
+        let len = self.inner.len()?;
+        self.inner.set_len(len)?;
+        let mut bytes = vec![0; STORE_AGAIN_BYTES];
+        for piece in ranges.pieces(len, STORE_AGAIN_BYTES as u64) {
+            let bytes = &mut bytes[..(piece.end - piece.start) as usize];
+            self.inner.read(piece.start, bytes)?;
+            self.inner.write(piece.start, bytes)?;
+        }
+        Ok(())
+    }
+}
+
+impl StorageBackend for Heard {
+    fn len(&self) -> io::Result<u64> {
+        self.hear(|| self.inner.len())
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.hear(|| self.inner.read(offset, out))
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        // The last byte stands for the length: what lies before it was written, or is a hole that takes no room.
+        self.change(len.saturating_sub(1), len, || self.inner.set_len(len))
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.hear(|| self.sync())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.change(offset, offset + data.len() as u64, || self.inner.write(offset, data))
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.inner.close()
+    }
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.inner.try_lock_range(start, end)
+    }
+
+    fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.inner.try_lock_shared_range(start, end)
+    }
+
+    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.inner.lock_range(start, end)
+    }
+
+    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.inner.lock_shared_range(start, end)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.inner.unlock_range(start, end)
+    }
+
+    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.inner.query_lock_range(start, end)
+    }
+}
