@@ -9,6 +9,7 @@ mod network;
 mod rules;
 mod secret;
 mod tls;
+mod within;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -22,6 +23,7 @@ pub use management::Management;
 pub use network::Network;
 pub use secret::Secret;
 pub use tls::{ClientAuth, MinVersion, Tls};
+pub use within::is_within;
 
 /// All settings. Their meaning stands in `hcert.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

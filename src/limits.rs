@@ -196,6 +196,10 @@ pub const CONNECTIONS_MAX: usize = 1_024;
 /// to fill the service. A hospital behind one address has fewer people at work at once.
 pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 256;
 
+/// Connections that wait in the kernel until the service takes them, where the system allows as many (`net.core.somaxconn`). Of the usual
+/// 128 a crowd takes all, and whoever comes then tries again a second later.
+pub const NEWCOMERS_MAX: u32 = 1_024;
+
 /// Connections at once that are only told that there is no place for them. More are closed without a word.
 pub const REFUSALS_MAX: usize = 64;
 
@@ -602,9 +606,6 @@ pub const VERIFY_CHUNK_ROWS: usize = 512;
 
 /// Problems that a check tells one by one; of more only the number. Whoever has a hundred wants a backup, not a list.
 pub const VERIFY_PROBLEMS_MAX: usize = 100;
-
-/// Seconds without any progress after which a check gives up waiting for an index that is being built.
-pub const VERIFY_INDEX_WAIT_SECONDS: u64 = 120;
 
 /// Seconds that a check or a compaction of a whole file waits for reads under way to end.
 pub const STORE_QUIET_SECONDS: u64 = 10;

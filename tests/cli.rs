@@ -29,6 +29,8 @@ mod silence;
 mod terminology;
 #[path = "cli/token.rs"]
 mod token;
+#[path = "cli/verify.rs"]
+mod verify;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};

@@ -63,6 +63,28 @@ impl FileOf {
     }
 }
 
+/// The files of the trail of a data folder that nobody writes, as they lie there; none where there is no trail.
+///
+/// # Errors
+/// It cannot be read.
+pub fn files_at_rest(data: &Path) -> Result<Vec<FileOf>, String> {
+    let told = |error: io::Error| format!("the audit trail cannot be read: {error}");
+    let mut files = match Trail::list(&super::folder(data)) {
+        Ok(trail) => FileOf::all(trail),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(told(error)),
+    };
+    if let Some(last) = files.last_mut().filter(|last| matches!(last.name, Name::Plain(_)) && last.length.is_none()) {
+        let content = fs::read(last.name.within(&last.folder)).map_err(told)?;
+        let written = content.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        last.length = Some((written + ZEROS_OF_EVENTS) as u64);
+    }
+    Ok(files)
+}
+
+/// Zeros that may be the end of the last event of a file, which is made ahead and full of them; far more than a hash has.
+const ZEROS_OF_EVENTS: usize = 4_096;
+
 /// The number up to which all files are sealed; 0 where the first is not.
 pub fn sealed_until(files: &[FileOf]) -> u64 {
     files.iter().take_while(|file| file.is_sealed()).last().map_or(0, FileOf::number)

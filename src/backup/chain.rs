@@ -88,7 +88,7 @@ where
 /// There is none, or there are archives of several stores.
 pub fn newest_in(path: &Path, to: Option<u64>, told: &mut dyn FnMut(String)) -> Result<Vec<Archive>, String> {
     let folder::Found { archives, problems } = folder::list(path)?;
-    problems.into_iter().for_each(&mut *told);
+    problems.into_iter().for_each(|problem| told(problem.text));
     let shown = path.display();
     let Some(first) = archives.first() else { return Err(format!("{shown}: there is no archive")) };
     if archives.iter().any(|archive| archive.about.store != first.about.store) {

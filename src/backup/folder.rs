@@ -29,8 +29,16 @@ pub fn name(about: &About) -> String {
 #[derive(Debug, Default)]
 pub struct Found {
     pub archives: Vec<Archive>,
-    /// Files with the name of an archive that are none, and why.
-    pub problems: Vec<String>,
+    /// Files with the name of an archive that are none.
+    pub problems: Vec<Problem>,
+}
+
+/// A file with the name of an archive that is none.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    pub path: PathBuf,
+    /// Why, with its name.
+    pub text: String,
 }
 
 /// The archives of a folder, by what their heads say.
@@ -51,7 +59,9 @@ pub fn list(folder: &Path) -> Result<Found, String> {
     for path in paths {
         match Archive::look(&path) {
             Ok(archive) => found.archives.push(archive),
-            Err(problem) => found.problems.push(problem),
+            // One that was removed meanwhile, as too old, is no problem.
+            Err(_) if !path.exists() => {}
+            Err(text) => found.problems.push(Problem { path, text }),
         }
     }
     Ok(found)

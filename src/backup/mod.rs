@@ -13,6 +13,7 @@ mod member;
 mod read;
 mod restore;
 mod schedule;
+mod survey;
 mod take;
 #[cfg(test)]
 mod tests;
@@ -27,7 +28,8 @@ pub use digest::Digest;
 pub use member::Member;
 pub use restore::{Restored, Wanted, restore};
 pub use schedule::{Plan, Schedule, Status};
-pub use take::{Sink, Taking, take};
+pub use survey::{Apart, Judged, Survey, newest_whole, survey};
+pub use take::{Sink, Taking, take, take_at_rest};
 pub use write::{Target, Unfinished, Written};
 
 /// How far a backup, a check or a restore has come.

@@ -138,7 +138,7 @@ impl Shared {
         let every = i64::try_from(*every_minutes).unwrap_or(i64::MAX / MINUTE_MS).saturating_mul(MINUTE_MS);
         let now = (self.clock)();
         let found = folder::list(folder)?;
-        found.problems.iter().for_each(|problem| tracing::warn!(problem, "an archive cannot be used"));
+        found.problems.iter().for_each(|problem| tracing::warn!(problem = problem.text, "an archive cannot be used"));
         let moment = self.engine.moment().map_err(|error| error.to_string())?;
         let chains = chains(&found.archives);
         let own = |chain: &&Vec<&Archive>| chain[0].about.store == moment.store && chain[0].about.epoch == moment.epoch;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
@@ -50,12 +51,26 @@ pub fn take(
         None => "begins".to_owned(),
     };
     write_down(log, taking, behind)?;
-    let done = copy(engine, log, taking, sink, report);
+    let done = copy(engine, &|| log.files(), taking, sink, report);
     let note = match &done {
         Ok(about) => format!("holds changes {} to {}", about.after + 1, about.until),
         Err(_) => "ended early".to_owned(),
     };
     write_down(log, taking, note).and(done)
+}
+
+/// As [`take`], of a data folder that nobody can write to: its trail is copied as it lies there, and not told.
+///
+/// # Errors
+/// As [`take`].
+pub fn take_at_rest(
+    engine: &Engine,
+    data: &Path,
+    taking: &Taking,
+    sink: &mut dyn Sink,
+    report: &mut dyn FnMut(Progress),
+) -> Result<About, String> {
+    copy(engine, &|| audit::files_at_rest(data), taking, sink, report)
 }
 
 fn write_down(log: &Log, taking: &Taking, note: String) -> Result<(), String> {
@@ -67,13 +82,13 @@ fn write_down(log: &Log, taking: &Taking, note: String) -> Result<(), String> {
 
 fn copy(
     engine: &Engine,
-    log: &Log,
+    files: &dyn Fn() -> Result<Vec<audit::FileOf>, String>,
     taking: &Taking,
     sink: &mut dyn Sink,
     report: &mut dyn FnMut(Progress),
 ) -> Result<About, String> {
     let moment = engine.moment().map_err(words)?;
-    let about = about(&moment, &log.files()?, taking)?;
+    let about = about(&moment, &files()?, taking)?;
     let Moment { dictionaries, lists, .. } = moment;
     let progress = Progress {
         changes_total: about.until - about.after,
@@ -97,7 +112,7 @@ fn copy(
     copying.pieces(about.patients_after, about.patients_until, Member::Patients, (patients, check), |progress| {
         &mut progress.patients
     })?;
-    for file in log.files()?.into_iter().filter(|file| file.number() > about.audit_after) {
+    for file in files()?.into_iter().filter(|file| file.number() > about.audit_after) {
         let opened = file.open().map_err(|error| format!("the audit trail cannot be read: {error}"))?;
         // What retention removed meanwhile is no part of the trail any more.
         let Some((name, bytes, mut content)) = opened else { continue };

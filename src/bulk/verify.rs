@@ -4,7 +4,7 @@ use crate::audit::{self, Trail};
 use crate::certificate::Names;
 use crate::engine::{Engine, Verified, Verifying};
 
-/// Checks the trail, then everything the engine keeps. `is_alone` as for [`Engine::verify`].
+/// Checks the trail, then everything the engine keeps.
 ///
 /// # Errors
 /// Something cannot be checked at all, in words.
@@ -12,12 +12,11 @@ pub fn verify(
     engine: &Engine,
     trail: Option<&Trail>,
     names: &Names,
-    is_alone: bool,
     report: &mut dyn FnMut(&Verifying),
 ) -> Result<Verified, String> {
     report(&Verifying { part: "audit", at: 0, of: 1 });
     let events = trail.map(|trail| audit::verify(trail, None)).transpose()?;
-    let mut verified = engine.verify(names, is_alone, report).map_err(|error| error.to_string())?;
+    let mut verified = engine.verify(names, report).map_err(|error| error.to_string())?;
     match events {
         Some(events) => {
             let notes = events.remarks.into_iter().map(|remark| format!("audit trail: {remark}")).collect();

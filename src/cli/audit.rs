@@ -11,7 +11,7 @@ use super::{Common, Failure};
 use crate::audit::{self, Action, Event, Head, Log, Trail};
 use crate::bulk::{self, AuditAsked};
 use crate::certificate::Id;
-use crate::config::Config;
+use crate::config::{Config, RegistryMode};
 use crate::engine::{Engine, system_clock};
 use crate::fhir::date_time;
 use crate::socket::{self, AuditTold, Request};
@@ -85,6 +85,28 @@ fn span(text: &str) -> Result<date_time::Span, String> {
         .map_err(|_| "this is no date or time, such as 2026-11-01 or 2026-11-01T10:00".to_owned())
 }
 
+/// What nobody could be called finds nothing, and nothing found reads as if nobody had looked.
+fn may_be_patient(text: &str, registry: RegistryMode) -> Result<(), String> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    // Another registry gives its ids as FHIR permits.
+    let is_id = (1..=64).contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'));
+    match registry {
+        RegistryMode::Embedded if is_number && text.len() <= 19 => Ok(()),
+        RegistryMode::Remote if is_id => Ok(()),
+        RegistryMode::Embedded => {
+            Err("--patient takes the number of a patient, such as 17 for Patient/17, or an Estonian \
+                                       personal code of 11 digits"
+                .to_owned())
+        }
+        RegistryMode::Remote => Err(
+            "--patient takes the id of a patient in the registry (letters, digits, - and ., at most 64), such as 17 \
+                                     for Patient/17, or an Estonian personal code of 11 digits"
+                .to_owned(),
+        ),
+    }
+}
+
 impl Audit {
     /// Runs the command.
     pub fn run(self) -> Result<(), Failure> {
@@ -96,6 +118,9 @@ impl Audit {
             }
             Command::Export(Export { patient, certificate, since, until, out, common }) => {
                 let config = common.load(|_| ())?;
+                if let Some(patient) = &patient {
+                    may_be_patient(patient, config.registry.mode).map_err(Failure::Usage)?;
+                }
                 let asked = AuditAsked { patient, certificate: certificate.map(Id::get), since, until };
                 export(asked, out.as_deref(), &config).map_err(Failure::Failed)
             }

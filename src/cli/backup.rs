@@ -8,10 +8,9 @@ use serde_json::json;
 use super::progress::Steps;
 use super::{Common, Failure, open};
 use crate::backup::{self, Archive, Base, Progress, Taking, Target, Unfinished, Written};
-use crate::config::Config;
+use crate::config::{Config, is_within};
 use crate::engine::system_clock;
-use crate::metrics::Metrics;
-use crate::socket::{self, Request};
+use crate::socket::Request;
 
 /// Write everything the service keeps into an archive
 ///
@@ -42,6 +41,15 @@ impl Backup {
         let Backup { to, incremental, after, json, common } = self;
         let config = common.load(|_| ())?;
         open::for_owner_only();
+        let data = &config.storage.data;
+        if is_within(&to, data) {
+            return Err(Failure::Usage(format!(
+                "{}: an archive must not lie in the data folder ({}): what takes the one away takes the other; name a place elsewhere, best on \
+                 another disk",
+                to.display(),
+                data.display()
+            )));
+        }
         if incremental && !to.is_dir() {
             let told = format!("{}: --incremental needs a folder; --after names an archive", to.display());
             return Err(Failure::Usage(told));
@@ -66,7 +74,6 @@ fn newest(folder: &Path) -> Result<Archive, String> {
 }
 
 fn take(target: Target, base: Option<Base>, config: &Config) -> Result<Written, String> {
-    let folder = &config.storage.data;
     open::expect_store(config)?;
     let mut archive = Unfinished::begin(target)?;
     let mut steps = Steps::new("changes");
@@ -75,14 +82,17 @@ fn take(target: Target, base: Option<Base>, config: &Config) -> Result<Written, 
         steps.show(changes + patients, changes_total + patients_total);
     };
     let request = Request::Backup { base: base.clone().map(Box::new) };
-    let server = socket::connect(folder, &request).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let done = match server {
+    let done = match open::ask(config, &request)? {
         Some(server) => server.receive_backup(&mut archive, &mut report),
         None => {
-            let (engine, trail) = open::engine_and_trail(config, system_clock(), Metrics::new())?;
+            let engine = open::look(config)?;
             let at = system_clock()();
             let taking = Taking { base: base.as_ref(), command: "hcert backup", at, is_gentle: false };
-            let done = backup::take(&engine, &trail, &taking, &mut archive, &mut report);
+            let done = match open::untold(config, taking.command) {
+                true => backup::take_at_rest(&engine, &config.storage.data, &taking, &mut archive, &mut report),
+                false => open::trail(config, &engine)
+                    .and_then(|trail| backup::take(&engine, &trail, &taking, &mut archive, &mut report)),
+            };
             engine.close();
             done.map(drop)
         }

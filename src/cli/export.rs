@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::progress::Bar;
-use super::{Common, Failure};
+use super::{Common, Failure, open};
 use crate::audit::Action;
 use crate::bulk::entry::{self, Line};
 use crate::bulk::{self, Event, Progress};
 use crate::certificate::{Id, Seq, Version};
 use crate::config::Config;
-use crate::engine::{Engine, system_clock};
+use crate::engine::Engine;
 use crate::fhir::json;
 use crate::socket::{self, Request};
 
@@ -38,7 +38,7 @@ impl Export {
     pub fn run(self) -> Result<(), Failure> {
         let Export { out, resume, common } = self;
         let config = common.load(|_| ())?;
-        super::open::for_owner_only();
+        open::for_owner_only();
         export(out.as_deref(), resume, &config).map_err(Failure::Failed)
     }
 }
@@ -50,18 +50,14 @@ enum Source {
 }
 
 fn export(to: Option<&Path>, resume: bool, config: &Config) -> Result<(), String> {
-    let folder = &config.storage.data;
-    if !folder.is_dir() {
-        return Err(format!("{}: there is no data folder", folder.display()));
-    }
-    let reached =
-        |request: &Request| socket::connect(folder, request).map_err(|error| format!("{}: {error}", folder.display()));
+    open::expect_store(config)?;
+    let reached = |request: &Request| open::ask(config, request);
     let probe = Request::SeqOf { id: 0, version: 0 };
     let source = match reached(&probe)? {
         Some(_) => Source::Server,
         None => {
-            let engine = super::open::engine(config, system_clock())?;
-            super::open::tell(config, &engine, Action::BulkExport, "hcert export", None, None)?;
+            let engine = open::look(config)?;
+            open::tell_of_look(config, &engine, Action::BulkExport, "hcert export")?;
             Source::Folder(engine)
         }
     };

@@ -22,6 +22,7 @@ mod stats;
 mod terminology;
 mod token;
 mod verify;
+mod writable;
 
 use std::fmt;
 use std::io::{self, Write};

@@ -1,7 +1,10 @@
 //! What commands open: the data folder and the service over it, as the settings say.
 
+use std::fs;
+use std::io::ErrorKind;
 use std::sync::Arc;
 
+use super::writable::{hindrance, unreadable};
 use crate::access::rights::{BUILT_IN, Permissions};
 use crate::audit::{self, Action, Log};
 use crate::bulk;
@@ -14,6 +17,7 @@ use crate::metrics::Metrics;
 use crate::outcome::IssueSystems;
 use crate::registry::Registry;
 use crate::search::paging::Counts;
+use crate::socket::{self, Connection, Request};
 
 /// Files this process makes from here on are for their owner only: 0600, folders 0700. They hold health data. Contract 9.1.
 pub fn for_owner_only() {
@@ -28,11 +32,63 @@ pub fn for_owner_only() {
 pub fn expect_store(config: &Config) -> Result<(), String> {
     let folder = &config.storage.data;
     let told = |problem: &str| Err(format!("{}: {problem}", folder.display()));
-    match folder.join(STORE_FILE).exists() || folder.join(RESTORING).exists() {
-        true => Ok(()),
-        false if !folder.is_dir() => told("there is no data folder"),
-        false => told("there is no store in this folder; is its disk mounted?"),
+    match fs::metadata(folder.join(STORE_FILE)) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() != ErrorKind::NotFound => told(&unreadable(folder, &error)),
+        Err(_) if folder.join(RESTORING).exists() => Ok(()),
+        Err(_) if !folder.is_dir() => told("there is no data folder"),
+        Err(_) => told("there is no store in this folder; is its disk mounted?"),
     }
+}
+
+/// Opens the data folder to look at it, which changes nothing in it and needs no right to write there.
+///
+/// # Errors
+/// Why it cannot be opened, in words for the person at the terminal.
+pub fn look(config: &Config) -> Result<Engine, String> {
+    let folder = &config.storage.data;
+    Engine::look(options(config, engine::system_clock(), None, Metrics::new())).map_err(|error| {
+        let hint = match (&error, hindrance(folder)) {
+            (engine::Error::InUse(_), Some(why)) => format!("; only its owner can ask it ({why})"),
+            _ => String::new(),
+        };
+        format!("{}: {error}{hint}", folder.display())
+    })
+}
+
+/// Asks the server of the data folder, for commands that can look at the folder themselves; none when none is running. Its socket is for
+/// the owner of the folder. For others the lock of the store says whether a server runs.
+///
+/// # Errors
+/// The server cannot be asked, in words for the person at the terminal.
+pub fn ask(config: &Config, request: &Request) -> Result<Option<Connection>, String> {
+    let folder = &config.storage.data;
+    match socket::connect(folder, request) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied && hindrance(folder).is_some() => Ok(None),
+        asked => asked.map_err(|error| format!("{}: {error}", folder.display())),
+    }
+}
+
+/// Writes the event of a command that only looks. Where the folder cannot be written to that is said on standard error instead.
+///
+/// # Errors
+/// The trail takes nothing, though the folder can be written to.
+pub fn tell_of_look(config: &Config, engine: &Engine, action: Action, command: &str) -> Result<(), String> {
+    match untold(config, command) {
+        true => Ok(()),
+        false => tell(config, engine, action, command, None, None),
+    }
+}
+
+/// Whether nothing can be written into the folder, so that the audit trail does not tell of a command; says so.
+pub fn untold(config: &Config, command: &str) -> bool {
+    let folder = &config.storage.data;
+    let Some(why) = hindrance(folder) else { return false };
+    eprintln!(
+        "{}: nothing can be written here, since {why}; so the audit trail does not tell that {command} was run",
+        folder.display()
+    );
+    true
 }
 
 /// Opens the data folder.
@@ -49,8 +105,16 @@ fn opened(
     witness: Option<Arc<dyn Witness>>,
     metrics: Arc<Metrics>,
 ) -> Result<Engine, String> {
+    let folder = &config.storage.data;
+    if let Some(why) = hindrance(folder) {
+        return Err(format!("{}: nothing can be written here, since {why}", folder.display()));
+    }
+    Engine::open(options(config, clock, witness, metrics)).map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+fn options(config: &Config, clock: Clock, witness: Option<Arc<dyn Witness>>, metrics: Arc<Metrics>) -> engine::Options {
     let storage = &config.storage;
-    let options = engine::Options {
+    engine::Options {
         folder: storage.data.clone(),
         cache_bytes: storage.cache_mb * 1024 * 1024,
         quick_repair: match storage.quick_repair {
@@ -63,8 +127,7 @@ fn opened(
         witness,
         metrics,
         clock,
-    };
-    Engine::open(options).map_err(|error| format!("{}: {error}", storage.data.display()))
+    }
 }
 
 /// Opens the data folder and the audit trail in it, which from then on is told of every change. What a crash kept out of it is written
@@ -150,12 +213,26 @@ pub fn tell(
     note: Option<String>,
     change: Option<Seq>,
 ) -> Result<(), String> {
+    let log = match change {
+        None => trail(config, engine)?,
+        Some(_) => {
+            let log = Log::open(audit_options(config, engine::system_clock()))?;
+            tell_migration(engine, &log)?;
+            log
+        }
+    };
+    bulk::write_down(&log, action, command, note, change)
+}
+
+/// Opens the audit trail beside an open engine. What a crash kept out of it is written into it first.
+///
+/// # Errors
+/// The trail cannot be opened or written.
+pub fn trail(config: &Config, engine: &Engine) -> Result<Log, String> {
     let log = Log::open(audit_options(config, engine::system_clock()))?;
     tell_migration(engine, &log)?;
-    if change.is_none() {
-        account::complete(engine, &log, engine::system_clock()())?;
-    }
-    bulk::write_down(&log, action, command, note, change)
+    account::complete(engine, &log, engine::system_clock()())?;
+    Ok(log)
 }
 
 /// Writes down that opening changed the format of the store.

@@ -6,9 +6,10 @@ use clap::Args;
 use serde_json::json;
 
 use super::progress::Steps;
-use super::{Common, Failure, open};
+use super::writable::hindrance;
+use super::{Common, Failure, open, say};
 use crate::audit::{Action, Log};
-use crate::backup::{self, Archive, Checked, Progress, Restored, Wanted};
+use crate::backup::{self, Apart, Archive, Checked, Judged, Progress, Restored, Survey, Wanted};
 use crate::bulk;
 use crate::config::Config;
 use crate::engine::system_clock;
@@ -30,7 +31,8 @@ pub struct Restore {
     /// Check the restored folder as "hcert verify" does
     #[arg(long, conflicts_with = "check")]
     verify: bool,
-    /// Only read the archives and check every row of them; nothing is written
+    /// Only read the archives and check every row of them, of a folder all that are in it; nothing is written. Exit code 3: something is
+    /// damaged, or belongs to no chain
     #[arg(long, conflicts_with = "to")]
     check: bool,
     /// Tell the result as JSON
@@ -46,26 +48,23 @@ impl Restore {
         let Restore { archives, to, verify, check, json, common } = self;
         let config = common.load(|_| ())?;
         open::for_owner_only();
-        let chain = chain(&archives, to).map_err(Failure::Failed)?;
-        let told = match check {
-            true => checked(&chain, json),
-            false => restored(&chain, to, &config, json),
-        };
+        if check {
+            return match archives.as_slice() {
+                [folder] if folder.is_dir() => surveyed(folder, json),
+                archives => checked(archives, json),
+            };
+        }
+        if let Some(why) = hindrance(&config.storage.data) {
+            let told = format!("{}: nothing can be written here, since {why}", config.storage.data.display());
+            return Err(Failure::Failed(told));
+        }
+        let told = restored(&archives, to, &config, json);
         println!("{}", told.map_err(Failure::Failed)?);
         match verify {
             true => super::verify::checked(&config, json),
             false => Ok(()),
         }
     }
-}
-
-fn chain(archives: &[PathBuf], to: Option<u64>) -> Result<Vec<Archive>, String> {
-    if let [folder] = archives
-        && folder.is_dir()
-    {
-        return backup::newest_in(folder, to, &mut |problem| eprintln!("{problem}"));
-    }
-    backup::in_order(archives.iter().map(|path| Archive::look(path)).collect::<Result<_, _>>()?)
 }
 
 /// The two bars of a restore: what is read of the archives, then what is written.
@@ -93,30 +92,123 @@ impl Bars {
     }
 }
 
-fn checked(chain: &[Archive], json: bool) -> Result<String, String> {
+/// Archives that were named, as one chain.
+fn checked(archives: &[PathBuf], json: bool) -> Result<(), Failure> {
+    if let Some(missing) = archives.iter().find(|path| !path.exists()) {
+        return Err(Failure::Failed(format!("{}: there is no such file", missing.display())));
+    }
     let mut bars = Bars::new();
-    let checked = backup::check(chain, true, &mut |progress| bars.show(progress));
+    let looked = archives.iter().map(|path| Archive::look(path)).collect::<Result<_, _>>().and_then(backup::in_order);
+    let checked = looked.and_then(|chain| {
+        let until = chain.last().map_or(0, |end| end.about.until);
+        backup::check(&chain, true, &mut |progress| bars.show(progress)).map(|checked| (checked, until))
+    });
     bars.finish();
-    let Checked { archives, changes, patients, bytes } = checked?;
-    let until = chain.last().map_or(0, |end| end.about.until);
-    Ok(match json {
+    let (Checked { archives, changes, patients, bytes }, until) = checked.map_err(Failure::Wrong)?;
+    let told = match json {
         true => json!({"archives": archives, "changes": changes, "until": until, "patients": patients, "bytes": bytes})
             .to_string(),
         false => format!(
             "{archives} archives are whole: {changes} changes up to change {until}, {patients} versions of patients, {bytes} bytes"
         ),
+    };
+    say(&(told + "\n"))
+}
+
+/// All archives of a folder.
+fn surveyed(folder: &Path, json: bool) -> Result<(), Failure> {
+    let mut bars = Bars::new();
+    let survey = backup::survey(folder, &mut |progress| bars.show(progress));
+    bars.finish();
+    let survey = survey.map_err(Failure::Failed)?;
+    say(&match json {
+        true => survey_as_json(&survey).to_string() + "\n",
+        false => survey_in_words(&survey),
+    })?;
+    match survey.is_whole() {
+        true => Ok(()),
+        false => Err(Failure::Wrong(format!("{}: not every archive can be restored", folder.display()))),
+    }
+}
+
+fn survey_in_words(survey: &Survey) -> String {
+    let name = |archive: &Archive| archive.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut out = String::new();
+    for chain in &survey.chains {
+        let (first, last) = (name(&chain.archives[0]), chain.archives.last().map(name).unwrap_or_default());
+        let which = match chain.archives.len() {
+            1 => format!("{first} alone"),
+            many => format!("{many} archives, from {first} to {last}"),
+        };
+        let end = chain.end().map(|end| {
+            let at = jiff::Timestamp::from_millisecond(end.about.at).unwrap_or_default();
+            format!("up to change {}, taken {}", end.about.until, at.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        });
+        out += &match (end, chain.problem.is_some()) {
+            (Some(end), false) => format!("{which}: whole, restores {end}\n"),
+            (Some(end), true) => format!("{which}: damaged; the first {} restore {end}\n", chain.whole),
+            (None, _) => format!("{which}: damaged, restores nothing\n"),
+        };
+        if let Some(problem) = &chain.problem {
+            out += &format!("  {problem}\n");
+        }
+    }
+    for apart in &survey.apart {
+        out += &format!("{}\n", apart.problem);
+    }
+    let Checked { archives, changes, patients, bytes } = survey.whole;
+    out + &format!("{archives} archives are whole: {changes} changes, {patients} versions of patients, {bytes} bytes\n")
+}
+
+fn survey_as_json(survey: &Survey) -> serde_json::Value {
+    let chain = |chain: &Judged| {
+        json!({
+            "archives": chain.archives.iter().map(|archive| &archive.path).collect::<Vec<_>>(),
+            "whole": chain.whole,
+            "until": chain.end().map(|end| end.about.until),
+            "store": chain.archives[0].about.store,
+            "epoch": chain.archives[0].about.epoch,
+            "problem": chain.problem,
+        })
+    };
+    let apart = |apart: &Apart| json!({"archive": apart.path, "problem": apart.problem});
+    let Checked { archives, changes, patients, bytes } = survey.whole;
+    json!({
+        "archives": archives, "changes": changes, "patients": patients, "bytes": bytes,
+        "chains": survey.chains.iter().map(chain).collect::<Vec<_>>(),
+        "apart": survey.apart.iter().map(apart).collect::<Vec<_>>(),
     })
 }
 
-fn restored(chain: &[Archive], to: Option<u64>, config: &Config, json: bool) -> Result<String, String> {
+/// The archives to restore, in their order, and whether they were read to their last byte.
+fn chain(archives: &[PathBuf], to: Option<u64>, bars: &mut Bars) -> Result<(Vec<Archive>, bool), String> {
+    match archives {
+        [folder] if folder.is_dir() => {
+            let mut told = Vec::new();
+            let chain = backup::newest_whole(folder, to, &mut |problem| told.push(problem), &mut |at| bars.show(at));
+            bars.finish();
+            told.iter().for_each(|problem| eprintln!("{problem}"));
+            Ok((chain?, true))
+        }
+        named => {
+            let looked = named.iter().map(|path| Archive::look(path)).collect::<Result<_, _>>()?;
+            Ok((backup::in_order(looked)?, false))
+        }
+    }
+}
+
+fn restored(archives: &[PathBuf], to: Option<u64>, config: &Config, json: bool) -> Result<String, String> {
+    let mut bars = Bars::new();
+    let (chain, is_checked) = chain(archives, to, &mut bars)?;
+    let chain = chain.as_slice();
     let wanted = Wanted {
         data: config.storage.data.clone(),
         cache_bytes: config.storage.cache_mb * 1024 * 1024,
         names: config.namespaces.pairs(),
         to,
         id_gap: config.backup.id_gap,
+        is_checked,
     };
-    let mut bars = Bars::new();
     let restored = backup::restore(chain, &wanted, &mut |progress| bars.show(progress));
     bars.finish();
     let restored = restored?;

@@ -176,7 +176,7 @@ fn scheduled(config: &Config, engine: &Arc<Engine>, trail: &Arc<Log>) -> Result<
 }
 
 async fn bind(listen: &str) -> Result<TcpListener, Failure> {
-    TcpListener::bind(listen).await.map_err(|error| match error.kind() {
+    http::bind(listen).await.map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => {
             let advice = "stop what listens there or choose another address with --listen";
             Failure::Failed(format!("{listen} is already in use; {advice}"))

@@ -9,8 +9,8 @@ use clap::Args;
 use super::{Common, Failure, open, say};
 use crate::audit::Action;
 use crate::config::Config;
-use crate::engine::{Stats, system_clock};
-use crate::socket::{self, Request};
+use crate::engine::Stats;
+use crate::socket::Request;
 
 /// Show what the data folder holds: certificates, tables, files
 ///
@@ -39,12 +39,10 @@ impl StatsOf {
 }
 
 fn stats(config: &Config) -> Result<Stats, String> {
-    let folder = &config.storage.data;
     open::expect_store(config)?;
-    let server = socket::connect(folder, &Request::Stats).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let Some(server) = server else {
-        let engine = open::engine(config, system_clock())?;
-        let told = open::tell(config, &engine, Action::StoreStats, "hcert stats", None, None);
+    let Some(server) = open::ask(config, &Request::Stats)? else {
+        let engine = open::look(config)?;
+        let told = open::tell_of_look(config, &engine, Action::StoreStats, "hcert stats");
         let stats = told.and_then(|()| engine.stats().map_err(|error| error.to_string()));
         engine.close();
         return stats;

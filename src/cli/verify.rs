@@ -7,14 +7,14 @@ use super::{Common, Failure, open, say};
 use crate::audit::{self, Action, Trail};
 use crate::bulk;
 use crate::config::Config;
-use crate::engine::{Verified, system_clock};
-use crate::socket::{self, Request};
+use crate::engine::Verified;
+use crate::socket::Request;
 
 /// Check that everything stored is as it was written
 ///
 /// Every version with its body and its row, the log of changes, consents, counters, patients, the search index beside the store, and the
 /// audit trail. Without a running server the file of the store is checked page by page as well; a running one goes on meanwhile, and is
-/// checked up to the change at which the check began. Exit codes: 0 all is whole, 1 it could not be checked, 2 the flags or settings
+/// checked up to the change at which the check began. Nothing is mended, and the folder may be one that cannot be written to. Exit codes: 0 all is whole, 1 it could not be checked, 2 the flags or settings
 /// cannot be used, 3 something is not as it was written.
 #[derive(Args, Debug)]
 pub struct Verify {
@@ -47,6 +47,9 @@ pub fn checked(config: &Config, json: bool) -> Result<(), Failure> {
     }
     match verified.is_whole() {
         true => Ok(()),
+        false if verified.is_index_alone() => {
+            Err(Failure::Wrong("the search index is not as it was written; certificates are".to_owned()))
+        }
         false => Err(Failure::Wrong("the data folder is not as it was written".to_owned())),
     }
 }
@@ -56,20 +59,20 @@ fn verify(config: &Config) -> Result<(Verified, bool), String> {
     let folder = &config.storage.data;
     open::expect_store(config)?;
     let mut parts = Parts::new();
-    let server = socket::connect(folder, &Request::Verify).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let server = open::ask(config, &Request::Verify)?;
     let is_running = server.is_some();
     let done = match server {
         Some(server) => server.receive_verified(&mut |part, at, of| parts.show(part, at, of)),
         None => {
-            // Opening may repair the end, so the trail is looked at before.
             let events = audit::folder(folder);
-            let engine = open::engine(config, system_clock())?;
+            let engine = open::look(config)?;
             let trail = events.is_dir().then(|| Trail::list(&events)).transpose();
             let done = trail.map_err(|error| format!("{}: {error}", events.display())).and_then(|trail| {
                 let names = open::names(config, &config.base_url());
-                bulk::verify(&engine, trail.as_ref(), &names, true, &mut |at| parts.show(at.part, at.at, at.of))
+                bulk::verify(&engine, trail.as_ref(), &names, &mut |at| parts.show(at.part, at.at, at.of))
             });
-            let told = open::tell(config, &engine, Action::StoreVerify, "hcert verify", None, None);
+            // Opened to be written, the trail mends its end, so it is told afterwards.
+            let told = open::tell_of_look(config, &engine, Action::StoreVerify, "hcert verify");
             engine.close();
             told.and(done)
         }

@@ -1,10 +1,8 @@
 //! What a value must be beyond its type. All problems are told at once.
 
-use std::path::Path;
-
 use toml::{Table, Value};
 
-use super::{Config, ConfigError, FaultRule, RegistryMode, access, management, tls};
+use super::{Config, ConfigError, FaultRule, RegistryMode, access, is_within, management, tls};
 use crate::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
 
 const X_ROAD_HEADERS: [&str; 4] = ["x-road-client", "x-road-id", "x-road-issue", "x-road-userid"];
@@ -171,12 +169,6 @@ fn faults(rules: &[FaultRule]) -> Vec<String> {
 
 fn refusal(key: &str, text: &str, expected: &str) -> String {
     format!("{key} = '{text}' is not {expected}")
-}
-
-/// As far as names tell it; links are whoever made them's affair.
-fn is_within(path: &Path, folder: &Path) -> bool {
-    let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    whole(path).starts_with(whole(folder))
 }
 
 fn number(table: &Table, key: &str) -> Option<i64> {

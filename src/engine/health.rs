@@ -9,6 +9,8 @@ use crate::certificate::Seq;
 pub struct Health {
     pub store: StoreHealth,
     pub index: IndexHealth,
+    /// Why the index is not written to, while its disk takes nothing; searches go on meanwhile.
+    pub index_waits: Option<String>,
     /// Of the file system that holds the data folder; nothing where it does not say.
     pub disk: Option<Disk>,
     /// Rows of changes that the index does not hold yet.

@@ -2,7 +2,7 @@
 //!
 //! hyper-util's own choice of protocol never times out a client that sends nothing, so the choice is made here.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpSocket, UnixListener, lookup_host};
 use tokio::select;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
@@ -25,16 +25,19 @@ use super::seat::Seat;
 use super::stream::{Protocol, open};
 use super::tls::shake_hands;
 use super::unread::Unread;
-use super::watched::Watched;
+use super::watched::{Reset, Watched};
 use super::{Run, Server, call};
 use crate::limits::{
-    HEADER_BYTES_MAX, HTTP2_RESETS_MAX, HTTP2_SEND_BYTES_MAX, HTTP2_STREAM_WINDOW_BYTES, HTTP2_WINDOW_BYTES, REFUSAL_S,
-    REFUSALS_MAX, STREAMS_MAX,
+    HEADER_BYTES_MAX, HTTP2_RESETS_MAX, HTTP2_SEND_BYTES_MAX, HTTP2_STREAM_WINDOW_BYTES, HTTP2_WINDOW_BYTES,
+    NEWCOMERS_MAX, REFUSAL_S, REFUSALS_MAX, STREAMS_MAX,
 };
+
+/// Between two looks at a connection that ends, whether others than late answers are under way.
+const UNREAD_LOOK: Duration = Duration::from_millis(50);
 
 /// Where connections come from: a TCP port, or a Unix socket.
 pub trait Listen: Sync {
-    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+    type Stream: AsyncRead + AsyncWrite + Reset + Unpin + Send + 'static;
 
     /// The next connection and, where there is one, the address of its other end.
     fn accept(&self) -> impl Future<Output = io::Result<(Self::Stream, Option<IpAddr>)>> + Send;
@@ -57,6 +60,25 @@ impl Listen for UnixListener {
         let (stream, _) = UnixListener::accept(self).await?;
         Ok((stream, None))
     }
+}
+
+/// Listens on an address with a port, or on the first one of a name that can be had.
+///
+/// # Errors
+/// None can; `InvalidInput` where there is no port.
+pub async fn bind(listen: &str) -> io::Result<TcpListener> {
+    let mut problem = ErrorKind::AddrNotAvailable.into();
+    for address in lookup_host(listen).await? {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        // A service that was stopped can be started again at once.
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        match socket.bind(address).and_then(|()| socket.listen(NEWCOMERS_MAX)) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => problem = error,
+        }
+    }
+    Err(problem)
 }
 
 /// How far the service is on its way to a stop.
@@ -85,6 +107,8 @@ pub async fn serve<L: Listen, R: Run>(listener: L, server: Arc<Server<R>>, shutd
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
+            // The client is gone already, and the next one has nothing to do with it.
+            Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => continue,
             Err(error) => {
                 // Mostly too many open files: trying again at once would only burn time.
                 tracing::warn!(%error, "a connection could not be accepted");
@@ -131,7 +155,7 @@ async fn connection<S, R>(
     mut phase: watch::Receiver<Phase>,
     no_place: Option<NoPlace>,
 ) where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: AsyncRead + AsyncWrite + Reset + Unpin + Send + 'static,
     R: Run,
 {
     let settings = &server.settings;
@@ -163,7 +187,7 @@ async fn speak<S, R>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     R: Run,
 {
-    let silence = server.settings.header_timeout;
+    let (silence, write_timeout) = (server.settings.header_timeout, server.settings.write_timeout);
     let opened = select! {
         opened = timeout(silence, open(stream)) => opened,
         () = seat.asked_to_leave() => return,
@@ -171,30 +195,30 @@ async fn speak<S, R>(
     };
     let Ok(Ok((protocol, stream))) = opened else { return };
     let io = TokioIo::new(stream);
-    let unread = (protocol == Protocol::Http2).then(|| Unread::new(server.settings.write_timeout));
-    let (of_requests, of_answers) = (Arc::clone(&seat), unread.clone());
-    let service = service_fn(move |request| {
+    let of_requests = Arc::clone(&seat);
+    let answer = move |request| {
         let busy = of_requests.begin();
-        let (server, unread) = (Arc::clone(&server), of_answers.clone());
+        let server = Arc::clone(&server);
         async move {
-            let _busy = busy;
             let response = match no_place {
                 None => call(server, request, peer).await?,
                 Some(reason) => server.turn_away(request, reason),
             };
-            Ok::<_, io::Error>(match unread {
-                Some(unread) => response.map(|body| unread.watch(body)),
-                None => response,
-            })
+            // The request is under way until its answer is on its own.
+            Ok::<_, io::Error>((response, busy))
         }
-    });
+    };
     match protocol {
         Protocol::Http1 => {
             let mut builder = http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(silence).max_header_size(HEADER_BYTES_MAX);
             builder.keep_alive(no_place.is_none());
+            let service = service_fn(move |request| {
+                let answered = answer(request);
+                async { answered.await.map(|(response, _busy)| response) }
+            });
             // hyper's time limit for the next head ends a silent connection too.
-            drive(builder.serve_connection(io, service), phase, &seat, std::future::pending(), silence).await;
+            drive(builder.serve_connection(io, service), phase, &seat, None, std::future::pending(), silence).await;
         }
         Protocol::Http2 => {
             let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -203,47 +227,85 @@ async fn speak<S, R>(
             builder.initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES);
             builder.initial_connection_window_size(HTTP2_WINDOW_BYTES).max_send_buf_size(HTTP2_SEND_BYTES_MAX);
             builder.max_pending_accept_reset_streams(HTTP2_RESETS_MAX).max_local_error_reset_streams(HTTP2_RESETS_MAX);
-            let unread =
-                async { if let Some(unread) = unread { unread.late().await } else { std::future::pending().await } };
-            let idle = async {
-                select! { () = seat.idle(silence) => {}, () = unread => {} }
-            };
-            drive(builder.serve_connection(io, service), phase, &seat, idle, silence).await;
+            let unread = Unread::new(write_timeout);
+            let of_answers = Arc::clone(&unread);
+            let service = service_fn(move |request| {
+                let (answered, unread) = (answer(request), Arc::clone(&of_answers));
+                async move { answered.await.map(|(response, _busy)| response.map(|body| unread.watch(body))) }
+            });
+            let connection = builder.serve_connection(io, service);
+            drive(connection, phase, &seat, Some(&unread), seat.idle(silence), silence).await;
         }
     }
 }
 
-/// Runs a connection to its end. When it was `idle` for too long, has to make room or the service stops, it may finish what is under way.
+/// Why a connection is to end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// It has to make room.
+    Room,
+    /// Nothing happened on it for too long.
+    Idle,
+    /// An answer was not taken in its time.
+    Unread,
+    /// The service stops.
+    Stop,
+}
+
+/// Runs a connection to its end. When it has to end, it may finish what is under way: at most for `grace` where that is its own doing.
 async fn drive<C: GracefulConnection>(
     connection: C,
     mut phase: watch::Receiver<Phase>,
     seat: &Seat,
+    unread: Option<&Unread>,
     idle: impl Future<Output = ()>,
     grace: Duration,
 ) {
     let mut connection = pin!(connection);
-    let grace = select! {
+    let mut late = pin!(async {
+        match unread {
+            Some(unread) => unread.late().await,
+            None => std::future::pending().await,
+        }
+    });
+    let ending = select! {
         _ = connection.as_mut() => return,
-        () = seat.asked_to_leave() => None,
-        () = idle => Some(grace),
-        _ = phase.wait_for(|phase| *phase != Phase::Open) => Some(Duration::MAX),
+        () = seat.asked_to_leave() => Ending::Room,
+        () = late.as_mut() => Ending::Unread,
+        () = idle => Ending::Idle,
+        _ = phase.wait_for(|phase| *phase != Phase::Open) => Ending::Stop,
     };
     connection.as_mut().graceful_shutdown();
-    let Some(grace) = grace else {
-        // A request that has come meanwhile is still answered; without one there is nothing to wait for.
-        if is_over(connection.as_mut()).await || !seat.is_busy() {
-            return;
-        }
-        select! {
-            _ = connection => {}
-            _ = phase.wait_for(|phase| *phase == Phase::Cut) => {}
-        }
+    // A request that has come meanwhile is still answered; without one there is nothing to wait for.
+    if ending == Ending::Room && (is_over(connection.as_mut()).await || !seat.is_busy()) {
         return;
+    }
+    let enough = async {
+        match ending {
+            Ending::Idle => return sleep(grace).await,
+            Ending::Unread => {}
+            // However it ends, nobody may leave answers unread for longer.
+            Ending::Room | Ending::Stop => late.await,
+        }
+        seat.note_cut();
+        let _ = timeout(grace, nothing_else(seat, unread)).await;
     };
     select! {
         _ = connection => {}
-        () = sleep(grace) => {}
+        () = enough => {}
         _ = phase.wait_for(|phase| *phase == Phase::Cut) => {}
+    }
+}
+
+/// Ready when nothing is under way on a connection but answers that nobody takes. Other requests of it may be those of other people, where
+/// a proxy has them all on one connection.
+async fn nothing_else(seat: &Seat, unread: Option<&Unread>) {
+    let mut looks = 0;
+    // Twice, since an answer without a body may be on its way in between.
+    while looks < 2 {
+        sleep(UNREAD_LOOK).await;
+        let nothing = !seat.is_busy() && unread.is_none_or(Unread::only_late);
+        looks = if nothing { looks + 1 } else { 0 };
     }
 }
 

@@ -60,7 +60,7 @@ use crate::outcome::{Hcert, Issue, Outcome};
 use crate::tls::Status;
 use crate::trace::Trace;
 use admission::Admission;
-pub use listener::{Listen, serve};
+pub use listener::{Listen, bind, serve};
 pub use load::Load;
 use load::count;
 use places::NoPlace;

@@ -1,5 +1,5 @@
-//! Answers of an HTTP/2 connection that were made and are not taken yet. One connection may have many, and as long as it takes others it
-//! looks alive: so each has its own time.
+//! Answers of an HTTP/2 connection that were made and are not taken yet. One connection may have many, and a client may keep each of them
+//! back by the windows of the protocol while it takes others, or nothing but answers to its pings: so each has its own time.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -7,8 +7,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use http_body_util::Full;
-use hyper::body::{Body, Bytes};
-use tokio::time::{Instant, sleep};
+use hyper::body::{Body, Buf, Bytes};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 
 use crate::limits::ANSWER_BYTES_PER_SECOND_MIN;
 
@@ -17,17 +18,20 @@ use crate::limits::ANSWER_BYTES_PER_SECOND_MIN;
 pub struct Unread {
     patience: Duration,
     answers: Mutex<Answers>,
+    came: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Answers {
     next: u64,
-    /// Number of each, and when it has to be taken.
+    /// Number of each, and when its client will have owed `patience`, as [`Watched`](super::watched::Watched) counts it for a connection.
     ends: Vec<(u64, Instant)>,
 }
 
-/// An answer's bytes; HTTP/2 drops them when the last one has been sent.
-struct Held {
+/// The rest of an answer. HTTP/2 advances it by what the client's windows and the socket let through, and drops it when the client took
+/// the answer back.
+#[derive(Debug)]
+pub struct Rest {
     bytes: Bytes,
     number: u64,
     unread: Arc<Unread>,
@@ -36,32 +40,60 @@ struct Held {
 impl Unread {
     /// `patience` is how long a client may take nothing.
     pub fn new(patience: Duration) -> Arc<Unread> {
-        Arc::new(Unread { patience, answers: Mutex::default() })
+        Arc::new(Unread { patience, answers: Mutex::default(), came: Notify::new() })
     }
 
     /// Watches over an answer until it is sent.
-    pub fn watch(self: &Arc<Self>, mut body: Full<Bytes>) -> Full<Bytes> {
+    pub fn watch(self: &Arc<Self>, mut body: Full<Bytes>) -> Full<Rest> {
         // A body in memory is there at once.
         let frame = Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop()));
-        let Poll::Ready(Some(Ok(frame))) = frame else { return Full::default() };
-        let Ok(bytes) = frame.into_data() else { return Full::default() };
-        let at_slowest = Duration::from_secs(bytes.len() as u64 / ANSWER_BYTES_PER_SECOND_MIN);
+        let bytes = match frame {
+            Poll::Ready(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
+            _ => Bytes::new(),
+        };
         let mut answers = self.answers();
         let number = answers.next;
         answers.next += 1;
-        answers.ends.push((number, Instant::now() + self.patience + at_slowest));
+        if !bytes.is_empty() {
+            answers.ends.push((number, Instant::now() + self.patience));
+        }
         drop(answers);
-        Full::new(Bytes::from_owner(Held { bytes, number, unread: Arc::clone(self) }))
+        self.came.notify_one();
+        Full::new(Rest { bytes, number, unread: Arc::clone(self) })
     }
 
-    /// Ready when an answer was not taken in its time; looked at now and then.
+    /// Ready when an answer was not taken in its time.
     pub async fn late(&self) {
         loop {
-            sleep(self.patience).await;
-            let now = Instant::now();
-            if self.answers().ends.iter().any(|(_, end)| *end <= now) {
-                return;
+            let first = self.answers().ends.iter().map(|(_, end)| *end).min();
+            match first {
+                Some(end) if end <= Instant::now() => return,
+                // Meanwhile it may be taken, or have got more time; one that comes has its end later.
+                Some(end) => sleep_until(end).await,
+                None => self.came.notified().await,
             }
+        }
+    }
+
+    /// Whether no answer is left but those that were not taken in their time.
+    pub fn only_late(&self) -> bool {
+        let now = Instant::now();
+        self.answers().ends.iter().all(|(_, end)| *end <= now)
+    }
+
+    /// Every byte taken pays for some time.
+    fn took(&self, number: u64, bytes: usize) {
+        let paid = Duration::from_millis(bytes as u64 * 1_000 / ANSWER_BYTES_PER_SECOND_MIN);
+        let latest = Instant::now() + self.patience;
+        if let Some((_, end)) = self.answers().ends.iter_mut().find(|(known, _)| *known == number) {
+            *end = (*end + paid).min(latest);
+        }
+    }
+
+    fn is_taken(&self, number: u64) {
+        let mut answers = self.answers();
+        if let Some(at) = answers.ends.iter().position(|(known, _)| *known == number) {
+            answers.ends.swap_remove(at);
         }
     }
 
@@ -70,17 +102,28 @@ impl Unread {
     }
 }
 
-impl AsRef<[u8]> for Held {
-    fn as_ref(&self) -> &[u8] {
+impl Buf for Rest {
+    fn remaining(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn chunk(&self) -> &[u8] {
         &self.bytes
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+        match self.bytes.is_empty() {
+            true => self.unread.is_taken(self.number),
+            false => self.unread.took(self.number, count),
+        }
     }
 }
 
-impl Drop for Held {
+impl Drop for Rest {
     fn drop(&mut self) {
-        let mut answers = self.unread.answers();
-        if let Some(at) = answers.ends.iter().position(|(number, _)| *number == self.number) {
-            answers.ends.swap_remove(at);
+        if !self.bytes.is_empty() {
+            self.unread.is_taken(self.number);
         }
     }
 }
@@ -92,24 +135,91 @@ mod tests {
 
     use super::*;
 
+    const LONG: Duration = Duration::from_secs(600);
+
+    async fn rest(unread: &Arc<Unread>, bytes: usize) -> Rest {
+        unread.watch(Full::from(vec![7; bytes])).frame().await.unwrap().unwrap().into_data().unwrap()
+    }
+
     #[tokio::test]
     async fn an_answer_is_late_until_it_is_dropped() {
         let unread = Unread::new(Duration::from_millis(1));
         let first = unread.watch(Full::from("first"));
         let second = unread.watch(Full::from("second"));
         assert_eq!(first.collect().await.unwrap().to_bytes(), "first");
-        timeout(Duration::from_secs(60), unread.late()).await.expect("the second is not taken");
+        timeout(LONG, unread.late()).await.expect("the second is not taken");
+        assert!(unread.only_late());
         drop(second);
         assert!(unread.answers().ends.is_empty());
     }
 
     #[tokio::test]
-    async fn a_large_answer_has_longer_and_an_empty_one_is_none() {
+    async fn the_size_of_an_answer_gives_no_time_as_long_as_nothing_is_taken() {
         let unread = Unread::new(Duration::from_millis(1));
-        let _large = unread.watch(Full::from(vec![0; 3600 * ANSWER_BYTES_PER_SECOND_MIN as usize]));
-        assert!(timeout(Duration::from_millis(20), unread.late()).await.is_err());
+        let _large = unread.watch(Full::from(vec![0; 3_600 * ANSWER_BYTES_PER_SECOND_MIN as usize]));
+        timeout(LONG, unread.late()).await.expect("nothing was taken");
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_taken_byte_by_byte_is_late_too() {
+        let unread = Unread::new(Duration::from_millis(50));
+        let mut rest = rest(&unread, 1_000_000).await;
+        let drip = async {
+            loop {
+                // It pays for two milliseconds.
+                rest.advance(1);
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::select! {
+            () = unread.late() => {}
+            () = drip => {}
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_taken_pays_and_never_for_more_than_the_patience() {
+        let unread = Unread::new(LONG);
+        let mut rest = rest(&unread, 10_000_000).await;
+        let end = |unread: &Unread| unread.answers().ends[0].1;
+        let first = end(&unread);
+        unread.answers().ends[0].1 = first - LONG / 2;
+        rest.advance(ANSWER_BYTES_PER_SECOND_MIN as usize * 10);
+        assert_eq!(end(&unread), first - LONG / 2 + Duration::from_secs(10));
+        rest.advance(9_000_000);
+        assert!(end(&unread) >= first && end(&unread) <= Instant::now() + LONG);
+        rest.advance(rest.remaining());
+        assert!(unread.answers().ends.is_empty(), "the whole is taken");
+    }
+
+    #[tokio::test]
+    async fn who_takes_one_answer_and_leaves_another_is_late() {
+        let unread = Unread::new(Duration::from_millis(20));
+        let left = rest(&unread, 10).await;
+        let read = async {
+            loop {
+                let mut rest = rest(&unread, 1_000).await;
+                rest.advance(1_000);
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            () = unread.late() => {}
+            () = read => {}
+        }
+        drop(left);
+    }
+
+    #[tokio::test]
+    async fn an_empty_answer_is_none_and_one_that_comes_is_noticed() {
+        let unread = Unread::new(Duration::from_millis(1));
         let empty = unread.watch(Full::default());
-        assert!(empty.is_end_stream());
-        assert_eq!(unread.answers().ends.len(), 1);
+        assert!(empty.is_end_stream() || empty.size_hint().exact() == Some(0));
+        assert!(timeout(Duration::from_millis(20), unread.late()).await.is_err());
+        let coming = async {
+            tokio::task::yield_now().await;
+            rest(&unread, 1).await
+        };
+        let _kept = timeout(LONG, async { tokio::join!(unread.late(), coming) }).await.expect("it is late");
     }
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::seat::Seat;
@@ -14,7 +15,10 @@ use crate::limits::ANSWER_BYTES_PER_SECOND_MIN;
 
 /// A stream on which a write fails once its client owes `patience`: time that it keeps the service waiting is owed, and every byte it
 /// takes pays for some. So whoever takes nothing is cut after `patience`, and whoever takes a byte now and then hardly later.
-pub struct Watched<S> {
+///
+/// A connection that ends while its client takes nothing is reset: else the system would keep what was written, some megabytes, for as
+/// long as the client likes.
+pub struct Watched<S: Reset> {
     stream: S,
     patience: Duration,
     owed: Duration,
@@ -23,7 +27,26 @@ pub struct Watched<S> {
     seat: Arc<Seat>,
 }
 
-impl<S> Watched<S> {
+/// What can end without handing over what was written to it.
+pub trait Reset {
+    /// Has the end be one of that kind.
+    fn reset(&self) {}
+}
+
+impl Reset for TcpStream {
+    fn reset(&self) {
+        // It fails only where the connection is gone.
+        let _ = self.set_zero_linger();
+    }
+}
+
+/// Its buffer is small, and ends with the client.
+impl Reset for UnixStream {}
+
+/// A pipe within the process.
+impl Reset for DuplexStream {}
+
+impl<S: Reset> Watched<S> {
     /// `seat` learns what the client takes.
     pub fn new(stream: S, patience: Duration, seat: Arc<Seat>) -> Watched<S> {
         Watched { stream, patience, owed: Duration::ZERO, stalled: None, seat }
@@ -50,7 +73,15 @@ impl<S> Watched<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: Reset> Drop for Watched<S> {
+    fn drop(&mut self) {
+        if self.stalled.is_some() {
+            self.stream.reset();
+        }
+    }
+}
+
+impl<S: Reset + AsyncRead + Unpin> AsyncRead for Watched<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -60,7 +91,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: Reset + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.watch(context, written)

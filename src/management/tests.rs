@@ -145,6 +145,7 @@ fn each_state_of_the_engine_has_its_words() {
     let good = engine::Health {
         store: StoreHealth::Good,
         index: IndexHealth::Live { lag: 3 },
+        index_waits: None,
         disk: None,
         overlay_rows: 5,
         queue: 2,
@@ -158,6 +159,9 @@ fn each_state_of_the_engine_has_its_words() {
     assert!(part.status == Status::Down && part.holds_up && part.words.contains("no space left"), "{part:?}");
     let closed = engine::Health { store: StoreHealth::Closed, ..good.clone() };
     assert!(storage::store(&closed).holds_up);
+    let waits = engine::Health { index_waits: Some("no space left on device".to_owned()), ..good.clone() };
+    let part = storage::index(&waits);
+    assert!(part.status == Status::Degraded && !part.holds_up && part.words.contains("waits"), "{part:?}");
     let index = IndexHealth::Building { percent: 41, why: "it was missing".to_owned() };
     let part = storage::index(&engine::Health { index, ..good });
     assert!(part.status == Status::Degraded && part.holds_up && part.words.contains("41 %"), "{part:?}");

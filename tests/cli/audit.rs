@@ -33,6 +33,12 @@ fn a_trail_is_verified_and_written_out_by_server_and_folder_alike() {
     let none = place.run(&[&EXPORT[..], &["--certificate", "17", "--until", "2020"]].concat());
     assert_eq!(none.expect(0).text(), "");
     place.run(&[&EXPORT[..], &["--since", "yesterday"]].concat()).expect(2);
+    // Whom nobody could be called is asked for by mistake: an empty answer would say that nobody looked.
+    for nobody in ["NONSENSE", "", "Patient/17", "3790403 6829", "-17"] {
+        let asked = format!("--patient={nobody}");
+        place.run(&[&EXPORT[..], &[&asked]].concat()).expect(2).says("--patient takes the number of a patient");
+    }
+    assert_eq!(place.run(&[&EXPORT[..], &["--patient", "4711"]].concat()).expect(0).text(), "");
 }
 
 #[test]

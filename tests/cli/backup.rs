@@ -122,7 +122,9 @@ fn an_archive_of_a_folder_at_rest_is_a_tar_file_with_its_digest() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(place.path("a.tar"), bytes).unwrap();
-    place.run(&["restore", "--check", "a.tar"]).expect(1).says("a.tar");
+    place.run(&["restore", "--check", "a.tar"]).expect(3).says("a.tar");
+    place.run(&["restore", "--check", "b.tar"]).expect(3).says("no full archive");
+    place.run(&["restore", "--check", "none.tar"]).expect(1).says("there is no such file");
     place.run(&["restore", "a.tar", "--data", "restored"]).expect(1).says("a.tar");
     assert!(!place.path("restored").exists());
     place.run(&["backup", "c.tar", "--data", "nowhere"]).expect(1).says("there is no data folder");
@@ -163,8 +165,118 @@ fn backups_by_the_clock_are_taken_by_the_server() {
     });
     assert_eq!(server.stop().code(), Some(0));
     place.run(&["restore", "--check", "archives"]).expect(0);
-    let inside = place.path("data/archives");
-    let mut inside_data = place.command(&["serve", "--data", "data"]);
-    let refused = inside_data.env("HCERT__BACKUP__FOLDER", inside).output().unwrap();
-    assert_eq!(refused.status.code(), Some(2));
+    std::os::unix::fs::symlink("data", place.path("way")).unwrap();
+    for inside in ["data", "data/archives", "way/archives", "archives/../data/archives"] {
+        let mut inside_data = place.command(&["serve", "--data", "data"]);
+        let refused = inside_data.env("HCERT__BACKUP__FOLDER", place.path(inside)).output().unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{inside}");
+    }
+}
+
+#[test]
+fn no_archive_is_written_into_the_folder_that_it_copies() {
+    let place = Place::new();
+    let corpus = place.corpus(20, 6);
+    place.run_with(&["import", "-", "--data", "data"], &corpus).expect(0);
+    fs::create_dir(place.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink("../data", place.path("elsewhere/way")).unwrap();
+    let targets = ["data", "data/x.tar", "data/index/", "elsewhere/../data", "elsewhere/way", "elsewhere/way/x.tar"];
+    let refused = || {
+        for target in targets {
+            let ran = place.run(&[&["backup", target], &DATA[..]].concat());
+            ran.expect(2).says("an archive must not lie in the data folder (data)");
+        }
+        let whole = place.path("data").canonicalize().unwrap();
+        place.run(&[&["backup", whole.to_str().unwrap()], &DATA[..]].concat()).expect(2);
+    };
+    let names = || {
+        let mut names: Vec<_> =
+            fs::read_dir(place.path("data")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    refused();
+    assert_eq!(names(), before);
+    let server = Process::start(&place.path("data"));
+    let before = names();
+    refused();
+    assert_eq!(names(), before);
+    place.run(&[&["backup", "elsewhere"], &DATA[..]].concat()).expect(0);
+    assert_eq!(server.stop().code(), Some(0));
+}
+
+/// Two chains in a folder: a full archive with two that go on from it, then a full one with one more.
+#[test]
+fn a_check_of_a_folder_tells_of_every_archive_in_it() {
+    let place = Place::new();
+    let corpus = place.corpus(120, 8);
+    let all = lines(&corpus);
+    fs::create_dir(place.path("archives")).unwrap();
+    let mut taken = Vec::new();
+    for (number, part) in all.chunks(all.len() / 5 + 1).enumerate() {
+        place.run_with(&["import", "-", "--data", "data"], &part.concat()).expect(0);
+        let kind: &[&str] = if matches!(number, 0 | 3) { &[] } else { &["--incremental"] };
+        let told = json(place.run(&[&["backup", "archives", "--json"], &DATA[..], kind].concat()).expect(0).text());
+        let path = place.path(told["archive"].as_str().unwrap());
+        taken.push((path, told["until"].as_u64().unwrap()));
+    }
+    let until = |number: usize| taken[number].1;
+    let name = |number: usize| taken[number].0.file_name().unwrap().to_str().unwrap().to_owned();
+    let check = || place.run(&["restore", "--check", "archives"]);
+    let survey = || json(place.run(&["restore", "--check", "archives", "--json"]).text());
+    let whole = check();
+    let told = whole.expect(0).text().lines().collect::<Vec<_>>();
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told[0].contains(&format!("whole, restores up to change {},", until(2))), "{told:?}");
+    assert!(told[1].contains(&format!("whole, restores up to change {},", until(4))), "{told:?}");
+    assert!(told[2].starts_with("5 archives are whole"), "{told:?}");
+
+    // The last of the older chain, which a restore does not need.
+    let good = fs::read(&taken[2].0).unwrap();
+    let mut bad = good.clone();
+    let middle = bad.len() / 2;
+    bad[middle] ^= 1;
+    fs::write(&taken[2].0, &bad).unwrap();
+    let ran = check();
+    ran.expect(3).says("not every archive can be restored");
+    let words = format!("damaged; the first 2 restore up to change {},", until(1));
+    assert!(ran.text().contains(&words) && ran.text().contains(&name(2)), "{}", ran.text());
+    assert_eq!((&survey()["chains"][0]["whole"], &survey()["chains"][1]["whole"]), (&2.into(), &2.into()));
+    let restored = place.run(&["restore", "archives", "--data", "one"]);
+    assert!(!restored.expect(0).said.contains("passed over"), "{}", restored.said);
+
+    // The full one of the newer chain: what goes on from it belongs to no chain any more.
+    fs::write(&taken[2].0, &good).unwrap();
+    fs::rename(&taken[3].0, place.path("away.tar")).unwrap();
+    let ran = check();
+    ran.expect(3);
+    let stray = format!("{}: it belongs to no chain: the archive that it goes on from is not there", name(4));
+    assert!(ran.text().contains(&stray), "{}", ran.text());
+    assert_eq!(survey()["apart"].as_array().unwrap().len(), 1);
+    let restored = place.run(&["restore", "archives", "--data", "two"]);
+    restored.expect(0).says(&stray).says("what is newer was passed over").says(&format!("change {}", until(2)));
+    assert!(restored.text().contains(&format!("up to change {}", until(2))), "{}", restored.text());
+
+    // The newest is cut, and the newest but one damaged: the restore takes what is whole before them.
+    fs::rename(place.path("away.tar"), &taken[3].0).unwrap();
+    fs::write(&taken[4].0, &fs::read(&taken[4].0).unwrap()[..700]).unwrap();
+    let mut bad = fs::read(&taken[3].0).unwrap();
+    bad[middle] ^= 1;
+    fs::write(&taken[3].0, &bad).unwrap();
+    let ran = check();
+    ran.expect(3);
+    assert!(ran.text().contains("damaged, restores nothing") && ran.text().contains("it is cut off"), "{}", ran.text());
+    let restored = place.run(&["restore", "archives", "--data", "three", "--verify"]);
+    restored
+        .expect(0)
+        .says(&name(3))
+        .says(&name(4))
+        .says("what is newer was passed over")
+        .says(&format!("change {}", until(2)));
+    let last = until(4).to_string();
+    place.run(&["restore", "archives", "--data", "four", "--to", &last]).expect(1).says("no whole chain");
+    assert!(!place.path("four").exists());
+    fs::create_dir(place.path("empty")).unwrap();
+    place.run(&["restore", "--check", "empty"]).expect(1).says("there is no archive");
 }

@@ -71,11 +71,42 @@ fn the_unit_fits_the_program_and_its_settings() {
         ("PrivateTmp", "yes"),
         ("CapabilityBoundingSet", ""),
         ("MemoryDenyWriteExecute", "yes"),
+        ("PrivateIPC", "yes"),
+        ("ReadOnlyPaths", "/run"),
+        ("InaccessiblePaths", "-/dev/shm"),
         ("Restart", "on-failure"),
+        ("StartLimitIntervalSec", "0"),
         ("LimitCORE", "0"),
     ] {
         assert_eq!(unit(key), [value], "{key}");
     }
+}
+
+#[test]
+fn settings_that_cannot_be_used_end_with_the_code_after_which_the_unit_does_not_start_again() {
+    let [code] = &unit("RestartPreventExitStatus")[..] else { panic!("there is one code") };
+    let code = code.parse().unwrap();
+    let place = Place::new();
+    for (wrong, says) in [
+        ("[access]\nmode = \"nobody\"\n", "nobody"),
+        ("[tls]\ncertificate = \"gone.pem\"\nkey = \"gone.pem\"\n", "gone.pem"),
+    ] {
+        fs::write(place.path("hcert.toml"), wrong).unwrap();
+        place.run(&["serve", "--config", "hcert.toml", "--data", "data"]).expect(code).says(says);
+    }
+    // What may pass by itself is tried again: here another program has the port.
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = other.local_addr().unwrap().to_string();
+    fs::write(place.path("hcert.toml"), "").unwrap();
+    let ran = place.run(&["serve", "--config", "hcert.toml", "--data", "data", "--listen", &taken]);
+    assert!(ran.code.is_some_and(|ended| ended != 0 && ended != code), "{:?}: {}", ran.code, ran.said);
+}
+
+#[test]
+fn a_disk_for_archives_that_is_not_there_does_not_stop_the_unit_of_the_handbook() {
+    let handbook = read("docs/OPERATIONS.md");
+    let added: Vec<&str> = handbook.lines().filter_map(|line| line.strip_prefix("ReadWritePaths=")).collect();
+    assert!(!added.is_empty() && added.iter().all(|path| path.starts_with("-/")), "{added:?}");
 }
 
 #[test]

@@ -1,11 +1,18 @@
-//! Pulls the plug: the real binary under several writers is killed at random moments, and whatever it acknowledged must be there.
+//! Pulls the plug: the real binary under several writers is killed at random moments, and whatever it acknowledged must be there. Then what
+//! clients and disks can do to it while it runs: crowds, answers that nobody takes, clients that vanish, a disk without room.
 //!
 //! `HCERT_CRASH_SEED` repeats a run as far as moments can be repeated, `HCERT_CRASH_ROUNDS` makes it longer.
 
 mod book;
 mod command;
+mod crowd;
+mod disk;
+mod http2;
 #[path = "../process/mod.rs"]
 mod process;
+mod small_disk;
+mod unread;
+mod vanishing;
 mod writer;
 
 use std::fs::{self, File, OpenOptions};

@@ -13,11 +13,10 @@ mod running;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use hcert::certificate;
 use hcert::config::Config;
-use hcert::engine::{Engine, Error, Names, Options, QuickRepair, Verified, system_clock};
+use hcert::engine::{Engine, Names, Options, QuickRepair, Verified, system_clock};
 use hcert::metrics::Metrics;
 use tempfile::TempDir;
 
@@ -57,8 +56,8 @@ impl Folder {
         self.path("data/store.redb")
     }
 
-    fn engine(&self) -> Result<Engine, Error> {
-        Engine::open(Options {
+    fn options(&self) -> Options {
+        Options {
             folder: self.data(),
             cache_bytes: 8 << 20,
             quick_repair: QuickRepair::Auto,
@@ -67,13 +66,13 @@ impl Folder {
             witness: None,
             metrics: Metrics::new(),
             clock: system_clock(),
-        })
+        }
     }
 
     /// What a check finds.
     fn verified(&self) -> Verified {
-        let engine = Arc::new(self.engine().unwrap());
-        let verified = engine.verify(&certificate::Names::default(), true, &mut |_| ()).unwrap();
+        let engine = Engine::look(self.options()).unwrap();
+        let verified = engine.verify(&certificate::Names::default(), &mut |_| ()).unwrap();
         engine.close();
         verified
     }

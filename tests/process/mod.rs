@@ -56,7 +56,7 @@ impl Process {
         let mut first = String::new();
         let mut stdout = BufReader::new(stdout);
         stdout.read_line(&mut first).expect("standard output is text");
-        let address = |text: &str| text.split_once("http://")?.1.trim().split('/').next()?.parse().ok();
+        let address = |text: &str| text.split_once("://")?.1.trim().split('/').next()?.parse().ok();
         let Some(at) = address(&first) else {
             let status = child.wait().expect("a child can be waited for");
             panic!("the server did not start ({status}): {first:?} {}", text(&log));

@@ -6,8 +6,8 @@ mod life;
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::disk::{Disk, Machine, Target};

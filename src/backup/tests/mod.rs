@@ -108,7 +108,7 @@ impl Place {
     }
 
     fn wanted(&self, name: &str, to: Option<u64>) -> Wanted {
-        Wanted { data: self.path(name), cache_bytes: 8 << 20, names: names(), to, id_gap: 1_000 }
+        Wanted { data: self.path(name), cache_bytes: 8 << 20, names: names(), to, id_gap: 1_000, is_checked: false }
     }
 
     /// Restores into a folder of that name and opens it.

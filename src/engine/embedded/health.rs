@@ -12,6 +12,8 @@ pub struct Notes {
     store: Mutex<StoreHealth>,
     /// Why the index is being built.
     index: Mutex<String>,
+    /// Why it is not written, while its disk takes nothing.
+    index_waits: Mutex<Option<String>>,
 }
 
 impl Embedded {
@@ -28,6 +30,7 @@ impl Embedded {
         Health {
             store: shared.notes.store().clone(),
             index,
+            index_waits: shared.notes.index_waits().clone(),
             disk: Disk::of(&shared.folder),
             overlay_rows: shared.overlay_rows.load(Ordering::Acquire),
             queue: shared.queued.load(Ordering::Acquire),
@@ -67,6 +70,11 @@ impl Shared {
         self.built_percent.store(0, Ordering::Release);
         *self.notes.index() = why.into();
     }
+
+    /// The index is not written, and this is why; or it is again.
+    pub fn note_index_waits(&self, why: Option<String>) {
+        *self.notes.index_waits() = why;
+    }
 }
 
 impl Notes {
@@ -77,5 +85,9 @@ impl Notes {
 
     fn index(&self) -> MutexGuard<'_, String> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn index_waits(&self) -> MutexGuard<'_, Option<String>> {
+        self.index_waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -138,6 +138,7 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
                     None => problem,
                     Some(view) => {
                         tracing::error!(problem, "the index finds no room; searches go on with the one there is");
+                        shared.note_index_waits(Some(problem));
                         match room::wait(shared, view.index.at) {
                             None => return,
                             Some(Ok(next)) => {
@@ -239,6 +240,7 @@ fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<End, String> 
             look_through(shared, writer)?;
         }
         round(shared, writer)?;
+        shared.note_index_waits(None);
         if let Some(mut beside) = shared.bell.offered() {
             match shared.catch_up_beside(&mut beside) {
                 Ok(()) => return Ok(End::Beside(Box::new(beside))),

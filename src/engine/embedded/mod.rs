@@ -56,7 +56,7 @@ pub use stats::{FileSize, Stats, TableSize};
 pub use store::copy::RESTORING;
 use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error};
-use store::{Store, body};
+use store::{Opened, Store, body};
 pub use verify::{Problem, Verified, Verifying};
 use view::View;
 use writer::{Job, Prepared, Writer};
@@ -226,20 +226,46 @@ impl Embedded {
         Ok(engine)
     }
 
+    /// Opens the data folder to look at it: what is stored can be read, nothing is written, searched or indexed. It needs no right to write
+    /// to the folder, and leaves it as it was.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), or there is no store.
+    pub fn look(options: Options) -> Result<Embedded, Error> {
+        let media = Media::default();
+        let (store, opened) = Store::look(&options.folder, store_options(&options, media.store))?;
+        let (seal_key, migrated, names) = (opened.seal_key, opened.migrated, options.names.clone());
+        let shared = Self::share(&options, media.index, store, opened)?;
+        let (queue, threads) = (Mutex::new(None), Mutex::default());
+        Ok(Embedded { shared, queue, threads, seal_key, migrated, names })
+    }
+
     /// The engine without its threads: whoever holds its hands moves them.
     fn assemble(options: &Options, media: Media) -> Result<(Embedded, Hands), Error> {
         make_folder(&options.folder).map_err(|error| Error::Io(format!("{}: {error}", options.folder.display())))?;
-        let store_options = store::Options {
-            cache_bytes: options.cache_bytes,
-            quick_repair: options.quick_repair,
-            names: options.names.clone(),
-            medium: media.store,
-        };
-        let (store, opened) = Store::open(&options.folder, store_options)?;
+        let (store, opened) = Store::open(&options.folder, store_options(options, media.store))?;
+        let (position, seal_key, migrated) = (opened.position, opened.seal_key, opened.migrated);
+        let shared = Self::share(options, media.index, store, opened)?;
+        let indexer = Indexer::open(&shared)?;
+        let writer = Writer::new(&shared, position);
+        let (sender, queue) = sync_channel(WRITE_QUEUE_MAX);
+        let (sender, threads) = (Mutex::new(Some(sender)), Mutex::default());
+        let names = options.names.clone();
+        let engine = Embedded { shared, queue: sender, threads, seal_key, migrated, names };
+        Ok((engine, Hands { writer, queue, indexer }))
+    }
+
+    /// What all parts of an engine share, over an open store.
+    fn share(
+        options: &Options,
+        index_medium: index::Medium,
+        store: Store,
+        opened: Opened,
+    ) -> Result<Arc<Shared>, Error> {
         let classes = Arc::new(Classes::read(&opened.classes)?);
         let counters = Arc::new(Counters::new(opened.counters));
         let links = RwLock::new(Links::read(&*store.reader()?)?);
-        let shared = Arc::new(Shared {
+        Ok(Arc::new(Shared {
             store,
             clock: options.clock.clone(),
             unique_number: options.unique_number,
@@ -248,7 +274,7 @@ impl Embedded {
             notes: health::Notes::default(),
             folder: options.folder.clone(),
             index_folder: options.folder.join("index"),
-            index_medium: media.index,
+            index_medium,
             origin: index::Origin {
                 store: opened.uuid.clone(),
                 epoch: opened.epoch.clone(),
@@ -263,25 +289,13 @@ impl Embedded {
             links,
             bell: indexer::Bell::default(),
             reindexing: Mutex::default(),
-        });
-        let indexer = Indexer::open(&shared)?;
-        let writer = Writer::new(&shared, opened.position);
-        let (sender, queue) = sync_channel(WRITE_QUEUE_MAX);
-        let (sender, threads) = (Mutex::new(Some(sender)), Mutex::default());
-        let engine = Embedded {
-            shared,
-            queue: sender,
-            threads,
-            seal_key: opened.seal_key,
-            migrated: opened.migrated,
-            names: options.names.clone(),
-        };
-        Ok((engine, Hands { writer, queue, indexer }))
+        }))
     }
 
     /// The format that opening brought the store from and to, where it had an earlier one.
     pub fn migrated(&self) -> Option<(u32, u32)> {
-        self.migrated.map(|from| (from, store::FORMAT))
+        // What a look does in memory is done again by whoever opens the folder to write.
+        self.migrated.filter(|_| !self.shared.store.is_looked_at()).map(|from| (from, store::FORMAT))
     }
 
     /// Key for links with sealed parameters; it belongs to the store, so links survive a restart.
@@ -479,11 +493,6 @@ impl Embedded {
         self.shared.view().map(|view| view.index.at)
     }
 
-    /// How far the index is being built, in percent.
-    fn built_percent(&self) -> u64 {
-        self.shared.built_percent.load(Ordering::Acquire)
-    }
-
     /// Makes the indexer take its round now instead of waiting for the second to pass.
     pub fn index_now(&self) {
         self.shared.bell.ring();
@@ -491,7 +500,7 @@ impl Embedded {
 
     /// Finishes what was handed over, commits the index and lets the folder go. Later calls fail.
     pub fn close(&self) {
-        if self.stop() {
+        if self.stop() || self.shared.store.is_looked_at() {
             self.let_go();
         }
     }
@@ -556,6 +565,15 @@ pub enum SearchError {
     Building { percent: u64 },
     /// The index is damaged; it is being replaced.
     Failed(String),
+}
+
+fn store_options(options: &Options, medium: store::Medium) -> store::Options {
+    store::Options {
+        cache_bytes: options.cache_bytes,
+        quick_repair: options.quick_repair,
+        names: options.names.clone(),
+        medium,
+    }
 }
 
 fn make_folder(folder: &Path) -> std::io::Result<()> {

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroU64;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -118,16 +120,32 @@ impl Embedded {
     }
 
     fn index_size(&self) -> IndexSize {
-        let Some(view) = self.shared.view() else { return IndexSize::default() };
-        let segments = &view.index.segments;
+        let Some(index) = self.index_at_hand() else { return IndexSize::default() };
+        let segments = &index.segments;
         let deleted =
             segments.iter().map(|segment| (0..segment.max_doc()).filter(|doc| !segment.is_alive(*doc)).count() as u64);
         IndexSize {
-            change: Some(view.index.at.0),
+            change: Some(index.at.0),
             segments: segments.len() as u64,
-            rows: view.index.rows(),
+            rows: index.rows(),
             rows_deleted: deleted.sum(),
         }
+    }
+}
+
+impl Embedded {
+    /// The index that searches use; of a folder that is only looked at, the one that lies there.
+    fn index_at_hand(&self) -> Option<Arc<index::Snapshot>> {
+        let shared = &self.shared;
+        if !shared.store.is_looked_at() {
+            return shared.view().map(|view| view.index.clone());
+        }
+        // A damaged file may show as a panic as well as an error; a check tells more.
+        let read = || match index::read(&shared.index_medium, &shared.index_folder, &shared.origin) {
+            index::Found::Whole(committed) => committed.snapshot().ok(),
+            _ => None,
+        };
+        catch_unwind(AssertUnwindSafe(read)).ok().flatten().map(Arc::new)
     }
 }
 

@@ -6,24 +6,22 @@
 mod changes;
 mod consents;
 mod findings;
+mod index;
 mod indexed;
 mod patients;
 mod small;
 mod versions;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
 
 use findings::Findings;
 pub use findings::{Problem, Verified, Verifying};
 use indexed::Indexed;
 
 use super::classes::Classes;
-use super::store::{Error, Position, Reader};
+use super::store::{Error, FORMAT, Position, Reader};
 use super::{Embedded, Shared};
 use crate::certificate::{Names, Seq};
-use crate::limits::VERIFY_INDEX_WAIT_SECONDS;
 
 /// What a check knows of its beginning, and what it found.
 struct Check<'c> {
@@ -50,25 +48,32 @@ struct Start {
 }
 
 impl Embedded {
-    /// Checks everything. `is_alone` is for a folder that nobody else works on: the file's own structure is checked too, which stops
-    /// everything else meanwhile, and the index is waited for.
+    /// Checks everything, and changes nothing. Of a folder that is [looked at](Embedded::look) the file's own structure is checked too.
     ///
     /// # Errors
     /// The store cannot be read at all. What is found wrong is no error, but told in the result.
-    pub fn verify(&self, names: &Names, is_alone: bool, report: &mut dyn FnMut(&Verifying)) -> Result<Verified, Error> {
+    pub fn verify(&self, names: &Names, report: &mut dyn FnMut(&Verifying)) -> Result<Verified, Error> {
         let mut found = Findings::default();
-        if is_alone {
+        let _silence = self.shared.store.is_looked_at().then(Silence::begin);
+        if self.shared.store.is_looked_at() {
             report(&Verifying { part: "file", at: 0, of: 1 });
             match self.shared.store.integrity() {
                 Ok(true) => {}
-                Ok(false) => found.tell("file", "its pages did not hold together; redb mended what could be mended"),
+                Ok(false) => {
+                    found.tell("file", "its pages do not hold together; opening it to serve mends what can be mended")
+                }
                 Err(Error::Damaged(problem)) => found.tell("file", &problem),
                 Err(error) => return Err(error),
             }
-            self.wait_for_index(&mut found, report);
         }
-        // The view first: the store is never behind it.
-        let view = self.shared.view();
+        if let Some(from) = self.migrated.filter(|_| self.shared.store.is_looked_at()) {
+            found.note(&format!(
+                "the store is of format {from} and was looked at as the next start will bring it to format {FORMAT}"
+            ));
+        }
+        report(&Verifying { part: "index", at: 0, of: 1 });
+        // The index first: the store is never behind it.
+        let (index, standing) = self.index_to_compare(&mut found);
         let reader = self.shared.store.reader()?;
         let start = Start {
             seq: reader.last_change()?.map_or(Seq(0), |change| change.seq),
@@ -82,13 +87,7 @@ impl Embedded {
         drop(reader);
         let mut check = Check { shared: &self.shared, names, start, found, report };
         check.part("meta", Check::small)?;
-        let mut indexed = match &view {
-            None => {
-                check.found.note("the index is being built and was not compared with the store");
-                None
-            }
-            Some(view) => Indexed::read(&view.index, &mut check.found),
-        };
+        let mut indexed = index.as_ref().and_then(|index| Indexed::read(index, &mut check.found));
         check.part("version", |check| check.versions(&classes, &mut indexed))?;
         if let Some(indexed) = &indexed {
             indexed.finish(&mut check.found);
@@ -96,31 +95,31 @@ impl Embedded {
         check.part("change", Check::changes)?;
         check.part("consent", Check::consents)?;
         check.part("patient", Check::patients)?;
+        check.found.conclude(standing);
         Ok(check.found.verified(check.start.seq, check.start.patient_change))
     }
+}
 
-    /// Waits until the index holds everything. It is built when it was missing.
-    fn wait_for_index(&self, found: &mut Findings, report: &mut dyn FnMut(&Verifying)) {
-        if self.indexed().is_none() {
-            found.note("the index was missing, unreadable or far behind, and was built before it was compared");
-        }
-        if let Some(why) = self.shared.why_built() {
-            found.note(&format!("the index was built again when the folder was opened: {why}"));
-        }
-        let until = self.seq();
-        let (mut known, mut since) = ((None, 0), Instant::now());
-        while self.indexed().is_none_or(|at| at < until) {
-            self.index_now();
-            let percent = self.built_percent();
-            report(&Verifying { part: "index", at: percent, of: 100 });
-            let come_to = (self.indexed(), percent);
-            if come_to != known {
-                (known, since) = (come_to, Instant::now());
-            }
-            if since.elapsed() > Duration::from_secs(VERIFY_INDEX_WAIT_SECONDS) {
-                return found.tell("index", "it cannot be built; the log says why");
-            }
-            thread::sleep(Duration::from_millis(20));
+/// Keeps panics from being told on the terminal, until it is dropped: those of damaged bytes are caught, and told in words. For a process
+/// that does nothing else.
+struct Silence(Option<Hook>);
+
+/// What was told of panics before.
+type Hook = Box<dyn Fn(&panic::PanicHookInfo) + Send + Sync>;
+
+impl Silence {
+    fn begin() -> Silence {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(|panic| tracing::debug!(%panic, "a check met bytes that make no sense")));
+        Silence(Some(before))
+    }
+}
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        // The hook cannot be changed while a panic is on its way up.
+        if let Some(before) = self.0.take().filter(|_| !std::thread::panicking()) {
+            panic::set_hook(before);
         }
     }
 }
@@ -130,6 +129,10 @@ impl Check<'_> {
     fn part(&mut self, name: &'static str, run: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
         match catch_unwind(AssertUnwindSafe(|| run(self))) {
             Ok(Ok(())) => {}
+            // A folder that is looked at is opened again by the next part.
+            Ok(Err(Error::Reopening)) if self.shared.store.is_looked_at() => {
+                self.found.tell(name, "it cannot be read to its end: the file system failed");
+            }
             Ok(Err(Error::Reopening)) => return Err(Error::Reopening),
             Ok(Err(error)) => self.found.tell(name, &format!("it cannot be read to its end: {error}")),
             Err(_) => self.found.tell(name, "it cannot be read to its end: reading it panicked"),

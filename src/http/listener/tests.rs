@@ -1,5 +1,7 @@
 //! Over real sockets: what only a connection can do.
 
+mod addresses;
+
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Instant;

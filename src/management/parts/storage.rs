@@ -49,7 +49,14 @@ pub fn store(health: &Health) -> Part {
 pub fn index(health: &Health) -> Part {
     let part = match &health.index {
         IndexHealth::Live { lag } => {
-            Part::new("index", Status::Ok, "Searches are answered.").with("lag_changes", *lag).with("percent", 100)
+            let part = match &health.index_waits {
+                None => Part::new("index", Status::Ok, "Searches are answered."),
+                Some(why) => {
+                    let words = "Searches are answered; the index waits until its disk takes something again.";
+                    Part::new("index", Status::Degraded, words).with_text("why", why)
+                }
+            };
+            part.with("lag_changes", *lag).with("percent", 100)
         }
         IndexHealth::Building { percent, why } => {
             let words = format!("The index is being built, {percent} % are done; searches are refused meanwhile.");

@@ -9,6 +9,7 @@ use std::path::Path;
 use tantivy::directory::{Directory, MmapDirectory};
 use tantivy::indexer::IndexWriterOptions;
 
+use super::looking::Looking;
 use super::{ARENA_BYTES, Error};
 
 /// What the index is opened on.
@@ -32,6 +33,11 @@ impl Medium {
             return Ok(Box::new(memory.power_on()));
         }
         Ok(Box::new(MmapDirectory::open(folder).map_err(|error| Error(error.to_string()))?))
+    }
+
+    /// The files of a folder that is there, for reading alone.
+    pub fn looking(&self, folder: &Path) -> Result<Box<dyn Directory>, Error> {
+        Ok(Box::new(Looking(self.directory(folder)?)))
     }
 
     /// Makes the folder, or empties it.

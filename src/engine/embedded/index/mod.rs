@@ -5,6 +5,7 @@
 mod arrays;
 mod columns;
 mod held;
+mod looking;
 pub mod medium;
 mod merge;
 mod order;
@@ -36,6 +37,7 @@ use crate::search::{Sort, SortKey};
 use columns::Columns;
 pub use columns::Segment;
 pub use held::{Held, Holdings};
+pub use looking::{Found, look, read};
 pub use medium::Medium;
 pub use merge::merge;
 pub use order::{Candidate, OrderBy, Ranks};
@@ -255,15 +257,16 @@ impl Writer {
     /// Reads all files of the last commit and compares them with their checksums.
     ///
     /// # Errors
-    /// One is missing, or not what was written.
+    /// One is missing, not what was written, or of another segment.
     pub fn verify(&self) -> Result<(), Error> {
-        let damaged = self.writer.index().validate_checksum()?;
-        match damaged.iter().next() {
-            None => Ok(()),
-            Some(file) => {
-                Err(Error(format!("{} files are not what was written, as {}", damaged.len(), file.display())))
-            }
+        let damaged = looking::damage(self.writer.index())?;
+        match damaged.as_slice() {
+            [] => {}
+            [one] => return Err(Error(one.clone())),
+            [first, rest @ ..] => return Err(Error(format!("{first}, and so are {} others", rest.len()))),
         }
+        let searcher = self.reader.searcher();
+        searcher.segment_readers().iter().try_for_each(|reader| looking::belongs_together(reader, &self.fields))
     }
 
     /// Makes one segment of all, as tantivy does by itself elsewhere.

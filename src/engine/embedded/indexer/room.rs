@@ -1,6 +1,9 @@
 //! A disk that takes nothing for the index: searches go on with what was committed and the overlay, until it does.
 
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::certificate::Seq;
@@ -12,13 +15,30 @@ use crate::limits::INDEX_ROOM_BYTES_MIN;
 /// Between two looks whether there is room again. Tests do not want to wait.
 const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_000 });
 
+/// File by which it is seen whether the folder of the index takes any.
+const PROBE: &str = ".room";
+
 /// Whether an index failed because of its disk, and not of itself. tantivy's words for it are those of the system; when one of its threads
-/// met the error first, it only says that the thread has ended.
+/// met the error first, it only says that the thread has ended, and the disk is asked.
 pub fn is_missing(shared: &Shared, problem: &str) -> bool {
     const WORDS: [&str; 5] =
         ["No space left", "no storage space", "Read-only file system", "read-only filesystem", "Disk quota exceeded"];
-    let is_full = || Disk::of(&shared.index_folder).is_some_and(|disk| disk.free_bytes < INDEX_ROOM_BYTES_MIN);
-    WORDS.iter().any(|words| problem.contains(words)) || is_full()
+    WORDS.iter().any(|words| problem.contains(words)) || takes_nothing(&shared.index_folder)
+}
+
+/// Whether a folder has no room, or is not to be written to. One that is not there is neither.
+fn takes_nothing(folder: &Path) -> bool {
+    if Disk::of(folder).is_some_and(|disk| disk.free_bytes < INDEX_ROOM_BYTES_MIN) {
+        return true;
+    }
+    let probe = folder.join(PROBE);
+    let written = File::create(&probe).and_then(|mut file| file.write_all(b"?"));
+    // What is left of it is written over by the next look.
+    let _ = fs::remove_file(&probe);
+    use ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    written.is_err_and(|error| {
+        matches!(error.kind(), FileTooLarge | PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+    })
 }
 
 /// The index as it was committed at `at`, as soon as the disk takes writes again. None when the engine is closed meanwhile.
@@ -28,6 +48,9 @@ pub fn is_missing(shared: &Shared, problem: &str) -> bool {
 pub fn wait(shared: &Shared, at: Seq) -> Option<Result<Writer, String>> {
     let (medium, folder, origin) = (&shared.index_medium, &shared.index_folder, &shared.origin);
     while shared.bell.pause(PAUSE) {
+        if takes_nothing(folder) {
+            continue;
+        }
         // A torn file may show as a panic as well as an error.
         let opened = catch_unwind(AssertUnwindSafe(|| Writer::open_on(medium, folder, origin)));
         match opened {
@@ -45,4 +68,17 @@ pub fn wait(shared: &Shared, at: Seq) -> Option<Result<Writer, String>> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_with_room_takes_files_and_keeps_none_of_the_look() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!takes_nothing(folder.path()));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(!takes_nothing(&folder.path().join("nowhere")), "an index that is gone is built again");
+    }
 }

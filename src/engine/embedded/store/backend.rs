@@ -4,6 +4,7 @@ mod aside;
 #[cfg(test)]
 pub mod disk;
 mod heard;
+mod looking;
 mod mark;
 mod ranges;
 

@@ -58,24 +58,42 @@ fn started(id: u32) -> Option<u64> {
 }
 
 /// Says that this process has a folder, until it is dropped.
-pub struct Holding(PathBuf);
+pub struct Holding {
+    path: PathBuf,
+    /// What lay there, to be put back.
+    before: Option<Vec<u8>>,
+}
 
 impl Holding {
     /// Writes the file (0600). None when that cannot be done, which hinders nothing.
     pub fn begin(folder: &Path) -> Option<Holding> {
+        Self::at(folder.join(NAME), None)
+    }
+
+    /// As [`begin`](Self::begin), for whoever leaves the folder as it was: what a killed process left there comes back at the end.
+    pub fn beside(folder: &Path) -> Option<Holding> {
         let path = folder.join(NAME);
+        let before = fs::read(&path).ok();
+        Self::at(path, before)
+    }
+
+    fn at(path: PathBuf, before: Option<Vec<u8>>) -> Option<Holding> {
         let Holder { id, started, command } = Holder::this()?;
         // One of another owner, or a link, is not written through.
         drop(fs::remove_file(&path));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).ok()?;
         writeln!(file, "{id} {started} {}", command.replace('\n', " ")).ok()?;
-        Some(Holding(path))
+        Some(Holding { path, before })
     }
 }
 
 impl Drop for Holding {
     fn drop(&mut self) {
-        drop(fs::remove_file(&self.0));
+        drop(fs::remove_file(&self.path));
+        if let Some(before) = &self.before {
+            let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.path);
+            drop(made.and_then(|mut file| file.write_all(before)));
+        }
     }
 }
 
@@ -93,6 +111,12 @@ mod tests {
         assert!(told.to_string().starts_with(&format!("process {} (hcert", std::process::id())), "{told}");
         drop(holding);
         assert_eq!(Holder::of(folder.path()), None);
+        let path = folder.path().join(NAME);
+        fs::write(&path, "left behind").unwrap();
+        let beside = Holding::beside(folder.path()).unwrap();
+        assert_eq!(Holder::of(folder.path()).as_ref(), Some(&told));
+        drop(beside);
+        assert_eq!(fs::read(&path).unwrap(), b"left behind");
         // Its number may be given to another process: when that was started tells them apart.
         let (id, started) = (told.id, told.started);
         for left in [format!("{id} {} hcert serve", started + 1), "1".into(), String::new(), "x y z".into()] {

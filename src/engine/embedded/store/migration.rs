@@ -48,22 +48,25 @@ impl Walk<'_> {
     }
 }
 
-/// Brings a store that is open to the format of this release; `path` is its file. Returns the format it had, where that was another one.
+/// Brings a store that is open to the format of this release; `path` is its file, of which a copy is made first. One that is only looked at
+/// has none, and stays what it is on the disk. Returns the format it had, where that was another one.
 ///
 /// # Errors
 /// `Newer` for a later format, `Migration` when no copy can be made, or what the file system says.
-pub fn run(database: &Database, path: &Path, cache_bytes: usize) -> Result<Option<u32>, Error> {
+pub fn run(database: &Database, path: Option<&Path>, cache_bytes: usize) -> Result<Option<u32>, Error> {
     let walk = Walk { database, chunk_rows: MIGRATION_CHUNK_ROWS, committed: &|| Ok(()) };
     walked(&walk, path, cache_bytes)
 }
 
-fn walked(walk: &Walk, path: &Path, cache_bytes: usize) -> Result<Option<u32>, Error> {
+fn walked(walk: &Walk, path: Option<&Path>, cache_bytes: usize) -> Result<Option<u32>, Error> {
     let (format, unfinished) = formats(walk.database)?;
     let from = match unfinished {
         Some(from) => from,
         None if format == FORMAT => return Ok(None),
         None => {
-            copy::make(path, format, cache_bytes)?;
+            if let Some(path) = path {
+                copy::make(path, format, cache_bytes)?;
+            }
             walk.commit(|transaction| say(transaction, FORMAT, Some(format)))?;
             format
         }

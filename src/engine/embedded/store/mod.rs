@@ -45,7 +45,7 @@ pub use floor::CommitFloor;
 pub use holder::Holder;
 use holder::Holding;
 pub use opening::{Opened, Position, Stands};
-use opening::{first_look, make_database, open_aside, open_database};
+use opening::{first_look, make_database, open_aside, open_database, open_looking};
 pub use reader::{Lying, Reader};
 pub use whole::Measured;
 
@@ -148,6 +148,8 @@ pub struct Store {
     distrusted: AtomicBool,
     /// The disk takes no writes; the database is opened aside.
     is_aside: AtomicBool,
+    /// Opened to be looked at: it is aside from the beginning to the end.
+    is_looked_at: bool,
 }
 
 /// File size from which quick repair is switched on by `auto`: below it a full repair takes well under a second.
@@ -171,21 +173,67 @@ impl Store {
         let path = folder.join(STORE_FILE);
         make_database(&path, &options)?;
         let database = open_database(&path, &options)?;
-        let holding = Mutex::new(Holding::begin(folder));
+        let holding = Holding::begin(folder);
         // The file's name must survive a power cut as surely as what is committed to it.
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
-        let opened = first_look(&database, &path, &options)?;
+        let opened = first_look(&database, Some(&path), &options)?;
+        Store::assemble(path, options, database, holding, false).map(|store| (store, opened))
+    }
+
+    /// Opens the store of a folder to look at it. Nothing of it is changed: what redb mends after a kill, and what a migration does, stays in
+    /// memory.
+    ///
+    /// # Errors
+    /// As [`open`](Store::open); `Io` where there is none.
+    pub fn look(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
+        if folder.join(copy::RESTORING).try_exists().map_err(io)? {
+            return Err(Error::Restoring);
+        }
+        let path = folder.join(STORE_FILE);
+        // redb would begin a new database in an empty file.
+        if fs::metadata(&path).is_ok_and(|file| file.len() == 0) {
+            return Err(Error::Damaged("its file is empty".into()));
+        }
+        let database = open_looking(&path, &options)?;
+        let holding = Holding::beside(folder);
+        let opened = first_look(&database, None, &options)?;
+        Store::assemble(path, options, database, holding, true).map(|store| (store, opened))
+    }
+
+    fn assemble(
+        path: PathBuf,
+        options: Options,
+        database: Database,
+        holding: Option<Holding>,
+        is_looked_at: bool,
+    ) -> Result<Store, Error> {
+        let holding = Mutex::new(holding);
         let (kept, dictionaries) = (RwLock::default(), RwLock::default());
         let has_consent = AtomicBool::new(consent::is_used(&database.begin_read().map_err(io)?)?);
-        let (distrusted, is_aside) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (distrusted, is_aside) = (AtomicBool::new(false), AtomicBool::new(is_looked_at));
         let database = RwLock::new(Some(database));
-        let store = Store { holding, path, options, database, kept, dictionaries, has_consent, distrusted, is_aside };
+        let store = Store {
+            holding,
+            path,
+            options,
+            database,
+            kept,
+            dictionaries,
+            has_consent,
+            distrusted,
+            is_aside,
+            is_looked_at,
+        };
         store.load_dictionaries()?;
-        Ok((store, opened))
+        Ok(store)
     }
 
     /// Starts reading at one moment, after everything acknowledged. Readers are held briefly: nothing longer than 100 ms.
     pub fn reader(&self) -> Result<Arc<Reader>, Error> {
+        if self.is_looked_at && self.has_failed() {
+            // No writer is there to do it.
+            self.look_again()?;
+        }
         if let Some(reader) = &*self.kept.read().expect("no holder of this lock can panic") {
             return Ok(reader.clone());
         }
@@ -201,6 +249,16 @@ impl Store {
         let reader = Arc::new(Reader::new(transaction, self.has_consent.load(Ordering::Acquire)));
         *kept = Some(reader.clone());
         Ok(reader)
+    }
+
+    /// Closes and opens the database that is looked at again, as redb demands after a call that failed.
+    fn look_again(&self) -> Result<(), Error> {
+        let mut kept = self.kept.write().expect("no holder of this lock can panic");
+        *kept = None;
+        let mut guard = self.database.write().expect("no holder of this lock can panic");
+        *guard = None;
+        *guard = Some(guarded(|| open_looking(&self.path, &self.options))?);
+        Ok(())
     }
 
     /// Lets the reader of the commit before go.
@@ -324,6 +382,11 @@ impl Store {
     /// Whether the disk takes no writes, so that the database can only be read.
     pub fn is_aside(&self) -> bool {
         self.is_aside.load(Ordering::Acquire)
+    }
+
+    /// Whether it was opened with [`look`](Store::look).
+    pub fn is_looked_at(&self) -> bool {
+        self.is_looked_at
     }
 
     /// Closes the file; every later call fails.

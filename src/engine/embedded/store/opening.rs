@@ -68,6 +68,18 @@ pub fn open_aside(path: &Path, options: &Options) -> Result<Database, Error> {
     options.medium.open_aside(&builder, path).map_err(io)
 }
 
+/// The database to be looked at: nothing is written to its file.
+pub fn open_looking(path: &Path, options: &Options) -> Result<Database, Error> {
+    let mut builder = Database::builder();
+    builder.set_cache_size(options.cache_bytes);
+    match options.medium.open_looking(&builder, path) {
+        Ok(database) => Ok(database),
+        Err(DatabaseError::DatabaseAlreadyOpen) => Err(Error::InUse(path.parent().and_then(Holder::of))),
+        Err(DatabaseError::UpgradeRequired(format)) => Err(Error::Newer(format!("file format {format} of redb"))),
+        Err(error) => Err(io(error)),
+    }
+}
+
 /// Where a database that was opened again stands.
 #[derive(Clone, Debug)]
 pub struct Stands {
@@ -85,8 +97,9 @@ impl Stands {
     }
 }
 
-/// Makes what a new store needs, checks what an old one says, migrates one of an earlier format, and reads how far it has come.
-pub fn first_look(database: &Database, path: &Path, options: &Options) -> Result<Opened, Error> {
+/// Makes what a new store needs, checks what an old one says, migrates one of an earlier format, and reads how far it has come. One of an
+/// earlier format is copied to `copied` first, where there is such a path.
+pub fn first_look(database: &Database, copied: Option<&Path>, options: &Options) -> Result<Opened, Error> {
     let names = &options.names;
     let fresh = match database.begin_read().map_err(io)?.open_table(META) {
         Ok(meta) => meta.get("format").map_err(io)?.is_none(),
@@ -97,7 +110,7 @@ pub fn first_look(database: &Database, path: &Path, options: &Options) -> Result
         make(database, names)?;
     }
     check_names(database, names)?;
-    let migrated = migration::run(database, path, options.cache_bytes)?;
+    let migrated = migration::run(database, copied, options.cache_bytes)?;
     add_shipped_dictionary(database)?;
     let transaction = database.begin_read().map_err(io)?;
     let meta = transaction.open_table(META).map_err(io)?;

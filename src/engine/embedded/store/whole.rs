@@ -7,7 +7,7 @@ use redb::{
     CompactionError, Database, DatabaseError, ReadableDatabase, ReadableTableMetadata, StorageError, TableHandle,
 };
 
-use super::opening::{open_aside, open_database};
+use super::opening::{open_aside, open_database, open_looking};
 use super::{Error, Store, guarded, io};
 use crate::limits::STORE_QUIET_SECONDS;
 
@@ -37,14 +37,21 @@ impl Store {
         let mut guard = self.database.write().expect("no holder of this lock can panic");
         *guard = None;
         let looked = guarded(|| {
-            let mut database = open_aside(&self.path, &self.options)?;
+            let mut database = match self.is_looked_at {
+                true => open_looking(&self.path, &self.options)?,
+                false => open_aside(&self.path, &self.options)?,
+            };
             match database.check_integrity() {
                 Ok(is_whole) => Ok(is_whole),
                 Err(DatabaseError::Storage(StorageError::Corrupted(what))) => Err(Error::Damaged(what)),
                 Err(error) => Err(io(error)),
             }
         });
-        *guard = Some(open_database(&self.path, &self.options)?);
+        let again = match self.is_looked_at {
+            true => open_looking(&self.path, &self.options),
+            false => open_database(&self.path, &self.options),
+        };
+        *guard = Some(again?);
         looked
     }
 

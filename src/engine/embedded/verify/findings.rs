@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::index::Standing;
 use crate::certificate::Seq;
 use crate::limits::VERIFY_PROBLEMS_MAX;
 
@@ -57,6 +58,11 @@ impl Verified {
         self.problems.is_empty() && self.problems_untold == 0
     }
 
+    /// Whether nothing is wrong but the index, which is made from the rest.
+    pub fn is_index_alone(&self) -> bool {
+        self.problems_untold == 0 && !self.is_whole() && self.problems.iter().all(|problem| problem.part == INDEX)
+    }
+
     /// For a person at a terminal: problems, notes, then what was looked at.
     pub fn told(&self) -> String {
         let mut out = String::new();
@@ -85,11 +91,20 @@ impl Verified {
 #[derive(Debug, Default)]
 pub struct Findings {
     found: Verified,
+    /// Problems of the index, and of all the rest.
+    of_index: u64,
+    of_others: u64,
 }
+
+const INDEX: &str = "index";
 
 impl Findings {
     /// Something is wrong.
     pub fn tell(&mut self, part: &str, text: &str) {
+        match part == INDEX {
+            true => self.of_index += 1,
+            false => self.of_others += 1,
+        }
         match self.found.problems.len() < VERIFY_PROBLEMS_MAX {
             true => self.found.problems.push(Problem { part: part.to_owned(), text: text.to_owned() }),
             false => self.found.problems_untold += 1,
@@ -99,6 +114,32 @@ impl Findings {
     /// Something is worth knowing.
     pub fn note(&mut self, text: &str) {
         self.found.notes.push(text.to_owned());
+    }
+
+    /// Says what a damaged index means, and what to do about it.
+    pub fn conclude(&mut self, standing: Standing) {
+        let text = match (self.of_index, self.of_others, standing) {
+            (0, ..) => return,
+            (_, 0, Standing::Damaged) => {
+                "the search index is damaged, certificates are not affected: the next start builds it again from the store, and so does hcert \
+                 reindex"
+            }
+            (_, 0, Standing::Whole) => {
+                "the search index is damaged, certificates are not affected: hcert reindex builds it again from the store"
+            }
+            (_, 0, Standing::InUse) => {
+                "the search index is damaged, certificates are not affected: hcert reindex builds it again from the store while the server \
+                 goes on"
+            }
+            (_, _, Standing::Damaged) => {
+                "the search index is damaged as well; the next start builds it again from the store"
+            }
+            (..) => {
+                "the search index and the store do not agree; the index is built from the store, so see to the store first, then run hcert \
+                 reindex"
+            }
+        };
+        self.note(text);
     }
 
     /// The numbers of what was looked at.

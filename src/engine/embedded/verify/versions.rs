@@ -1,6 +1,7 @@
 //! Every version: its record, its body, its row, and its place in the chain of its certificate; then the counters, and the index.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::super::classes::Classes;
@@ -270,10 +271,15 @@ impl Check<'_> {
             Some(Current { row: Known::Unreadable, .. }) => None,
             Some(current) => number(current, compared.at()).map(|numbered| Some((current.version, numbered))),
         };
-        if let Err(error) = compared.compare(id, expected, &mut self.found) {
-            self.found.tell("index", &format!("it cannot be read further: {}", error.0));
-            *indexed = None;
-        }
+        // A damaged file may show as a panic as well as an error.
+        let done = catch_unwind(AssertUnwindSafe(|| compared.compare(id, expected, &mut self.found)));
+        let problem = match done {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.0,
+            Err(_) => "reading it panicked".to_owned(),
+        };
+        self.found.tell("index", &format!("it cannot be read further: {problem}"));
+        *indexed = None;
     }
 
     /// What was counted, beside what the store says.

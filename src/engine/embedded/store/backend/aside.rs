@@ -77,7 +77,8 @@ impl StorageBackend for Aside {
         if offset.saturating_add(out.len() as u64) > written.len {
             return Err(ErrorKind::UnexpectedEof.into());
         }
-        if written.blocks.is_empty() && written.below_len == written.len {
+        let is_below = offset + out.len() as u64 <= written.below_len;
+        if is_below && parts(offset, out.len()).all(|(number, ..)| !written.blocks.contains_key(&number)) {
             drop(written);
             return self.below.read(offset, out);
         }

@@ -79,7 +79,9 @@ impl Heard {
 
     /// Makes a call; before the first one, which comes when nobody else has the file, what can be read is made durable.
     fn hear<T>(&self, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        let begun = match self.has_begun.swap(true, Ordering::AcqRel) {
+        // Looked at before it is changed: readers on many threads share this line of memory.
+        let has_begun = self.has_begun.load(Ordering::Acquire) || self.has_begun.swap(true, Ordering::AcqRel);
+        let begun = match has_begun {
             true => Ok(()),
             // What a process before has left unsynced may fail once, and is written again then.
             false => self.sync().or_else(|_| self.sync()),

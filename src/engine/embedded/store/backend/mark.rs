@@ -16,6 +16,8 @@ use super::ranges::Ranges;
 #[derive(Debug)]
 pub enum Mark {
     File(PathBuf),
+    /// Of a look at a store: what is not written cannot be lost, and the mark that is there stays for who writes.
+    None,
     #[cfg(test)]
     Played(Arc<Disk>),
 }
@@ -33,6 +35,7 @@ impl Mark {
                 Err(error) if error.kind() == ErrorKind::NotFound => return None,
                 read => read.unwrap_or_default(),
             },
+            Mark::None => return None,
             #[cfg(test)]
             Mark::Played(disk) => disk.mark()?,
         };
@@ -47,6 +50,7 @@ impl Mark {
                 let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
                 file.write_all(ranges.to_string().as_bytes())
             }
+            Mark::None => Ok(()),
             #[cfg(test)]
             Mark::Played(disk) => disk.set_mark(Some(ranges.to_string())),
         }
@@ -56,6 +60,7 @@ impl Mark {
     pub fn remove(&self) {
         match self {
             Mark::File(path) => drop(fs::remove_file(path)),
+            Mark::None => {}
             #[cfg(test)]
             Mark::Played(disk) => drop(disk.set_mark(None)),
         }

@@ -47,7 +47,7 @@ pub fn images(path: &Path, chunk_rows: usize, into: &Path) -> Vec<PathBuf> {
         images.push(folder);
         Ok(())
     };
-    walked(&Walk { database: &database, chunk_rows, committed: &committed }, path, CACHE_BYTES).unwrap();
+    walked(&Walk { database: &database, chunk_rows, committed: &committed }, Some(path), CACHE_BYTES).unwrap();
     drop(database);
     images.into_inner()
 }
@@ -57,5 +57,5 @@ pub fn one_commit(path: &Path, chunk_rows: usize) {
     let database = Database::open(path).unwrap();
     let committed = || Err(Error::Io("a kill".into()));
     let walk = Walk { database: &database, chunk_rows, committed: &committed };
-    assert!(matches!(walked(&walk, path, CACHE_BYTES), Err(Error::Io(_))));
+    assert!(matches!(walked(&walk, Some(path), CACHE_BYTES), Err(Error::Io(_))));
 }

@@ -1,0 +1,205 @@
+//! The index of a folder as it lies there, judged without changing a byte: each file of the last commit beside its checksum.
+//!
+//! Whoever opens an index to write mends it or builds it again; so a check looks at it first, in this way. A running server's is looked at
+//! in the same way, beside its own.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
+use tantivy::directory::{Directory, DirectoryLock, FileHandle, Lock, WatchCallback, WatchHandle, WritePtr};
+use tantivy::index::SegmentComponent;
+use tantivy::{Index, IndexMeta, ReloadPolicy, SegmentReader, TantivyDocument};
+
+use super::columns::Columns;
+use super::{Error, Fields, Medium, Origin, Payload, Segment, Snapshot, schema};
+use crate::certificate::Seq;
+
+/// The list of the files of the last commit, and of all that were ever made.
+const LISTS: [&str; 2] = ["meta.json", ".managed.json"];
+
+const UNREADABLE: &str = "its list of files (meta.json or .managed.json) is not what was written";
+
+/// What lies in the folder of an index.
+pub enum Found {
+    /// Nothing that was ever committed: it is built at the next start.
+    Missing(String),
+    /// It was made from another store or by other rules: it is built at the next start.
+    Foreign(String),
+    /// Files that are missing, or not what was written.
+    Damaged(Vec<String>),
+    /// Every file is as it was written. What they say may be wrong all the same.
+    Whole(Committed),
+}
+
+/// An index whose files are whole, at its last commit.
+pub struct Committed {
+    index: Index,
+    fields: Fields,
+    /// The change whose state it holds.
+    pub at: Seq,
+    rows: u64,
+}
+
+/// Looks at the index of a folder and reads all its files. `origin` is what it should have been made from.
+pub fn look(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
+    match read(medium, folder, origin) {
+        Found::Whole(committed) => match damage(&committed.index) {
+            Ok(damaged) if damaged.is_empty() => Found::Whole(committed),
+            Ok(damaged) => Found::Damaged(damaged),
+            Err(_) => Found::Damaged(vec![UNREADABLE.to_owned()]),
+        },
+        found => found,
+    }
+}
+
+/// As [`look`], without reading more than what the index says of itself.
+pub fn read(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
+    let Ok(directory) = medium.looking(folder) else { return Found::Missing("there is none".to_owned()) };
+    let lacks = |name: &&str| !directory.exists(Path::new(name)).unwrap_or(false);
+    let lists: Vec<&str> = LISTS.into_iter().filter(lacks).collect();
+    if lists.len() == LISTS.len() && holds_nothing(folder) {
+        return Found::Missing("there is none".to_owned());
+    }
+    if !lists.is_empty() {
+        return Found::Damaged(lists.into_iter().map(|name| missing(Path::new(name))).collect());
+    }
+    let read = || -> Result<(Index, IndexMeta), Error> {
+        let index = Index::open(directory.clone())?;
+        let metas = index.load_metas()?;
+        Ok((index, metas))
+    };
+    let Ok((index, metas)) = read() else { return Found::Damaged(vec![UNREADABLE.to_owned()]) };
+    let Some(payload) = &metas.payload else { return Found::Missing("it was never committed".to_owned()) };
+    let Ok(payload) = serde_json::from_str::<Payload>(payload) else {
+        return Found::Damaged(vec![UNREADABLE.to_owned()]);
+    };
+    let (schema, fields) = schema();
+    if payload.origin != *origin || index.schema() != schema {
+        return Found::Foreign("it was made from another store or by other rules".to_owned());
+    }
+    Found::Whole(Committed { index, fields, at: Seq(payload.seq), rows: payload.rows })
+}
+
+/// What of the files of the last commit is missing or not what was written, in words; their checksums lie at their ends. tantivy's own
+/// look passes over files that are missing in its list of all it ever made.
+///
+/// # Errors
+/// What the last commit was cannot be read.
+pub fn damage(index: &Index) -> Result<Vec<String>, Error> {
+    let metas = index.load_metas()?;
+    let deleted = |path: &PathBuf| {
+        let own = metas.segments.iter().find(|segment| segment.relative_path(SegmentComponent::Delete) == *path);
+        own.is_none_or(tantivy::SegmentMeta::has_deletes)
+    };
+    // A segment names a file of what was deleted of it also where nothing was.
+    let mut files: Vec<PathBuf> = metas.list_segment_files().into_iter().filter(deleted).collect();
+    files.sort();
+    // Without the list of all files nothing that is given up would ever be removed.
+    if !index.directory().exists(Path::new(LISTS[1])).unwrap_or(false) {
+        return Ok(vec![missing(Path::new(LISTS[1]))]);
+    }
+    let judge = |file: &PathBuf| match index.directory().validate_checksum(file) {
+        Ok(true) => None,
+        Ok(false) => Some(format!("its file {} is not what was written", file.display())),
+        Err(OpenReadError::FileDoesNotExist(_)) => Some(missing(file)),
+        Err(_) => Some(format!("its file {} cannot be read, or its end is not what was written", file.display())),
+    };
+    Ok(files.iter().filter_map(judge).collect())
+}
+
+fn missing(file: &Path) -> String {
+    format!("its file {} is missing", file.display())
+}
+
+/// Only what tantivy locks with, or no folder at all.
+fn holds_nothing(folder: &Path) -> bool {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).all(|name| name.to_string_lossy().ends_with(".lock"))
+}
+
+impl Committed {
+    /// Opens what was committed, for reading.
+    ///
+    /// # Errors
+    /// Files do not belong together, or hold another number of rows than was committed. It may show as a panic as well.
+    pub fn snapshot(&self) -> Result<Snapshot, Error> {
+        let reader = self.index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
+        let searcher = reader.searcher();
+        let mut segments = Vec::new();
+        for reader in searcher.segment_readers() {
+            belongs_together(reader, &self.fields)?;
+            let columns = Arc::new(Columns::open(reader)?);
+            segments.push(Segment::new(reader, columns, self.fields.term, self.fields.id)?);
+        }
+        let alive = searcher.num_docs();
+        if alive != self.rows {
+            return Err(Error(format!("it holds {alive} certificates where {} were committed", self.rows)));
+        }
+        Ok(Snapshot { segments, at: self.at, alive, counted: Mutex::default() })
+    }
+}
+
+/// Files of a segment that no search reads must have its number of rows too: merging reads them.
+pub fn belongs_together(reader: &SegmentReader, fields: &Fields) -> Result<(), Error> {
+    let told =
+        |file: &str| Error(format!("the {file} of segment {} is of another one", reader.segment_id().uuid_string()));
+    let (rows, store) = (reader.max_doc(), reader.get_store_reader(1)?);
+    let holds = |row: u32| store.get::<TantivyDocument>(row).is_ok();
+    if rows > 0 && (!holds(rows - 1) || holds(rows)) {
+        return Err(told("store"));
+    }
+    let norms = reader.fieldnorms_readers().get_field(fields.id)?;
+    match norms.is_none_or(|norms| norms.num_docs() == rows) {
+        true => Ok(()),
+        false => Err(told("fieldnorm")),
+    }
+}
+
+/// Files of a folder that are only read. Nothing is locked: whoever looks has the store, or can bear that files go meanwhile.
+#[derive(Clone, Debug)]
+pub struct Looking(pub Box<dyn Directory>);
+
+fn refused() -> io::Error {
+    io::Error::new(io::ErrorKind::ReadOnlyFilesystem, "the index is only looked at")
+}
+
+impl Directory for Looking {
+    fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
+        self.0.get_file_handle(path)
+    }
+
+    fn delete(&self, path: &Path) -> Result<(), DeleteError> {
+        Err(DeleteError::IoError { io_error: Arc::new(refused()), filepath: path.to_owned() })
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
+        self.0.exists(path)
+    }
+
+    fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
+        Err(OpenWriteError::wrap_io_error(refused(), path.to_owned()))
+    }
+
+    fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
+        self.0.atomic_read(path)
+    }
+
+    fn atomic_write(&self, _path: &Path, _data: &[u8]) -> io::Result<()> {
+        Err(refused())
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn acquire_lock(&self, _lock: &Lock) -> Result<DirectoryLock, LockError> {
+        Ok(DirectoryLock::from(Box::new(())))
+    }
+
+    fn watch(&self, _callback: WatchCallback) -> tantivy::Result<WatchHandle> {
+        Ok(WatchHandle::empty())
+    }
+}

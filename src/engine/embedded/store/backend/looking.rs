@@ -1,0 +1,65 @@
+//! A database opened to be looked at: nothing is written where it lies, whether that could be written to or not.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::Path;
+
+use redb::backends::FileBackend;
+use redb::{Builder, Database, DatabaseError};
+
+use super::Medium;
+use super::aside::Aside;
+use super::heard::Heard;
+use super::mark::Mark;
+
+impl Medium {
+    /// Opens the database that is there, with all that redb would write kept in memory. A server cannot have it meanwhile, and it cannot be
+    /// opened while a server has it. The alarm is off from here on.
+    ///
+    /// # Errors
+    /// `DatabaseAlreadyOpen`, or why it cannot be read.
+    pub fn open_looking(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
+        let heard = |aside| Heard::new(Box::new(aside), &self.ears, Mark::None);
+        #[cfg(test)]
+        if let Some(disk) = &self.disk {
+            return builder.create_with_backend(heard(Aside::new(Box::new(disk.power_on()), true)?));
+        }
+        let (file, locks) = match OpenOptions::new().read(true).write(true).open(path) {
+            Ok(file) => (file, true),
+            Err(_) => (readable(path)?, false),
+        };
+        builder.create_with_backend(heard(Aside::new(Box::new(FileBackend::new(file)?), locks)?))
+    }
+}
+
+/// A file that only its bytes can be had of. redb locks what it may write; who only reads can take a shared lock, which a server that runs
+/// elsewhere on the same file does not grant. It is let go with the file.
+fn readable(path: &Path) -> Result<File, DatabaseError> {
+    let file = File::open(path)?;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Err(DatabaseError::DatabaseAlreadyOpen),
+        // A file system without locks has no server on it that could be kept out.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The file of a store that may only be read is refused while a server has it, as one that may be written is.
+    #[test]
+    fn whoever_may_only_read_is_kept_out_by_a_server_and_keeps_one_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, builder, medium) = (folder.path().join("store.redb"), Database::builder(), Medium::default());
+        medium.make_if_missing(&builder, &path).unwrap();
+        let served = medium.open(&builder, &path).unwrap();
+        assert!(matches!(readable(&path), Err(DatabaseError::DatabaseAlreadyOpen)));
+        assert!(matches!(medium.open_looking(&builder, &path), Err(DatabaseError::DatabaseAlreadyOpen)));
+        drop(served);
+        let looked_at = (readable(&path).unwrap(), readable(&path).unwrap());
+        assert!(matches!(medium.open(&builder, &path), Err(DatabaseError::DatabaseAlreadyOpen)));
+        drop(looked_at);
+        drop(medium.open_looking(&builder, &path).unwrap());
+        drop(medium.open(&builder, &path).unwrap());
+    }
+}

@@ -1,0 +1,129 @@
+//! Whether the index is damaged, before it is compared with the store row by row. It is looked at as it lies there and never mended: a
+//! script that asks wants to know.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use super::super::index::{self, Found, Snapshot};
+use super::super::{Embedded, Shared};
+use super::findings::Findings;
+use crate::certificate::Seq;
+
+/// What is known of the index's files, and what becomes of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// As they were written, as far as each of them says, or not there at all.
+    Whole,
+    /// The next start will notice, and build the index again.
+    Damaged,
+    /// As either; a server has it in use.
+    InUse,
+}
+
+/// Times that a server's files are looked at before it is believed that they only change too fast.
+const LOOKS: usize = 4;
+
+/// Between two of them.
+const PAUSE: Duration = Duration::from_millis(50);
+
+impl Embedded {
+    /// The index to compare the store with, unless it is missing or damaged, which is told.
+    pub(super) fn index_to_compare(&self, found: &mut Findings) -> (Option<Arc<Snapshot>>, Standing) {
+        match self.shared.store.is_looked_at() {
+            true => at_rest(&self.shared, found),
+            false => (in_use(&self.shared, found), Standing::InUse),
+        }
+    }
+}
+
+/// Damage may show as a panic as well as an error.
+fn look(shared: &Shared) -> Found {
+    let looked =
+        catch_unwind(AssertUnwindSafe(|| index::look(&shared.index_medium, &shared.index_folder, &shared.origin)));
+    looked.unwrap_or_else(|_| Found::Damaged(vec!["it cannot be read: reading it panicked".to_owned()]))
+}
+
+fn at_rest(shared: &Shared, found: &mut Findings) -> (Option<Arc<Snapshot>>, Standing) {
+    let seq = shared.seq();
+    let committed = match look(shared) {
+        Found::Missing(why) => {
+            // A store without a change has no index to miss.
+            if seq > Seq(0) {
+                found.note(&format!("the search index was not compared: {why}; the next start builds it"));
+            }
+            return (None, Standing::Whole);
+        }
+        Found::Foreign(why) => {
+            found.note(&format!("the search index was not compared: {why}; the next start builds it again"));
+            return (None, Standing::Whole);
+        }
+        Found::Damaged(problems) => {
+            problems.iter().for_each(|problem| found.tell("index", problem));
+            return (None, Standing::Damaged);
+        }
+        Found::Whole(committed) if committed.at > seq => {
+            let (at, problem) =
+                (committed.at, "one of them was put into the folder from elsewhere, or the store lost changes");
+            found
+                .tell("index", &format!("it has come to change {at}, and the store ends with change {seq}: {problem}"));
+            return (None, Standing::Damaged);
+        }
+        Found::Whole(committed) => committed,
+    };
+    let opened = catch_unwind(AssertUnwindSafe(|| committed.snapshot()));
+    let problem = match opened {
+        Ok(Ok(snapshot)) => {
+            if snapshot.at < seq {
+                let (at, behind) = (snapshot.at, seq.0 - snapshot.at.0);
+                found.note(&format!(
+                    "the search index has come to change {at} and was compared up to there; the next start takes in the other {behind}"
+                ));
+            }
+            return (Some(Arc::new(snapshot)), Standing::Whole);
+        }
+        Ok(Err(error)) => error.0.chars().take(PROBLEM_LETTERS_MAX).collect(),
+        Err(_) => "reading them panicked".to_owned(),
+    };
+    found.tell("index", &format!("its files do not belong together: {problem}"));
+    (None, Standing::Damaged)
+}
+
+/// Letters of what tantivy says: it may give the content of a whole file.
+const PROBLEM_LETTERS_MAX: usize = 200;
+
+/// The server's own view of it, beside the files that lie in the folder by now.
+fn in_use(shared: &Shared, found: &mut Findings) -> Option<Arc<Snapshot>> {
+    let Some(view) = shared.view() else {
+        let why = shared.why_built().map_or_else(String::new, |why| format!(" ({why})"));
+        found.note(&format!("the search index is being built{why} and was not compared with the store"));
+        return None;
+    };
+    let damaged = damage_in_use(shared, view.index.at);
+    damaged.iter().for_each(|problem| found.tell("index", problem));
+    damaged.is_empty().then(|| view.index.clone())
+}
+
+/// Merges take files away and a reindex the whole folder while they are looked at; what is wrong twice in a row is wrong.
+fn damage_in_use(shared: &Shared, at: Seq) -> Vec<String> {
+    let mut before: Vec<String> = Vec::new();
+    for _ in 0..LOOKS {
+        let problems = match look(shared) {
+            Found::Whole(_) => Vec::new(),
+            // Before the first round nothing was committed.
+            Found::Missing(_) if at == Seq(0) => Vec::new(),
+            Found::Missing(why) | Found::Foreign(why) => {
+                vec![format!("its folder is not the one that the server made: {why}")]
+            }
+            Found::Damaged(problems) => problems,
+        };
+        let again: Vec<String> = problems.iter().filter(|problem| before.contains(problem)).cloned().collect();
+        if problems.is_empty() || !again.is_empty() {
+            return again;
+        }
+        before = problems;
+        thread::sleep(PAUSE);
+    }
+    Vec::new()
+}

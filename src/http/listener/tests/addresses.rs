@@ -1,0 +1,138 @@
+//! Shares of addresses: clients on many of them, all of this machine, which are counted here.
+
+use std::net::IpAddr;
+
+use serde_json::Value;
+use tokio::net::TcpSocket;
+
+use super::*;
+
+/// Places of one address.
+const SHARE: usize = 3;
+
+async fn start_counting(listen: &str) -> Option<Running> {
+    let settings = Settings { uncounted: Vec::new(), connections_per_address_max: SHARE, ..settings() };
+    let server = server_with(settings, Box::new(ok));
+    // Where a machine has no IPv6, there is nothing to test.
+    let listener = TcpListener::bind(listen).await.ok()?;
+    let (address, load) = (listener.local_addr().unwrap(), Arc::clone(server.load()));
+    let (stop, stopped) = oneshot::channel();
+    let task = tokio::spawn(serve(listener, server, async {
+        let _ = stopped.await;
+    }));
+    Some(Running { address, load, stop, task })
+}
+
+impl Running {
+    /// Connects from one of the addresses of this machine.
+    async fn connect_from(&self, from: &str) -> TcpStream {
+        let from: IpAddr = from.parse().unwrap();
+        let socket = if from.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.unwrap();
+        socket.bind(SocketAddr::new(from, 0)).unwrap();
+        socket.connect(self.address).await.unwrap()
+    }
+
+    async fn ask_from(&self, from: &str) -> String {
+        let mut stream = self.connect_from(from).await;
+        stream.write_all(LAST).await.unwrap();
+        to_end(&mut stream).await
+    }
+
+    fn connections(&self) -> usize {
+        self.load.connections.load(Ordering::Relaxed)
+    }
+}
+
+fn is_too_many(text: &str) {
+    let (head, body) = text.split_once("\r\n\r\n").expect("an answer");
+    assert!(head.starts_with("HTTP/1.1 429 ") && head.contains("retry-after: 2\r\n"), "{text}");
+    let outcome: Value = serde_json::from_str(body).expect("JSON");
+    assert_eq!(outcome["resourceType"], "OperationOutcome");
+    assert_eq!(outcome["issue"][0]["details"]["coding"][0]["code"], "HCERT-200");
+}
+
+#[tokio::test]
+async fn each_of_many_addresses_has_its_share_and_takes_nothing_of_others() {
+    let running = start_counting("127.0.0.1:0").await.expect("every machine has this address");
+    let addresses: Vec<_> = (1..=40).map(|number| format!("127.0.0.{number}")).collect();
+    let mut kept = Vec::new();
+    for from in &addresses {
+        for _ in 0..SHARE {
+            kept.push(running.connect_from(from).await);
+        }
+    }
+    until(|| running.connections() == addresses.len() * SHARE).await;
+    for from in &addresses {
+        is_too_many(&running.ask_from(from).await);
+    }
+    assert!(running.ask_from("127.0.1.1").await.starts_with("HTTP/1.1 200 "), "who has not come yet has a share too");
+    // Whoever leaves gives his place back to his address.
+    kept.truncate((addresses.len() - 1) * SHARE);
+    until(|| running.connections() == kept.len()).await;
+    assert!(running.ask_from(&addresses[39]).await.starts_with("HTTP/1.1 200 "));
+    is_too_many(&running.ask_from(&addresses[38]).await);
+    drop(kept);
+    until(|| running.connections() == 0).await;
+}
+
+#[tokio::test]
+async fn addresses_of_ipv6_have_their_share_as_well() {
+    let Some(running) = start_counting("[::1]:0").await else {
+        println!("skipped: this machine has no IPv6");
+        return;
+    };
+    let mut kept = Vec::new();
+    for _ in 0..SHARE {
+        kept.push(running.connect_from("::1").await);
+    }
+    until(|| running.connections() == SHARE).await;
+    is_too_many(&running.ask_from("::1").await);
+    drop(kept);
+    until(|| running.connections() == 0).await;
+    assert!(running.ask_from("::1").await.starts_with("HTTP/1.1 200 "));
+}
+
+#[tokio::test]
+async fn who_vanishes_at_any_moment_leaves_his_share_behind() {
+    let running = start_counting("127.0.0.1:0").await.expect("every machine has this address");
+    let half_body = "POST /fhir/Composition HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n{";
+    let half_way: [&[u8]; 5] =
+        [b"", b"GET /fh", GET, half_body.as_bytes(), b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0"];
+    for round in 0..30 {
+        let mut gone = Vec::new();
+        for number in 0..SHARE {
+            let mut stream = running.connect_from("127.0.0.2").await;
+            stream.write_all(half_way[(round + number) % half_way.len()]).await.unwrap();
+            if round % 2 == 0 {
+                stream.set_zero_linger().unwrap();
+            }
+            gone.push(stream);
+        }
+        drop(gone);
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed) as usize;
+        let load = &running.load;
+        let seen = || count(&load.connections_accepted) + count(&load.connections_refused);
+        until(|| seen() == (round + 1) * SHARE && running.connections() == 0).await;
+    }
+    assert!(running.ask_from("127.0.0.2").await.starts_with("HTTP/1.1 200 "));
+    assert_eq!(running.load.connections_refused.load(Ordering::Relaxed), 0, "nobody was one too many");
+    assert_eq!(running.load.requests.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn a_connection_of_http_2_without_a_place_is_told_so_in_its_own_words() {
+    let running = start_counting("127.0.0.1:0").await.expect("every machine has this address");
+    let mut kept = Vec::new();
+    for _ in 0..SHARE {
+        kept.push(running.connect().await);
+    }
+    until(|| running.connections() == SHARE).await;
+    let io = TokioIo::new(running.connect().await);
+    let (mut sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.unwrap();
+    tokio::spawn(connection);
+    let uri = format!("http://{}/fhir/metadata", running.address);
+    let response = sender.send_request(Request::get(uri).body(Empty::<Bytes>::new()).unwrap()).await.unwrap();
+    assert_eq!((response.status().as_u16(), &response.headers()["retry-after"]), (429, &"2".parse().unwrap()));
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&body).contains("HCERT-200"));
+}

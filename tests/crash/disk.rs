@@ -1,0 +1,168 @@
+//! The disk fills up, or takes no more files, while the server runs: reads and searches go on, writes are refused in clear words and come
+//! back by themselves, and nothing that was acknowledged is lost.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::process::{Client, Process, eventually};
+use crate::small_disk::SmallDisk;
+use crate::unread::draft_of;
+
+/// What was acknowledged, by its path; and how many requests have an answer that leaves open whether they were done.
+#[derive(Default)]
+struct Known {
+    certificates: BTreeMap<String, Vec<u8>>,
+    doubts: u64,
+}
+
+impl Known {
+    /// Tries to create a certificate; the answer's status.
+    fn create(&mut self, client: &mut Client) -> u16 {
+        // More than a page of the store's file, so that it has to grow.
+        let body = draft_of(20 * 1024);
+        let headers = ["prefer: return=representation"];
+        let answer = client.send("POST", "/Composition", &headers, body.as_bytes()).expect("the server runs");
+        match answer.status {
+            201 => {
+                let location = answer.header("location").expect("a create tells where");
+                let id = location.rsplit('/').nth(2).expect("an address ends with /_history/1");
+                let path = format!("/Composition/{id}");
+                assert!(self.certificates.insert(path, answer.body).is_none(), "no id is given twice");
+            }
+            // The batch that met the fault: it may be in the store or not.
+            500 => self.doubts += 1,
+            503 => {
+                assert_eq!(answer.header("retry-after"), Some("2"), "{answer:?}");
+                assert_eq!(answer.json()["resourceType"], "OperationOutcome");
+            }
+            other => panic!("{other} is no answer to a create: {}", answer.text()),
+        }
+        answer.status
+    }
+
+    /// Creates until it is refused, as it is on a disk without room.
+    fn create_until_refused(&mut self, client: &mut Client) {
+        eventually("a create is refused", || self.create(client) == 503);
+    }
+
+    /// Every certificate is read as it was acknowledged, at once, and all are found.
+    fn check(&mut self, client: &mut Client) {
+        for (path, bytes) in &self.certificates {
+            let answer = client.send("GET", path, &[], b"").expect("the server runs");
+            assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+            assert!(answer.body == *bytes, "{path} is as it was acknowledged");
+        }
+        let answer = client.send("GET", "/Composition?status=preliminary&_count=1", &[], b"").expect("the server runs");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let (total, known) = (answer.json()["total"].as_u64().expect("a total"), self.certificates.len() as u64);
+        assert!((known..=known + self.doubts).contains(&total), "{total} are found, {known} are known");
+    }
+}
+
+fn health(server: &Process) -> (u16, Value) {
+    let at = server.watched_at.expect("it can be watched");
+    let answer = Client::new(at).send_to("GET", "/health", &[], b"").expect("an answer");
+    (answer.status, answer.json())
+}
+
+/// Waits until every part is well and the index holds all changes.
+fn is_well(server: &Process) {
+    eventually("all is well again", || {
+        let (status, health) = health(server);
+        let index = &health["parts"]["index"];
+        (status, &health["status"], &index["facts"]["lag_changes"]) == (200, &"ok".into(), &0.into())
+    });
+}
+
+#[test]
+fn a_disk_that_fills_up_refuses_writes_until_there_is_room_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("disk");
+    fs::create_dir(&place).unwrap();
+    let Some(disk) = SmallDisk::mount(&place) else { return };
+    let mut known = Known::default();
+    let server = disk.serve();
+    let mut client = server.client();
+    for _ in 0..10 {
+        assert_eq!(known.create(&mut client), 201);
+    }
+    is_well(&server);
+    known.check(&mut client);
+
+    disk.fill();
+    known.create_until_refused(&mut client);
+    known.check(&mut client);
+    eventually("the index waits as well", || server.log().contains("the index finds no room"));
+    for _ in 0..5 {
+        assert_eq!(known.create(&mut client), 503);
+        known.check(&mut client);
+    }
+    let (status, told) = health(&server);
+    let storage = &told["parts"]["storage"];
+    assert_eq!((status, &told["ready"], &storage["status"]), (503, &false.into(), &"down".into()), "{told}");
+    assert!(storage["words"].as_str().is_some_and(|words| words.contains("No space left on device")), "{told}");
+    assert_eq!(told["parts"]["audit"]["status"], "ok", "events have their room: {told}");
+
+    disk.make_room();
+    eventually("writes are taken again", || known.create(&mut client) == 201);
+    is_well(&server);
+    known.check(&mut client);
+
+    disk.fill();
+    known.create_until_refused(&mut client);
+    drop(client);
+    server.kill_now();
+    disk.make_room();
+    let server = disk.serve();
+    let mut client = server.client();
+    eventually("it is ready", || health(&server).1["ready"] == true);
+    known.check(&mut client);
+    assert_eq!(known.create(&mut client), 201);
+    is_well(&server);
+    known.check(&mut client);
+    assert_eq!(server.stop().code(), Some(0));
+}
+
+#[test]
+fn a_folder_that_takes_no_more_files_keeps_the_index_waiting_and_no_search() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("disk");
+    fs::create_dir(&place).unwrap();
+    let Some(disk) = SmallDisk::mount(&place) else { return };
+    let mut known = Known::default();
+    let server = disk.serve();
+    let mut client = server.client();
+    for _ in 0..10 {
+        assert_eq!(known.create(&mut client), 201);
+    }
+    is_well(&server);
+
+    disk.make_read_only();
+    for _ in 0..3 {
+        known.create(&mut client);
+        known.check(&mut client);
+    }
+    eventually("health tells of it", || health(&server).1["parts"]["index"]["status"] == "degraded");
+    for _ in 0..3 {
+        known.create(&mut client);
+        known.check(&mut client);
+    }
+    let (status, told) = health(&server);
+    let index = &told["parts"]["index"];
+    assert_eq!((status, &told["ready"], &index["facts"]["percent"]), (200, &true.into(), &100.into()), "{told}");
+    assert!(index["words"].as_str().is_some_and(|words| words.contains("waits")), "{told}");
+    assert!(!server.log().contains("is given up"), "the index is no worse than before: {}", server.log());
+
+    disk.make_writable();
+    is_well(&server);
+    assert_eq!(known.create(&mut client), 201);
+    known.check(&mut client);
+    drop(client);
+    server.kill_now();
+    let server = disk.serve();
+    known.check(&mut server.client());
+    is_well(&server);
+    assert_eq!(server.stop().code(), Some(0));
+}
