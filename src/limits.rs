@@ -528,8 +528,9 @@ pub const STORE_ROOM_BYTES: usize = 8 * 1024 * 1024;
 /// writer has some hundreds of pages; of a larger commit everything from the first to the last is written again.
 pub const STORE_RANGES_MAX: usize = 4_096;
 
-/// Bytes of the store's file that are read and written again at once after a failed sync.
-pub const STORE_AGAIN_BYTES: usize = 1024 * 1024;
+/// Bytes of the store's file that are read and written again at once after a failed sync: the largest pages in which systems keep a file,
+/// so that none of them lies in two such windows.
+pub const STORE_AGAIN_BYTES: usize = 2 * 1024 * 1024;
 
 /// Bytes free on the index's disk below which a failure of the index is put down to the disk. A round of the indexer writes less.
 pub const INDEX_ROOM_BYTES_MIN: u64 = 1024 * 1024;

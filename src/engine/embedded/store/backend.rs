@@ -71,11 +71,13 @@ impl Medium {
         #[cfg(test)]
         if let Some(disk) = &self.disk {
             let powered = Box::new(disk.power_on());
-            return builder.create_with_backend(Heard::new(powered, &self.ears, Mark::Played(disk.clone())));
+            return builder.create_with_backend(Heard::new(powered, &self.ears, Mark::Played(disk.clone()), None));
         }
         let file = OpenOptions::new().read(true).write(true).open(path)?;
+        // The same opening of the file, so that it has the same locks.
+        let same = file.try_clone()?;
         let backend = Box::new(FileBackend::new(file)?);
-        builder.create_with_backend(Heard::new(backend, &self.ears, Mark::beside(path)))
+        builder.create_with_backend(Heard::new(backend, &self.ears, Mark::beside(path), Some(same)))
     }
 
     /// Writes a file beside the database and removes it again. Opening a database takes no room, but the next commit does.

@@ -7,8 +7,11 @@
 //! and syncs what comes after without a word. A power cut would then take what redb has built upon. So what was written since the last
 //! good sync is remembered, and written again before the next one.
 
+use std::fs::File;
 use std::io;
-use std::ops::Bound;
+use std::ops::{Bound, Range};
+#[cfg(target_os = "linux")]
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -61,15 +64,17 @@ pub struct Heard {
     inner: Box<dyn StorageBackend>,
     ears: Arc<Ears>,
     mark: Mark,
+    /// Where it is a file of the file system.
+    file: Option<File>,
     number: u64,
     /// The first call was made; those of locks come before.
     has_begun: AtomicBool,
 }
 
 impl Heard {
-    pub fn new(inner: Box<dyn StorageBackend>, ears: &Arc<Ears>, mark: Mark) -> Heard {
+    pub fn new(inner: Box<dyn StorageBackend>, ears: &Arc<Ears>, mark: Mark, file: Option<File>) -> Heard {
         let number = ears.opened.fetch_add(1, Ordering::AcqRel) + 1;
-        Heard { inner, ears: ears.clone(), mark, number, has_begun: AtomicBool::new(false) }
+        Heard { inner, ears: ears.clone(), mark, file, number, has_begun: AtomicBool::new(false) }
     }
 
     /// Makes a call; before the first one, which comes when nobody else has the file, what can be read is made durable.
@@ -129,19 +134,44 @@ impl Heard {
 
     /// Reads ranges and writes what was read, so that the system takes it for unwritten. Whatever of it has been lost already reads as it
     /// was before, as after a power cut, which redb is made for.
+    ///
+    /// In between the system is to forget what it knows of these pages: ext4 remembers of a page whose place was new that it is written,
+    /// and does not enter the place as written when the page is written once more; after a power cut it would be all zeros.
     fn write_again(&self, ranges: &Ranges) -> io::Result<()> {
         if ranges.is_empty() {
             return Ok(());
         }
         let len = self.inner.len()?;
         self.inner.set_len(len)?;
+        const WINDOW: u64 = STORE_AGAIN_BYTES as u64;
         let mut bytes = vec![0; STORE_AGAIN_BYTES];
-        for piece in ranges.pieces(len, STORE_AGAIN_BYTES as u64) {
-            let bytes = &mut bytes[..(piece.end - piece.start) as usize];
-            self.inner.read(piece.start, bytes)?;
-            self.inner.write(piece.start, bytes)?;
+        let mut pieces = ranges.pieces(len, WINDOW).peekable();
+        while let Some(first) = pieces.next() {
+            let start = first.start / WINDOW * WINDOW;
+            let mut held = vec![first];
+            held.extend(std::iter::from_fn(|| pieces.next_if(|piece| piece.start < start + WINDOW)));
+            let within = |piece: &Range<u64>| (piece.start - start) as usize..(piece.end - start) as usize;
+            for piece in &held {
+                self.inner.read(piece.start, &mut bytes[within(piece)])?;
+            }
+            self.forget(start, WINDOW);
+            for piece in &held {
+                self.inner.write(piece.start, &bytes[within(piece)])?;
+            }
         }
         Ok(())
+    }
+
+    /// Has the system let go of the pages that it shows and takes for written. A file system that cannot is no worse off.
+    fn forget(&self, from: u64, bytes: u64) {
+        #[cfg(target_os = "linux")]
+        if let Some(file) = &self.file {
+            let (from, bytes) = (from as libc::off_t, bytes as libc::off_t);
+            // SAFETY: the call takes nothing but numbers, and the file is open.
+            unsafe { libc::posix_fadvise(file.as_raw_fd(), from, bytes, libc::POSIX_FADV_DONTNEED) };
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = (from, bytes, &self.file);
     }
 }
 

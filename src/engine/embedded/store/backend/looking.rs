@@ -18,7 +18,7 @@ impl Medium {
     /// # Errors
     /// `DatabaseAlreadyOpen`, or why it cannot be read.
     pub fn open_looking(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
-        let heard = |aside| Heard::new(Box::new(aside), &self.ears, Mark::None);
+        let heard = |aside| Heard::new(Box::new(aside), &self.ears, Mark::None, None);
         #[cfg(test)]
         if let Some(disk) = &self.disk {
             return builder.create_with_backend(heard(Aside::new(Box::new(disk.power_on()), true)?));

@@ -43,14 +43,13 @@ impl Ranges {
         others.0.iter().for_each(|(from, to)| self.add(*from, *to));
     }
 
-    /// What lies in a file of so many bytes, in pieces of at most so many.
-    pub fn pieces(&self, len: u64, piece_bytes: u64) -> impl Iterator<Item = Range<u64>> {
+    /// What lies in a file of so many bytes, in pieces that cross no multiple of a window.
+    pub fn pieces(&self, len: u64, window_bytes: u64) -> impl Iterator<Item = Range<u64>> {
         self.0.iter().flat_map(move |(&from, &to)| {
             let to = to.min(len);
-            let starts = std::iter::successors(Some(from), move |start| start.checked_add(piece_bytes));
-            starts
-                .take_while(move |start| *start < to)
-                .map(move |start| start..to.min(start.saturating_add(piece_bytes)))
+            let end = move |start: u64| (start / window_bytes + 1).saturating_mul(window_bytes).min(to);
+            let starts = std::iter::successors(Some(from), move |start| Some(end(*start)));
+            starts.take_while(move |start| *start < to).map(move |start| start..end(start))
         })
     }
 
@@ -83,16 +82,16 @@ mod tests {
 
     use super::*;
 
-    fn bytes(ranges: &Ranges, len: u64, piece_bytes: u64) -> Vec<u64> {
-        ranges.pieces(len, piece_bytes).flatten().collect()
+    fn bytes(ranges: &Ranges, len: u64, window_bytes: u64) -> Vec<u64> {
+        ranges.pieces(len, window_bytes).flatten().collect()
     }
 
     proptest! {
         #[test]
-        fn ranges_hold_every_byte_once_in_pieces_of_any_size(
+        fn ranges_hold_every_byte_once_in_windows_of_any_size(
             added in vec((0..300u64, 0..40u64), 0..20),
             len in 0..400u64,
-            piece_bytes in 1..50u64,
+            window_bytes in 1..50u64,
         ) {
             let (mut ranges, mut model) = (Ranges::default(), [false; 400]);
             for (from, bytes) in added {
@@ -100,8 +99,9 @@ mod tests {
                 model[from as usize..(from + bytes) as usize].fill(true);
             }
             let expected: Vec<u64> = (0..len).filter(|byte| model[*byte as usize]).collect();
-            prop_assert_eq!(bytes(&ranges, len, piece_bytes), expected);
-            prop_assert!(ranges.pieces(len, piece_bytes).all(|piece| piece.end - piece.start <= piece_bytes));
+            prop_assert_eq!(bytes(&ranges, len, window_bytes), expected);
+            let is_within = |piece: Range<u64>| piece.start / window_bytes == (piece.end - 1) / window_bytes;
+            prop_assert!(ranges.pieces(len, window_bytes).all(is_within));
             let gaps = ranges.0.iter().zip(ranges.0.keys().skip(1)).all(|((_, to), next)| to < next);
             prop_assert!(gaps, "{:?} touch", ranges);
             prop_assert_eq!(Ranges::parse(&ranges.to_string()), Some(ranges));
