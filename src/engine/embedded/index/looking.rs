@@ -73,8 +73,11 @@ pub fn read(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
     };
     let Ok((index, metas)) = read() else { return Found::Damaged(vec![UNREADABLE.to_owned()]) };
     let Some(payload) = &metas.payload else { return Found::Missing("it was never committed".to_owned()) };
-    let Ok(payload) = serde_json::from_str::<Payload>(payload) else {
-        return Found::Damaged(vec![UNREADABLE.to_owned()]);
+    let payload = match serde_json::from_str::<Payload>(payload) {
+        Ok(payload) => payload,
+        // An earlier release said less of what it was made from.
+        Err(error) if error.is_data() => return Found::Foreign("an earlier release made it".to_owned()),
+        Err(_) => return Found::Damaged(vec![UNREADABLE.to_owned()]),
     };
     let (schema, fields) = schema();
     if payload.origin != *origin || index.schema() != schema {

@@ -45,7 +45,7 @@ pub use floor::CommitFloor;
 pub use holder::Holder;
 use holder::Holding;
 pub use opening::{Opened, Position, Stands};
-use opening::{first_look, make_database, open_aside, open_database, open_looking};
+use opening::{first_look, look_again, make_database, open_aside, open_database, open_looking};
 pub use reader::{Lying, Reader};
 pub use whole::Measured;
 
@@ -257,7 +257,7 @@ impl Store {
         *kept = None;
         let mut guard = self.database.write().expect("no holder of this lock can panic");
         *guard = None;
-        *guard = Some(guarded(|| open_looking(&self.path, &self.options))?);
+        *guard = Some(guarded(|| look_again(&self.path, &self.options))?);
         Ok(())
     }
 

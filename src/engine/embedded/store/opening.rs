@@ -80,6 +80,13 @@ pub fn open_looking(path: &Path, options: &Options) -> Result<Database, Error> {
     }
 }
 
+/// As [`open_looking`], of a database that was looked at before: what the first look made of it in memory is made again.
+pub fn look_again(path: &Path, options: &Options) -> Result<Database, Error> {
+    let database = open_looking(path, options)?;
+    first_look(&database, None, options)?;
+    Ok(database)
+}
+
 /// Where a database that was opened again stands.
 #[derive(Clone, Debug)]
 pub struct Stands {

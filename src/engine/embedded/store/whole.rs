@@ -7,7 +7,7 @@ use redb::{
     CompactionError, Database, DatabaseError, ReadableDatabase, ReadableTableMetadata, StorageError, TableHandle,
 };
 
-use super::opening::{open_aside, open_database, open_looking};
+use super::opening::{look_again, open_aside, open_database, open_looking};
 use super::{Error, Store, guarded, io};
 use crate::limits::STORE_QUIET_SECONDS;
 
@@ -48,7 +48,7 @@ impl Store {
             }
         });
         let again = match self.is_looked_at {
-            true => open_looking(&self.path, &self.options),
+            true => look_again(&self.path, &self.options),
             false => open_database(&self.path, &self.options),
         };
         *guard = Some(again?);
