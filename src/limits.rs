@@ -232,7 +232,7 @@ pub const REQUESTS_PER_ADDRESS_MAX: usize = 64;
 /// Seconds' worth of requests that a client may send at once under `server.requests_per_second`. A page of a client is a handful of them.
 pub const REQUESTS_BURST_S: u32 = 2;
 
-/// Clients that are remembered for the bounds on each. One takes 40 bytes; those who are forgotten begin anew.
+/// Clients that are remembered for the bounds on each. One takes some 50 bytes; those who are forgotten begin anew.
 pub const CLIENTS_MAX: usize = 65_536;
 
 /// Seconds that a request which only reads may take in all (default of `server.request_timeout_s`). Every wait on its way is shorter.
@@ -291,6 +291,9 @@ pub const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Bytes of all answers that were made and are not read yet, but for small and for large ones. Beyond it a request is answered with 503
 /// before memory runs out.
 pub const ANSWERS_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// The same of one address: a quarter, so that no crowd from one place keeps others from their answers.
+pub const ANSWERS_BYTES_PER_ADDRESS_MAX: usize = ANSWERS_BYTES_MAX / 4;
 
 /// Bytes up to which an answer is a small one: a page as most are. Each connection has one at a time.
 pub const SMALL_ANSWER_BYTES: usize = 128 * 1024;

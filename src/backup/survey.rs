@@ -141,7 +141,7 @@ pub fn newest_whole(
     if !passed.is_empty() {
         passed.into_iter().for_each(&mut *told);
         told(format!(
-            "what is newer was passed over: the newest chain that is whole ends with {} and change {}",
+            "what is newer was passed over: the newest whole chain ends with {}, at change {}",
             end.path.display(),
             end.about.until
         ));

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::clients::{Clients, Throttled, UnderWay};
 use super::load::{Counted, Load, count};
 use super::settings::Settings;
-use crate::limits::REQUEST_WAIT_MS;
+use crate::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, REQUEST_WAIT_MS};
 use crate::outcome::{Hcert, Issue};
 
 /// The bounds on requests of one server.
@@ -60,6 +60,18 @@ impl Admission {
                 Throttled::AtOnce(max) => format!("{max} at once are allowed"),
                 Throttled::PerSecond(max) => format!("{max} a second are allowed"),
             };
+            Issue::new(Hcert::TooManyRequests).with("problem", problem)
+        })
+    }
+
+    /// Lends memory for an answer of a client, of its share.
+    ///
+    /// # Errors
+    /// 429
+    pub fn lend(&self, client: IpAddr, bytes: usize) -> Result<OwnedSemaphorePermit, Issue> {
+        self.clients.lend(client, bytes).ok_or_else(|| {
+            count(&self.load.requests_throttled);
+            let problem = format!("{ANSWERS_BYTES_PER_ADDRESS_MAX} bytes of answers not read yet are allowed");
             Issue::new(Hcert::TooManyRequests).with("problem", problem)
         })
     }

@@ -14,7 +14,7 @@ use crate::limits::{BODY_GRACE_S, LINGER_BYTES_MAX, LINGER_S, SMALL_ANSWER_BYTES
 use crate::outcome::{Hcert, Issue, Outcome};
 
 /// Memory for the bodies of all requests, or of all answers, lent in pieces.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Memory(Arc<Semaphore>);
 
 /// Bytes of a piece.
@@ -36,6 +36,11 @@ impl Memory {
     pub fn borrow(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let pieces = u32::try_from(bytes.div_ceil(PIECE)).ok()?;
         Arc::clone(&self.0).try_acquire_many_owned(pieces).ok()
+    }
+
+    /// Whether anything is lent, where this is the only one who lends it: each piece holds on to where it is from.
+    pub fn is_shared(&self) -> bool {
+        Arc::strong_count(&self.0) > 1
     }
 
     /// Whether next to nothing is free.

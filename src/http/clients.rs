@@ -1,12 +1,15 @@
-//! Bounds on each client: requests under way at once, and requests a second. A client is an address.
+//! Bounds on each client: requests under way at once, requests a second, and memory for answers that it has not read. A client is an address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard};
 
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::body::Memory;
 use super::places::counted;
 use super::seat::now_ms;
-use crate::limits::{CLIENTS_MAX, REQUESTS_BURST_S};
+use crate::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, CLIENTS_MAX, REQUESTS_BURST_S};
 
 /// All clients that were here lately.
 #[derive(Debug)]
@@ -17,12 +20,14 @@ pub struct Clients {
     known: Mutex<HashMap<IpAddr, Client>>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Client {
     under_way: usize,
     /// Thousandths of requests that it may send at once, as it was at `moment`.
     credit: u64,
     moment: u64,
+    /// What its answers are lent from, once one was large enough.
+    answers: Option<Memory>,
 }
 
 /// A client's request under way, which ends when this is dropped.
@@ -56,12 +61,9 @@ impl Clients {
 
     fn begin_at(&self, address: IpAddr, now: u64) -> Result<UnderWay<'_>, Throttled> {
         let address = counted(address);
-        let full = u64::from(self.per_second) * u64::from(REQUESTS_BURST_S) * 1_000;
+        let full = self.full();
         let mut known = self.known();
-        if known.len() >= CLIENTS_MAX && !known.contains_key(&address) {
-            self.forget(&mut known, now, full);
-        }
-        let client = known.entry(address).or_insert(Client { under_way: 0, credit: full, moment: now });
+        let client = self.client(&mut known, address, now);
         if client.under_way >= self.under_way_max {
             return Err(Throttled::AtOnce(self.under_way_max));
         }
@@ -74,13 +76,33 @@ impl Clients {
         Ok(UnderWay { clients: self, address })
     }
 
-    /// Forgets those without a request who have all their credit, and where that is nobody, all without a request: a new client must
-    /// not be refused because others were here.
-    fn forget(&self, known: &mut HashMap<IpAddr, Client>, now: u64, full: u64) {
-        known.retain(|_, client| client.under_way > 0 || client.credit_at(now, self.per_second, full) < full);
-        if known.len() >= CLIENTS_MAX {
-            known.retain(|_, client| client.under_way > 0);
+    /// Lends memory for an answer until its client has read it, of the client's share.
+    pub fn lend(&self, address: IpAddr, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let mut known = self.known();
+        let client = self.client(&mut known, counted(address), now_ms());
+        client.answers.get_or_insert_with(|| Memory::new(ANSWERS_BYTES_PER_ADDRESS_MAX)).borrow(bytes)
+    }
+
+    fn client<'a>(&self, known: &'a mut HashMap<IpAddr, Client>, address: IpAddr, now: u64) -> &'a mut Client {
+        if known.len() >= CLIENTS_MAX && !known.contains_key(&address) {
+            self.forget(known, now);
         }
+        known.entry(address).or_insert_with(|| Client { under_way: 0, credit: self.full(), moment: now, answers: None })
+    }
+
+    /// Forgets those at rest who have all their credit, and where that is nobody, all at rest: a new client must not be refused because
+    /// others were here.
+    fn forget(&self, known: &mut HashMap<IpAddr, Client>, now: u64) {
+        let full = self.full();
+        known.retain(|_, client| !client.rests() || client.credit_at(now, self.per_second, full) < full);
+        if known.len() >= CLIENTS_MAX {
+            known.retain(|_, client| !client.rests());
+        }
+    }
+
+    /// Credit of a client that was not here for long.
+    fn full(&self) -> u64 {
+        u64::from(self.per_second) * u64::from(REQUESTS_BURST_S) * 1_000
     }
 
     fn known(&self) -> MutexGuard<'_, HashMap<IpAddr, Client>> {
@@ -89,6 +111,11 @@ impl Clients {
 }
 
 impl Client {
+    /// Nothing of it is under way: no request, and no answer that is not read.
+    fn rests(&self) -> bool {
+        self.under_way == 0 && !self.answers.as_ref().is_some_and(Memory::is_shared)
+    }
+
     /// A request a second is a thousandth of one a millisecond.
     fn credit_at(&self, now: u64, per_second: u32, full: u64) -> u64 {
         let earned = now.saturating_sub(self.moment).saturating_mul(u64::from(per_second));
@@ -101,7 +128,7 @@ impl Drop for UnderWay<'_> {
         let mut known = self.clients.known();
         if let Some(client) = known.get_mut(&self.address) {
             client.under_way -= 1;
-            if client.under_way == 0 && self.clients.per_second == 0 {
+            if client.rests() && self.clients.per_second == 0 {
                 known.remove(&self.address);
             }
         }
@@ -153,6 +180,22 @@ mod tests {
         }
         assert!(clients.known().len() <= CLIENTS_MAX);
         assert_eq!(clients.begin_at(address(7), 0).unwrap_err(), Throttled::AtOnce(1), "whoever is at work is kept");
+    }
+
+    #[test]
+    fn a_client_has_its_share_of_memory_for_answers_and_is_known_until_they_are_read() {
+        let clients = Clients::new(1, 0);
+        let under_way = clients.begin(address(1)).unwrap();
+        let half = ANSWERS_BYTES_PER_ADDRESS_MAX / 2;
+        let lent = [clients.lend(address(1), half).unwrap(), clients.lend(address(1), half).unwrap()];
+        assert!(clients.lend(address(1), 1).is_none());
+        assert!(clients.lend(address(2), half).is_some());
+        drop(under_way);
+        assert!(clients.lend(address(1), 1).is_none(), "its answers are not read because its request has ended");
+        drop(lent);
+        assert!(clients.lend(address(1), half).is_some());
+        drop(clients.begin(address(1)).unwrap());
+        assert!(!clients.known().contains_key(&address(1)));
     }
 
     #[test]

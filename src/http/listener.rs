@@ -35,6 +35,9 @@ use crate::limits::{
 /// Between two looks at a connection that ends, whether others than late answers are under way.
 const UNREAD_LOOK: Duration = Duration::from_millis(50);
 
+/// Looks at which nothing is under way before a connection of HTTP/2 is ended at a stop: a second, longer than any way there and back.
+const NOTHING_LEFT_LOOKS: u32 = 20;
+
 /// Where connections come from: a TCP port, or a Unix socket.
 pub trait Listen: Sync {
     type Stream: AsyncRead + AsyncWrite + Reset + Unpin + Send + 'static;
@@ -285,7 +288,10 @@ async fn drive<C: GracefulConnection>(
             Ending::Idle => return sleep(grace).await,
             Ending::Unread => {}
             // However it ends, nobody may leave answers unread for longer.
-            Ending::Room | Ending::Stop => late.await,
+            Ending::Room | Ending::Stop => select! {
+                () = late => {}
+                () = nothing_left(seat, unread) => return,
+            },
         }
         seat.note_cut();
         let _ = timeout(grace, nothing_else(seat, unread)).await;
@@ -300,12 +306,25 @@ async fn drive<C: GracefulConnection>(
 /// Ready when nothing is under way on a connection but answers that nobody takes. Other requests of it may be those of other people, where
 /// a proxy has them all on one connection.
 async fn nothing_else(seat: &Seat, unread: Option<&Unread>) {
-    let mut looks = 0;
     // Twice, since an answer without a body may be on its way in between.
-    while looks < 2 {
+    stays(2, || !seat.is_busy() && unread.is_none_or(Unread::only_late)).await;
+}
+
+/// Ready when nothing is under way on a connection of HTTP/2, for long enough that a request sent before its client knew of the end has
+/// come. Who answers pings is told sooner, and so hyper ends it by itself; it would wait for the others to the end.
+async fn nothing_left(seat: &Seat, unread: Option<&Unread>) {
+    match unread {
+        Some(unread) => stays(NOTHING_LEFT_LOOKS, || !seat.is_busy() && unread.is_empty() && !seat.is_unread()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Ready when something is so for a number of looks.
+async fn stays(looks: u32, is_so: impl Fn() -> bool) {
+    let mut seen = 0;
+    while seen < looks {
         sleep(UNREAD_LOOK).await;
-        let nothing = !seat.is_busy() && unread.is_none_or(Unread::only_late);
-        looks = if nothing { looks + 1 } else { 0 };
+        seen = if is_so() { seen + 1 } else { 0 };
     }
 }
 

@@ -307,7 +307,7 @@ impl<R: Run> Server<R> {
                     }
                 };
                 if !is_change {
-                    self.lend(&mut result, parts.version);
+                    self.lend(&mut result, &parts, peer);
                 }
                 if let Some(event) = event.take()
                     && let Err(unwritten) = self.run.end(event, &result)

@@ -83,6 +83,11 @@ impl Seat {
         self.unread.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the client takes nothing of what is written to it at this moment.
+    pub fn is_unread(&self) -> bool {
+        self.unread.load(Ordering::Relaxed)
+    }
+
     /// Notes that the connection is cut because of that.
     pub fn note_cut(&self) {
         count(&self.load.answers_unread);

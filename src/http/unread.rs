@@ -81,6 +81,11 @@ impl Unread {
         self.answers().ends.iter().all(|(_, end)| *end <= now)
     }
 
+    /// Whether every answer is taken.
+    pub fn is_empty(&self) -> bool {
+        self.answers().ends.is_empty()
+    }
+
     /// Every byte taken pays for some time.
     fn took(&self, number: u64, bytes: usize) {
         let paid = Duration::from_millis(bytes as u64 * 1_000 / ANSWER_BYTES_PER_SECOND_MIN);

@@ -14,7 +14,7 @@ use super::route::{self, Route};
 use super::wanted::Wanted;
 use super::{Run, Server, account, body, caller, guard, proxy, request};
 use crate::interaction::context::Event;
-use crate::interaction::{Answer, Context, Interaction};
+use crate::interaction::{Answer, Context, Interaction, Turn};
 use crate::limits::{HTTP2_SMALL_ANSWER_BYTES, SMALL_ANSWER_BYTES};
 use crate::outcome::{Hcert, Issue, Outcome};
 
@@ -90,19 +90,24 @@ impl<R: Run> Server<R> {
         }
     }
 
-    /// Finds memory for an answer for as long as its client takes to read it. Small ones need none, since connections are bounded; on
-    /// HTTP/2, where one connection may leave many unread, only the smallest are small.
+    /// Finds memory for an answer for as long as its client takes to read it, within the share of that client. Small ones need none, since
+    /// connections are bounded; on HTTP/2, where one connection may leave many unread, only the smallest are small.
     ///
     /// Nobody waits for it: what waits would lie in memory too.
-    pub(super) fn lend(&self, result: &mut Result<Answer, Outcome>, version: Version) {
-        let small = if version == Version::HTTP_2 { HTTP2_SMALL_ANSWER_BYTES } else { SMALL_ANSWER_BYTES };
+    pub(super) fn lend(&self, result: &mut Result<Answer, Outcome>, parts: &Parts, peer: Option<IpAddr>) {
+        let small = if parts.version == Version::HTTP_2 { HTTP2_SMALL_ANSWER_BYTES } else { SMALL_ANSWER_BYTES };
         let Ok(answer) = result else { return };
         if answer.turn.is_some() || answer.body.len() <= small {
             return;
         }
-        match self.answers.borrow(answer.body.len()) {
-            Some(lent) => answer.turn = Some(lent.into()),
-            None => *result = Err(too_many_unread()),
+        let bytes = answer.body.len();
+        let client = proxy::client(&self.settings, parts, peer);
+        match client.map(|client| self.admission.lend(client, bytes)).transpose() {
+            Ok(share) => match self.answers.borrow(bytes) {
+                Some(lent) => answer.turn = Some(Turn::from(lent).of_share(share)),
+                None => *result = Err(too_many_unread()),
+            },
+            Err(too_many_of_client) => *result = Err(too_many_of_client.into()),
         }
     }
 

@@ -21,11 +21,20 @@ pub struct Turns {
 #[derive(Debug)]
 pub struct Turn {
     _permit: OwnedSemaphorePermit,
+    /// What one client has of it, where that is bounded as well.
+    _share: Option<OwnedSemaphorePermit>,
+}
+
+impl Turn {
+    /// With what a client has taken of its share meanwhile.
+    pub fn of_share(self, share: Option<OwnedSemaphorePermit>) -> Turn {
+        Turn { _share: share, ..self }
+    }
 }
 
 impl From<OwnedSemaphorePermit> for Turn {
     fn from(permit: OwnedSemaphorePermit) -> Turn {
-        Turn { _permit: permit }
+        Turn { _permit: permit, _share: None }
     }
 }
 
@@ -46,7 +55,7 @@ impl Turns {
     /// have to be let in beside them.
     pub async fn take(&self) -> Result<Turn, Outcome> {
         if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
-            return Ok(Turn { _permit: permit });
+            return Ok(permit.into());
         }
         let _waits = Waits::new(&self.waiting);
         if self.waiting() > TURNS_WAITING_MAX {
@@ -54,7 +63,7 @@ impl Turns {
         }
         let taken = timeout(self.patience, Arc::clone(&self.free).acquire_owned()).await;
         let permit = taken.ok().and_then(Result::ok);
-        permit.map(|permit| Turn { _permit: permit }).ok_or_else(|| Hcert::Overloaded.into())
+        permit.map(Turn::from).ok_or_else(|| Hcert::Overloaded.into())
     }
 }
 

@@ -175,8 +175,8 @@ fn who_takes_an_answer_piece_by_piece_gets_the_whole_and_keeps_the_connection() 
         let taken_back = client.get(&format!("/fhir{path}")).unwrap();
         let mut read = Vec::new();
         eventually("the answer has come", || {
-            client.allow(0, 5_000).unwrap();
-            client.allow(stream, 5_000).unwrap();
+            client.allow(0, 20_000).unwrap();
+            client.allow(stream, 20_000).unwrap();
             let mut is_over = false;
             while let Some(frame) = client.frame(Duration::from_millis(1)).unwrap() {
                 assert!(frame.stream != taken_back || frame.kind != DATA, "nothing of it was let through");

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::CertificateDer;
@@ -238,4 +239,28 @@ fn clients_that_vanish_half_way_leave_nothing_and_hold_no_stop_up() {
         gone.store(true, Ordering::Relaxed);
     });
     assert_eq!(server.stop().code(), Some(0), "it has ended by itself");
+}
+
+#[test]
+fn clients_of_http_2_that_are_gone_without_a_word_do_not_hold_a_stop_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Process::start_with(&folder.path().join("data"), |command| {
+        // Longer than anybody waits for a test.
+        command.env("HCERT__SERVER__DRAIN_TIMEOUT_S", "600");
+    });
+    let gone: Vec<_> = (0..5)
+        .map(|_| {
+            let mut client = Http2::connect(server.address, 65_535).unwrap();
+            let asked = client.get("/fhir/metadata").unwrap();
+            client.allow(asked, 1 << 20).unwrap();
+            client.allow(0, 1 << 20).unwrap();
+            eventually("it is answered", || {
+                client.frame(Duration::from_millis(1)).unwrap().is_some_and(|frame| frame.ends_stream())
+            });
+            // From here on it answers no pings.
+            client
+        })
+        .collect();
+    assert_eq!(server.stop().code(), Some(0));
+    drop(gone);
 }

@@ -44,7 +44,11 @@ impl<'a> Source<'a> {
 
     fn start_of_name(self, object: &Object, at: usize) -> Option<usize> {
         match &object.0.get(at)?.0 {
-            Cow::Borrowed(name) => (name.as_ptr() as usize).checked_sub(self.0.as_ptr() as usize),
+            // A name that lies elsewhere, be it just behind, was not read from here.
+            Cow::Borrowed(name) => {
+                let start = (name.as_ptr() as usize).checked_sub(self.0.as_ptr() as usize)?;
+                (start + name.len() < self.0.len()).then_some(start)
+            }
             Cow::Owned(_) => None,
         }
     }
@@ -71,6 +75,16 @@ mod tests {
         let mut changed = object.clone();
         changed.set("g", Json::Bool(true));
         assert_eq!((source.member(&changed, 3), source.member(&changed, 2)), (None, None));
+    }
+
+    #[test]
+    fn a_name_that_lies_just_behind_the_text_is_none_of_its_names() {
+        let memory = r#"{"n":1.10}section"#;
+        let (text, name) = memory.split_at(10);
+        let (value, source) = parse_entry(text.as_bytes()).unwrap();
+        let mut changed = value.as_object().unwrap().clone();
+        changed.set(name, Json::Bool(true));
+        assert_eq!(source.unwrap().member(&changed, 0), None);
     }
 
     #[test]

@@ -120,6 +120,29 @@ async fn who_vanishes_at_any_moment_leaves_his_share_behind() {
 }
 
 #[tokio::test]
+async fn an_address_that_leaves_its_answers_unread_keeps_no_other_from_theirs() {
+    let bytes = LARGE_ANSWER_BYTES;
+    let large = move |_: &_| {
+        let body = vec![b'x'; bytes];
+        Ok(crate::interaction::Answer { status: 200, body, ..crate::interaction::Answer::default() })
+    };
+    let settings = Settings { uncounted: Vec::new(), ..settings() };
+    let running = start_with(server_with(settings, Box::new(large))).await;
+    let mut unread = Vec::new();
+    for _ in 0..ANSWERS_BYTES_MAX / bytes {
+        let mut stream = running.connect_from("127.0.0.2").await;
+        // More answers than the sockets between hold.
+        stream.write_all(&GET.repeat(8)).await.unwrap();
+        unread.push(stream);
+    }
+    until_some(|| async { running.ask_from("127.0.0.2").await.starts_with("HTTP/1.1 429 ") }).await;
+    is_too_many(&running.ask_from("127.0.0.2").await);
+    assert!(running.ask_from("127.0.0.3").await.starts_with("HTTP/1.1 200 "));
+    drop(unread);
+    until_some(|| async { running.ask_from("127.0.0.2").await.starts_with("HTTP/1.1 200 ") }).await;
+}
+
+#[tokio::test]
 async fn a_connection_of_http_2_without_a_place_is_told_so_in_its_own_words() {
     let running = start_counting("127.0.0.1:0").await.expect("every machine has this address");
     let mut kept = Vec::new();
