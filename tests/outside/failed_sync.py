@@ -66,6 +66,7 @@ class Server:
 
 def play(binary, place, kills):
     """One round: certificates acknowledged, and how many of them were lost; None when the store met no failure."""
+    server = None
     disk, seen, image, cut, log = (place / name for name in ("disk", "seen", "disk/image", "cut", "log"))
     for folder in (disk, seen):
         folder.mkdir()
@@ -121,6 +122,8 @@ def play(binary, place, kills):
         server.kill()
         return len(acknowledged), lost
     finally:
+        if server:
+            server.kill()
         for command in reversed(undo):
             run(*command, may_fail=True)
 
