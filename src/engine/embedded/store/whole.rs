@@ -47,10 +47,10 @@ impl Store {
                 Err(error) => Err(io(error)),
             }
         });
-        let again = match self.is_looked_at {
+        let again = guarded(|| match self.is_looked_at {
             true => look_again(&self.path, &self.options),
             false => open_database(&self.path, &self.options),
-        };
+        });
         *guard = Some(again?);
         looked
     }

@@ -40,6 +40,8 @@ struct Doubt {
     ranges: Ranges,
     /// A sync by this process has succeeded. Until then one that fails may tell of what a process before has written.
     has_synced: bool,
+    /// There is a mark that says so.
+    is_marked: bool,
 }
 
 impl Ears {
@@ -109,13 +111,14 @@ impl Heard {
             && let Some(left) = self.mark.read()
         {
             doubt.ranges.add_all(&left);
+            doubt.is_marked = true;
         }
         let due = std::mem::take(&mut *self.ears.written());
         match self.write_again(&doubt.ranges).and_then(|()| self.inner.sync_data()) {
             Ok(()) => {
                 doubt.has_synced = true;
-                if !doubt.ranges.is_empty() {
-                    doubt.ranges = Ranges::default();
+                doubt.ranges = Ranges::default();
+                if std::mem::take(&mut doubt.is_marked) {
                     self.mark.remove();
                     tracing::warn!("what a failed sync of the store was for is on the disk");
                 }
@@ -124,6 +127,12 @@ impl Heard {
             Err(error) => {
                 let due = if doubt.has_synced { due } else { Ranges::whole() };
                 doubt.ranges.add_all(&due);
+                // What was written meanwhile may have been in this sync or not.
+                doubt.ranges.add_all(&self.ears.written());
+                if doubt.ranges.is_empty() {
+                    return Err(error);
+                }
+                doubt.is_marked = true;
                 if let Err(problem) = self.mark.write(&doubt.ranges) {
                     tracing::error!(%problem, "a sync of the store failed, and the next process cannot be told");
                 }
@@ -154,12 +163,33 @@ impl Heard {
             for piece in &held {
                 self.inner.read(piece.start, &mut bytes[within(piece)])?;
             }
+            // Room that was taken and never written shows zeros, and shows them after a power cut too.
+            held.retain(|piece| bytes[within(piece)].iter().any(|byte| *byte != 0) || !self.is_hole(piece));
+            if held.is_empty() {
+                continue;
+            }
             self.forget(start, WINDOW);
             for piece in &held {
                 self.inner.write(piece.start, &bytes[within(piece)])?;
             }
         }
         Ok(())
+    }
+
+    /// Whether nothing was ever written there, as far as the file system tells.
+    fn is_hole(&self, piece: &Range<u64>) -> bool {
+        #[cfg(target_os = "linux")]
+        if let Some(file) = &self.file {
+            // SAFETY: the call takes nothing but numbers, and the file is open. Nobody reads from where it stands.
+            let data = unsafe { libc::lseek(file.as_raw_fd(), piece.start as libc::off_t, libc::SEEK_DATA) };
+            return match u64::try_from(data) {
+                Ok(data) => data >= piece.end,
+                Err(_) => io::Error::last_os_error().raw_os_error() == Some(libc::ENXIO),
+            };
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = (piece, &self.file);
+        false
     }
 
     /// Has the system let go of the pages that it shows and takes for written. A file system that cannot is no worse off.

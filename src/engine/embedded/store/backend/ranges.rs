@@ -1,4 +1,4 @@
-//! Parts of a file, merged where they touch. Beyond a bound they become one part, from the first to the last byte.
+//! Parts of a file, merged where they touch. When they become too many, they grow to whole windows of the file, as small as will do.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,12 +31,30 @@ impl Ranges {
             (from, to) = (from.min(start), to.max(end));
         }
         self.0.insert(from, to);
-        if self.0.len() > STORE_RANGES_MAX {
-            let ends = (self.0.first_key_value().map(|(from, _)| *from), self.0.last_key_value().map(|(_, to)| *to));
-            if let (Some(from), Some(to)) = ends {
-                self.0 = BTreeMap::from([(from, to)]);
-            }
+        let mut window_bytes = WINDOW_BYTES_MIN;
+        while self.0.len() > STORE_RANGES_MAX {
+            self.widen(window_bytes);
+            window_bytes *= 4;
         }
+    }
+
+    /// Lets each part begin and end with a window.
+    fn widen(&mut self, window_bytes: u64) {
+        let mut wide = BTreeMap::new();
+        let mut last: Option<(u64, u64)> = None;
+        for (from, to) in &self.0 {
+            let (from, to) =
+                (from / window_bytes * window_bytes, to.div_ceil(window_bytes).saturating_mul(window_bytes));
+            last = match last {
+                Some((begun, end)) if from <= end => Some((begun, end.max(to))),
+                before => {
+                    wide.extend(before);
+                    Some((from, to))
+                }
+            };
+        }
+        wide.extend(last);
+        self.0 = wide;
     }
 
     pub fn add_all(&mut self, others: &Ranges) {
@@ -63,6 +81,9 @@ impl Ranges {
         Some(ranges)
     }
 }
+
+/// The first windows that parts grow to: some pages of the store.
+const WINDOW_BYTES_MIN: u64 = 64 * 1024;
 
 /// A text without it was cut off while it was written.
 const END: &str = "end\n";
@@ -109,14 +130,31 @@ mod tests {
     }
 
     #[test]
-    fn more_ranges_than_the_bound_become_one() {
+    fn more_ranges_than_the_bound_grow_to_windows() {
         let mut ranges = Ranges::default();
-        let filled = |ranges: &mut Ranges, count: u64| (0..count).for_each(|at| ranges.add(10 + at * 3, 11 + at * 3));
         let max = STORE_RANGES_MAX as u64;
-        filled(&mut ranges, max);
+        let fill = |ranges: &mut Ranges, count: u64, apart: u64| {
+            (0..count).for_each(|at| ranges.add(10 + at * apart, 11 + at * apart));
+        };
+        fill(&mut ranges, max, 3);
         assert_eq!(ranges.0.len(), STORE_RANGES_MAX);
-        filled(&mut ranges, max + 1);
-        assert_eq!(ranges.0, BTreeMap::from([(10, 11 + max * 3)]));
+        fill(&mut ranges, max + 1, 3);
+        assert_eq!(ranges.0, BTreeMap::from([(0, WINDOW_BYTES_MIN)]));
+        // Far from each other they stay apart, in windows so large that they are few enough.
+        let (mut wide, apart) = (Ranges::default(), 2 * WINDOW_BYTES_MIN);
+        fill(&mut wide, max + 1, apart);
+        assert!(wide.0.len() <= STORE_RANGES_MAX, "{} are left", wide.0.len());
+        let far = 1 << 50;
+        fill(&mut ranges, 1, 1);
+        ranges.add(far, far + 1);
+        assert_eq!(ranges.0.len(), 2);
+        assert!(
+            (0..=max).all(|at| wide
+                .0
+                .range(..=10 + at * apart)
+                .next_back()
+                .is_some_and(|(_, to)| *to > 10 + at * apart))
+        );
     }
 
     #[test]
