@@ -117,10 +117,10 @@ fn missing(file: &Path) -> String {
     format!("its file {} is missing", file.display())
 }
 
-/// Only what tantivy locks with, or no folder at all.
+/// Only what tantivy locks with or its room was tried with, or no folder at all.
 fn holds_nothing(folder: &Path) -> bool {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.file_name()).all(|name| name.to_string_lossy().ends_with(".lock"))
+    entries.map(|entry| entry.file_name()).all(|name| name == ".room" || name.to_string_lossy().ends_with(".lock"))
 }
 
 impl Committed {

@@ -10,6 +10,7 @@ use crate::certificate::Seq;
 use crate::engine::Disk;
 use crate::engine::embedded::Shared;
 use crate::engine::embedded::index::Writer;
+use crate::engine::embedded::indexer::look_through;
 use crate::limits::INDEX_ROOM_BYTES_MIN;
 
 /// Between two looks whether there is room again. Tests do not want to wait.
@@ -55,6 +56,11 @@ pub fn wait(shared: &Shared, at: Seq) -> Option<Result<Writer, String>> {
         let opened = catch_unwind(AssertUnwindSafe(|| Writer::open_on(medium, folder, origin)));
         match opened {
             Ok(Ok((writer, snapshot))) if snapshot.at == at => {
+                // It may be that what looked like want of room was damage.
+                if let Err(problem) = look_through(shared, &writer) {
+                    writer.close();
+                    return Some(Err(problem));
+                }
                 tracing::warn!(at = at.0, "the index is written again");
                 return Some(Ok(writer));
             }
