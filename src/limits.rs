@@ -248,6 +248,9 @@ pub const BODY_GRACE_S: u64 = 5;
 /// Bytes a second that a client must take of its answers on average, once `server.write_timeout_s` is used up: as slow as a body may be.
 pub const ANSWER_BYTES_PER_SECOND_MIN: u64 = 500;
 
+/// Answers of one HTTP/2 connection that may wait for each other: with so many on their way each has so many times its time, and with more no longer.
+pub const ANSWERS_IN_TURN_MAX: u32 = 8;
+
 /// Bytes that an HTTP/2 connection must have written while it is idle to count as reading its answers: more than what pings take.
 pub const HTTP2_PROGRESS_BYTES: u64 = 1_024;
 
@@ -525,7 +528,7 @@ pub const REFLECTED_TEXT_CHARACTERS_MAX: usize = 8_000;
 pub const STORE_ROOM_BYTES: usize = 8 * 1024 * 1024;
 
 /// Parts of the store's file that are remembered as written since the last sync that succeeded, in case the next one fails. A batch of the
-/// writer has some hundreds of pages; of a larger commit everything from the first to the last is written again.
+/// writer has some hundreds of pages; those of a larger commit grow to windows of the file.
 pub const STORE_RANGES_MAX: usize = 4_096;
 
 /// Bytes of the store's file that are read and written again at once after a failed sync: the largest pages in which systems keep a file,

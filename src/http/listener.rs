@@ -72,11 +72,15 @@ impl Listen for UnixListener {
 pub async fn bind(listen: &str) -> io::Result<TcpListener> {
     let mut problem = ErrorKind::AddrNotAvailable.into();
     for address in lookup_host(listen).await? {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        // A service that was stopped can be started again at once.
-        #[cfg(unix)]
-        socket.set_reuseaddr(true)?;
-        match socket.bind(address).and_then(|()| socket.listen(NEWCOMERS_MAX)) {
+        let listened = || {
+            let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+            // A service that was stopped can be started again at once.
+            #[cfg(unix)]
+            socket.set_reuseaddr(true)?;
+            socket.bind(address)?;
+            socket.listen(NEWCOMERS_MAX)
+        };
+        match listened() {
             Ok(listener) => return Ok(listener),
             Err(error) => problem = error,
         }
@@ -307,14 +311,18 @@ async fn drive<C: GracefulConnection>(
 /// a proxy has them all on one connection.
 async fn nothing_else(seat: &Seat, unread: Option<&Unread>) {
     // Twice, since an answer without a body may be on its way in between.
-    stays(2, || !seat.is_busy() && unread.is_none_or(Unread::only_late)).await;
+    stays(2, || !seat.is_busy() && unread.is_none_or(Unread::only_late) && !seat.is_unread() && !seat.has_unsent())
+        .await;
 }
 
 /// Ready when nothing is under way on a connection of HTTP/2, for long enough that a request sent before its client knew of the end has
 /// come. Who answers pings is told sooner, and so hyper ends it by itself; it would wait for the others to the end.
 async fn nothing_left(seat: &Seat, unread: Option<&Unread>) {
     match unread {
-        Some(unread) => stays(NOTHING_LEFT_LOOKS, || !seat.is_busy() && unread.is_empty() && !seat.is_unread()).await,
+        Some(unread) => {
+            let is_done = || !seat.is_busy() && unread.is_empty() && !seat.is_unread() && !seat.has_unsent();
+            stays(NOTHING_LEFT_LOOKS, is_done).await;
+        }
         None => std::future::pending().await,
     }
 }

@@ -1,6 +1,7 @@
 //! What is known of one open connection: whether it works, when it last did, and whether it has to make room.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,8 @@ pub struct Seat {
     unread: AtomicBool,
     leaving: AtomicBool,
     give_way: Notify,
+    /// The connection's socket while it is open, else -1.
+    socket: AtomicI32,
 }
 
 /// Milliseconds since the first look at this clock.
@@ -47,6 +50,7 @@ impl Seat {
             unread: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
             give_way: Notify::new(),
+            socket: AtomicI32::new(-1),
         })
     }
 
@@ -86,6 +90,25 @@ impl Seat {
     /// Whether the client takes nothing of what is written to it at this moment.
     pub fn is_unread(&self) -> bool {
         self.unread.load(Ordering::Relaxed)
+    }
+
+    /// Which socket the connection has, as long as it has one.
+    pub fn note_socket(&self, socket: Option<RawFd>) {
+        self.socket.store(socket.unwrap_or(-1), Ordering::Release);
+    }
+
+    /// Whether the system still has bytes for the client: they are lost when the connection ends and the client sends something more.
+    pub fn has_unsent(&self) -> bool {
+        let socket = self.socket.load(Ordering::Acquire);
+        #[cfg(target_os = "linux")]
+        if socket >= 0 {
+            let mut bytes: libc::c_int = 0;
+            // SAFETY: whoever holds the socket takes it from here before it is closed, on the task that asks; the call writes one number.
+            let asked = unsafe { libc::ioctl(socket, libc::TIOCOUTQ, &raw mut bytes) };
+            return asked == 0 && bytes > 0;
+        }
+        let _ = socket;
+        false
     }
 
     /// Notes that the connection is cut because of that.

@@ -11,7 +11,7 @@ use hyper::body::{Body, Buf, Bytes};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::limits::ANSWER_BYTES_PER_SECOND_MIN;
+use crate::limits::{ANSWER_BYTES_PER_SECOND_MIN, ANSWERS_IN_TURN_MAX};
 
 /// The answers of one connection.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub struct Unread {
 #[derive(Debug, Default)]
 struct Answers {
     next: u64,
+    /// The most answers at once so far, as far as they are counted.
+    widest: u32,
     /// Number of each, and when its client will have owed `patience`, as [`Watched`](super::watched::Watched) counts it for a connection.
     ends: Vec<(u64, Instant)>,
 }
@@ -55,7 +57,12 @@ impl Unread {
         let number = answers.next;
         answers.next += 1;
         if !bytes.is_empty() {
-            answers.ends.push((number, Instant::now() + self.patience));
+            let wide = turns(answers.ends.len() + 1);
+            // Those before have to wait for this one too.
+            let more = self.patience * wide.saturating_sub(answers.widest.max(1));
+            answers.ends.iter_mut().for_each(|(_, end)| *end += more);
+            answers.widest = answers.widest.max(wide);
+            answers.ends.push((number, Instant::now() + self.patience * wide));
         }
         drop(answers);
         self.came.notify_one();
@@ -89,8 +96,9 @@ impl Unread {
     /// Every byte taken pays for some time.
     fn took(&self, number: u64, bytes: usize) {
         let paid = Duration::from_millis(bytes as u64 * 1_000 / ANSWER_BYTES_PER_SECOND_MIN);
-        let latest = Instant::now() + self.patience;
-        if let Some((_, end)) = self.answers().ends.iter_mut().find(|(known, _)| *known == number) {
+        let mut answers = self.answers();
+        let latest = Instant::now() + self.patience * turns(answers.ends.len());
+        if let Some((_, end)) = answers.ends.iter_mut().find(|(known, _)| *known == number) {
             *end = (*end + paid).min(latest);
         }
     }
@@ -105,6 +113,11 @@ impl Unread {
     fn answers(&self) -> MutexGuard<'_, Answers> {
         self.answers.lock().expect("no holder of this lock can panic")
     }
+}
+
+/// How many times its own time an answer has, when so many are on their way: they go in turn, and on a slow line each waits for the others.
+fn turns(answers: usize) -> u32 {
+    u32::try_from(answers).unwrap_or(u32::MAX).clamp(1, ANSWERS_IN_TURN_MAX)
 }
 
 impl Buf for Rest {

@@ -1,6 +1,7 @@
 //! A socket that notices whether its client takes what it is sent. TLS lies above it, so that what TLS holds back counts as well.
 
 use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd, RawFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -31,12 +32,21 @@ pub struct Watched<S: Reset> {
 pub trait Reset {
     /// Has the end be one of that kind.
     fn reset(&self) {}
+
+    /// The socket below, where the system keeps what was written until the client has it.
+    fn socket(&self) -> Option<RawFd> {
+        None
+    }
 }
 
 impl Reset for TcpStream {
     fn reset(&self) {
         // It fails only where the connection is gone.
         let _ = self.set_zero_linger();
+    }
+
+    fn socket(&self) -> Option<RawFd> {
+        Some(self.as_raw_fd())
     }
 }
 
@@ -49,6 +59,7 @@ impl Reset for DuplexStream {}
 impl<S: Reset> Watched<S> {
     /// `seat` learns what the client takes.
     pub fn new(stream: S, patience: Duration, seat: Arc<Seat>) -> Watched<S> {
+        seat.note_socket(stream.socket());
         Watched { stream, patience, owed: Duration::ZERO, stalled: None, seat }
     }
 
@@ -75,6 +86,7 @@ impl<S: Reset> Watched<S> {
 
 impl<S: Reset> Drop for Watched<S> {
     fn drop(&mut self) {
+        self.seat.note_socket(None);
         if self.stalled.is_some() {
             self.stream.reset();
         }
