@@ -21,9 +21,11 @@ use crate::limits;
 pub use access::{Access, AccessMode, AccessToken, Algorithm};
 pub use management::Management;
 pub use network::Network;
+pub use rules::BACKUP_WITHIN_DATA;
 pub use secret::Secret;
 pub use tls::{ClientAuth, MinVersion, Tls};
 pub use within::is_within;
+use within::is_within_by_name;
 
 /// All settings. Their meaning stands in `hcert.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

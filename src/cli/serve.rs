@@ -15,7 +15,7 @@ use super::{Common, Failure, last_word, log, open, open_files};
 use crate::access::Tokens;
 use crate::audit::Log;
 use crate::backup::{Plan, Schedule};
-use crate::config::{self, Config};
+use crate::config::{self, BACKUP_WITHIN_DATA, Config, is_within};
 use crate::engine::{Engine, system_clock};
 use crate::http::{self, Server, Settings};
 use crate::interaction::Service;
@@ -44,6 +44,10 @@ impl Serve {
                 config.server.listen = listen;
             }
         })?;
+        // Only the service that will write there looks where links lead: whoever asks after its health must not wait for another disk.
+        if config.backup.folder.as_deref().is_some_and(|folder| is_within(folder, &config.storage.data)) {
+            return Err(Failure::Usage(BACKUP_WITHIN_DATA.to_owned()));
+        }
         log::start(&config.log);
         open::for_owner_only();
         last_word::prepare().map_err(|error| Failure::Failed(format!("SIGBUS cannot be caught: {error}")))?;
@@ -69,7 +73,8 @@ async fn serve(config: Config) -> Result<(), Failure> {
         tracing::warn!(connections_max = fitting, "the limit of open files allows fewer connections than the setting");
         settings.connections_max = fitting;
     }
-    settings.tls = http::present(&config.tls)?;
+    // The files are no settings: their disk may come late, and a renewal may be under way.
+    settings.tls = http::present(&config.tls).map_err(|problem| Failure::Failed(problem.to_string()))?;
     if let Some(presented) = settings.tls.clone() {
         tokio::spawn(http::keep_current(presented, catch(SignalKind::hangup())?));
     } else if !std::io::stderr().is_terminal() {

@@ -2,8 +2,12 @@
 
 use toml::{Table, Value};
 
-use super::{Config, ConfigError, FaultRule, RegistryMode, access, is_within, management, tls};
+use super::{Config, ConfigError, FaultRule, RegistryMode, access, is_within_by_name, management, tls};
 use crate::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
+
+/// Why an archive's folder is refused.
+pub const BACKUP_WITHIN_DATA: &str =
+    "backup.folder must not lie in storage.data: what takes the one away takes the other";
 
 const X_ROAD_HEADERS: [&str; 4] = ["x-road-client", "x-road-id", "x-road-issue", "x-road-userid"];
 
@@ -108,8 +112,8 @@ pub fn check(config: &mut Config) -> Result<(), ConfigError> {
     if remote.timeout_ms > remote.deadline_ms {
         problems.push("registry.remote.timeout_ms must not be larger than registry.remote.deadline_ms".to_owned());
     }
-    if config.backup.folder.as_deref().is_some_and(|folder| is_within(folder, &config.storage.data)) {
-        problems.push("backup.folder must not lie in storage.data: what takes the one away takes the other".to_owned());
+    if config.backup.folder.as_deref().is_some_and(|folder| is_within_by_name(folder, &config.storage.data)) {
+        problems.push(BACKUP_WITHIN_DATA.to_owned());
     }
     const HEADERS: [&str; 4] = ["x-road-issue", "x-road-userid", "x-road-id", "x-author-id"];
     for name in config.x_road.required_headers.iter().filter(|name| !X_ROAD_HEADERS.contains(&name.as_str())) {

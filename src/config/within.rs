@@ -13,6 +13,21 @@ pub fn is_within(path: &Path, folder: &Path) -> bool {
     path.ancestors().any(|above| above == folder || (known.is_some() && number(above) == known))
 }
 
+/// As [`is_within`], by names alone: the disk of a path may be one of the network that does not answer, and settings have to be read then too.
+pub fn is_within_by_name(path: &Path, folder: &Path) -> bool {
+    let whole = |path: &Path| {
+        let mut plain = PathBuf::new();
+        for part in std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).components() {
+            match part {
+                Component::ParentDir => drop(plain.pop()),
+                part => plain.push(part),
+            }
+        }
+        plain
+    };
+    whole(path).starts_with(whole(folder))
+}
+
 /// The path without links and `..`, as far as it is there.
 fn real(path: &Path) -> PathBuf {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

@@ -167,7 +167,7 @@ fn backups_by_the_clock_are_taken_by_the_server() {
     place.run(&["restore", "--check", "archives"]).expect(0);
     std::os::unix::fs::symlink("data", place.path("way")).unwrap();
     for inside in ["data", "data/archives", "way/archives", "archives/../data/archives"] {
-        let mut inside_data = place.command(&["serve", "--data", "data"]);
+        let mut inside_data = place.command(&["serve", "--data", "data", "--listen", "127.0.0.1:0"]);
         let refused = inside_data.env("HCERT__BACKUP__FOLDER", place.path(inside)).output().unwrap();
         assert_eq!(refused.status.code(), Some(2), "{inside}");
     }
