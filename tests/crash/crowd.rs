@@ -12,6 +12,7 @@ use hcert::limits::{
     LARGE_ANSWER_BYTES, NEWCOMERS_MAX, OPEN_FILES_RESERVED, REFUSALS_MAX, STREAMS_MAX, WORKERS,
 };
 
+use crate::Raise;
 use crate::http2::Http2;
 use crate::process::{Client, Process, Response, eventually};
 use crate::unread::{create, draft_of};
@@ -149,6 +150,7 @@ fn a_crowd_that_is_silent_drips_or_never_reads_costs_a_bounded_amount_and_others
         .collect();
     let leaves = AtomicBool::new(false);
     thread::scope(|scope| {
+        let done = Raise(&leaves);
         scope.spawn(|| {
             while !leaves.load(Ordering::Relaxed) {
                 for stream in &mut dripping {
@@ -161,7 +163,7 @@ fn a_crowd_that_is_silent_drips_or_never_reads_costs_a_bounded_amount_and_others
             // A connection each, as a newcomer has.
             is_served(&mut server.client(), &known);
         }
-        leaves.store(true, Ordering::Relaxed);
+        drop(done);
     });
     let bound = idle * IDLE_BYTES
         + (DRIPPING + 2 * UNREAD) * HEADER_BYTES_MAX

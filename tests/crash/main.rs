@@ -19,6 +19,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -43,6 +44,15 @@ impl Random {
 
     fn milliseconds(&mut self, from: u64, to: u64) -> Duration {
         Duration::from_millis(from + self.below(to - from))
+    }
+}
+
+/// Raises a flag at its end, also when a test fails: threads that wait for the flag would keep the test from ending.
+pub struct Raise<'a>(pub &'a AtomicBool);
+
+impl Drop for Raise<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -19,7 +19,7 @@ use crate::crowd::{memory, sockets};
 use crate::http2::Http2;
 use crate::process::{Client, Process, eventually};
 use crate::unread::{LARGE, create, draft_of};
-use crate::{Random, random};
+use crate::{Raise, Random, random};
 
 /// Half handshakes of one run.
 const HANDSHAKES: usize = 1_000;
@@ -219,6 +219,7 @@ fn clients_that_vanish_half_way_leave_nothing_and_hold_no_stop_up() {
 
     let gone = AtomicBool::new(false);
     thread::scope(|scope| {
+        let done = Raise(&gone);
         for number in 0..4 {
             let (server, path, gone) = (&server, &path, &gone);
             let mut random = Random(number);
@@ -236,7 +237,7 @@ fn clients_that_vanish_half_way_leave_nothing_and_hold_no_stop_up() {
         eventually("they are there", || metric(&server, "hcert_connections") > 4.0);
         server.terminate();
         server.ended();
-        gone.store(true, Ordering::Relaxed);
+        drop(done);
     });
     assert_eq!(server.stop().code(), Some(0), "it has ended by itself");
 }
