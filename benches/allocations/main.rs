@@ -60,11 +60,11 @@ const BOUNDS: &[Bound] = &[
     bound("search by employer and period",  Own,          40,     9_400),
     bound("dense search, page 1",           Own,          64,    87_000),
     bound("metadata",                       Own,           4,    14_100),
-    bound("create",                         Own,         229,    63_400),
+    bound("create",                         Own,         229,    63_500),
     bound("create",                         All,         575,   207_000),
     bound("update",                         Own,         439,   114_300),
     bound("update",                         All,         806,   253_000),
-    bound("$suspend",                       Own,         208,    60_100),
+    bound("$suspend",                       Own,         208,    60_200),
     bound("$suspend",                       All,         562,   208_000),
 ];
 
