@@ -53,12 +53,7 @@ pub fn make_database(path: &Path, options: &Options) -> Result<(), Error> {
 pub fn open_database(path: &Path, options: &Options) -> Result<Database, Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
-    match options.medium.open(&builder, path) {
-        Ok(database) => Ok(database),
-        Err(DatabaseError::DatabaseAlreadyOpen) => Err(Error::InUse(path.parent().and_then(Holder::of))),
-        Err(DatabaseError::UpgradeRequired(format)) => Err(Error::Newer(format!("file format {format} of redb"))),
-        Err(error) => Err(io(error)),
-    }
+    options.medium.open(&builder, path).map_err(|error| unopened(path, error))
 }
 
 /// The database for reading, on a disk that takes no writes.
@@ -72,11 +67,15 @@ pub fn open_aside(path: &Path, options: &Options) -> Result<Database, Error> {
 pub fn open_looking(path: &Path, options: &Options) -> Result<Database, Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
-    match options.medium.open_looking(&builder, path) {
-        Ok(database) => Ok(database),
-        Err(DatabaseError::DatabaseAlreadyOpen) => Err(Error::InUse(path.parent().and_then(Holder::of))),
-        Err(DatabaseError::UpgradeRequired(format)) => Err(Error::Newer(format!("file format {format} of redb"))),
-        Err(error) => Err(io(error)),
+    options.medium.open_looking(&builder, path).map_err(|error| unopened(path, error))
+}
+
+/// Why a database cannot be opened, in words.
+fn unopened(path: &Path, error: DatabaseError) -> Error {
+    match error {
+        DatabaseError::DatabaseAlreadyOpen => Error::InUse(path.parent().and_then(Holder::of)),
+        DatabaseError::UpgradeRequired(format) => Error::Newer(format!("file format {format} of redb")),
+        error => io(error),
     }
 }
 
