@@ -12,8 +12,8 @@ use super::rights::{Held, not_permitted, outside};
 use super::service::{Service, unsearchable};
 use super::subject::unanswered;
 use crate::access::rights::May;
-use crate::outcome::{Hcert, Issue, Outcome, Severity};
-use crate::registry::{Failed, Purpose};
+use crate::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
+use crate::registry::{Failed, LookedUp, Purpose};
 use crate::search::query::{Found, Search};
 use crate::search::{Page, Query, query};
 use crate::trace::Trace;
@@ -23,7 +23,7 @@ impl Service {
         let settings = self.search_settings(context);
         let search = Search::parse(&context.parameters, &settings)?;
         let held = self.held_for(context, &search).await?;
-        let found = self.patients(context, &search).await?;
+        let (found, told) = self.patients(context, &search).await?;
         let (mut query, links_are_known) = self.with_linked(context, search.query(&found)).await;
         let mut shower = None;
         if let Some((held, may)) = &held {
@@ -40,7 +40,8 @@ impl Service {
         if !links_are_known {
             warnings.push(Issue::new(Hcert::LinksUnknown));
         }
-        let warning = (!warnings.is_empty()).then(|| self.warning(context, warnings));
+        let is_warned = !warnings.is_empty() || !told.is_empty();
+        let warning = is_warned.then(|| self.warning(context, warnings, told));
         let shown = page::Page { kind: Kind::Search, total: page.total, links, hits: page.hits, warning, shower };
         self.bundle(context, shown).await
     }
@@ -88,26 +89,29 @@ impl Service {
         }
     }
 
-    /// Asks the registry for every patient the search names by an identifier. Contract 4.6.
-    async fn patients(&self, context: &Context, search: &Search) -> Result<Found, Outcome> {
-        let mut found = Found::new();
+    /// Asks the registry for every patient the search names by an identifier. Beside them: why nobody can have some of the
+    /// identifiers. Contract 4.6.
+    async fn patients(&self, context: &Context, search: &Search) -> Result<(Found, Vec<Reflected>), Outcome> {
+        let (mut found, mut why_nobody) = (Found::new(), Vec::new());
         let wanted = search.patients_wanted();
         if wanted.is_empty() {
-            return Ok(found);
+            return Ok((found, why_nobody));
         }
         let caller = context.caller(Purpose::Write);
         for wanted in wanted {
             // Boxed, as the one below: most searches ask nothing, and the future of each would be larger by these.
-            let asked = Box::pin(self.registry.by_identifier(wanted.system.as_deref(), &wanted.value, &caller));
-            let patients = asked.await.map_err(unanswered)?;
+            let asked = Box::pin(self.registry.look_up(wanted.system.as_deref(), &wanted.value, &caller));
+            let LookedUp { patients, told } = asked.await.map_err(unanswered)?;
             let external = wanted.system.as_deref() == Some(&self.settings.external_reference_system);
             if external && patients.len() != 1 {
                 let identifier = format!("{}|{}", self.settings.external_reference_system, wanted.value);
-                return Err(Issue::new(Hcert::PatientNotUnique).with("identifier", identifier).into());
+                let issue = Issue::new(Hcert::PatientNotUnique).with("identifier", identifier);
+                return Err(Outcome::from(issue).reflecting(400, told));
             }
+            why_nobody.extend(told.into_iter().map(Reflected::as_warning));
             found.insert(wanted, patients.into_iter().map(|patient| patient.id).collect());
         }
-        Ok(found)
+        Ok((found, why_nobody))
     }
 
     /// The same search with everybody who is the same person as one it names, and whether the registry said who that is: certificates
@@ -166,9 +170,10 @@ impl Service {
         worked.await.map_err(Outcome::internal)
     }
 
-    pub(super) fn warning(&self, context: &Context, warnings: Vec<Issue>) -> Vec<u8> {
+    /// An OperationOutcome of our own warnings, and of those of the registry behind them.
+    pub(super) fn warning(&self, context: &Context, warnings: Vec<Issue>, told: Vec<Reflected>) -> Vec<u8> {
         let warnings: Vec<Issue> = warnings.into_iter().map(|issue| issue.severity(Severity::Warning)).collect();
-        Outcome::from(warnings).to_json(context.language, &self.settings.issue_system, || Uuid::new_v4().to_string())
+        Outcome::telling(warnings, told).to_json(context.language, &self.settings.issue_system, || Uuid::new_v4().to_string())
     }
 }
 

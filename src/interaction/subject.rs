@@ -218,6 +218,7 @@ pub fn silent(failed: Failed) -> Outcome {
         Failed::Silent(Silent::Timeout(cause)) => (Hcert::RegistryTimeout, cause),
         Failed::Silent(Silent::Unreachable(cause)) => (Hcert::RegistryUnreachable, cause),
         Failed::Silent(Silent::Unreadable(cause)) => (Hcert::RegistryUnreadable, cause),
+        Failed::Silent(Silent::Credential(cause)) => (Hcert::RegistryCredential, cause),
     };
     Outcome::from(code).because(cause)
 }

@@ -117,6 +117,7 @@ codes! {
     RegistryTimeout = "HCERT-163",
     RegistryUnreachable = "HCERT-164",
     RegistryUnreadable = "HCERT-165",
+    RegistryCredential = "HCERT-214",
     Internal = "HCERT-155",
     PatientNotUnique = "HCERT-008",
     CodeUnknown = "HCERT-196",

@@ -99,6 +99,8 @@ pub enum Silent {
     Unreachable(String),
     /// An answer that is not what FHIR says: HTML, too large, another type, an error without a readable OperationOutcome.
     Unreadable(String),
+    /// It refuses the service's own credential, which is no fault of the caller.
+    Credential(String),
 }
 
 impl From<Chain> for Failed {
