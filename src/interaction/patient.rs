@@ -9,7 +9,7 @@ use crate::certificate::Version;
 use crate::fhir::json::{self, Json};
 use crate::fhir::subset;
 use crate::outcome::{Hcert, Issue, Outcome};
-use crate::registry::{Answered, Ask, Failed, Misbehaviour, Silent, Told};
+use crate::registry::{Answered, Ask, Failed, Misbehaviour, Told};
 
 impl Service {
     /// Asks the registry in the caller's name. Its refusals keep its own status here, since here it is what is asked.
@@ -33,12 +33,11 @@ impl Service {
                 return Ok(Answer { status: 200, instead: Some(Instead::Garbage), ..Answer::default() });
             }
             // A registry may say no more than that nothing is there.
+            Err(Failed::NotFound) if ask.id().is_some() => return Err(nobody(&ask)),
             Err(Failed::Refused(chain))
                 if chain.status == 404 && chain.issues.iter().all(|issue| issue.codings.is_empty()) =>
             {
-                // A search that leads nowhere is no search of a FHIR server.
-                let nowhere = || silent(Silent::Unreadable("status 404 to a search, without a code".to_owned()).into());
-                return Err(ask.id().map_or_else(nowhere, |_| nobody(&ask)));
+                return Err(nobody(&ask));
             }
             Err(Failed::Refused(chain)) => return Err(chain.into()),
             Err(failed) => return Err(silent(failed)),

@@ -193,7 +193,9 @@ fn each_state_of_the_others_has_its_words() {
         assert!(remote(breaker).status == Status::Degraded && !remote(breaker).holds_up);
         assert!(with(breaker, CredentialState::Refused).words.contains("own credential"));
     }
-    for (credential, words) in [(CredentialState::Refused, "own credential"), (CredentialState::Unreadable, "token_file")] {
+    for (credential, words) in
+        [(CredentialState::Refused, "own credential"), (CredentialState::Unreadable, "token_file")]
+    {
         let part = with(BreakerState::Closed, credential);
         assert!(part.status == Status::Degraded && !part.holds_up && part.words.contains(words));
     }

@@ -122,6 +122,7 @@ codes! {
     PatientNotUnique = "HCERT-008",
     CodeUnknown = "HCERT-196",
     LinksUnknown = "HCERT-167",
+    RegistryNotFound = "HCERT-215",
     LeftOut = "HCERT-197",
     AllRight = "HCERT-198",
     Stored = "HCERT-157",

@@ -200,7 +200,8 @@ mod tests {
         assert!(json.ends_with(issue) && json.contains("<dt>MPI-001</dt><dd>Internal &lt;error&gt;</dd>"), "{json}");
         let both = Outcome::from(Hcert::BodyEmpty).reflecting(503, vec![reflected.clone(), reflected]);
         assert_eq!((both.status(), both.leading_code()), (400, "HCERT-100"));
-        let json: serde_json::Value = serde_json::from_slice(&both.to_json(Language::English, "s", || "i".into())).unwrap();
+        let json: serde_json::Value =
+            serde_json::from_slice(&both.to_json(Language::English, "s", || "i".into())).unwrap();
         let ids = json["issue"].as_array().unwrap().iter().map(|issue| issue["id"].as_str().unwrap());
         assert_eq!(ids.collect::<Vec<_>>(), ["i", "their-id", "i"]);
     }

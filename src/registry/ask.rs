@@ -84,6 +84,8 @@ pub struct Told {
 pub enum Failed {
     /// The registry says what is wrong.
     Refused(Chain),
+    /// It answers 404 and says no more.
+    NotFound,
     /// It says nothing that could be told on.
     Silent(Silent),
     /// The fault that the caller asked for is none; the text says what is wrong and what is allowed.

@@ -13,9 +13,7 @@ use crate::certificate::PersonalCode;
 use crate::config::{Config, RegistryMode};
 use crate::engine::{Clock, Engine};
 use crate::fhir::json::{self, Json};
-use crate::limits::{
-    IDENTIFIER_CHARACTERS_MAX, LINK_LOOKUPS_MAX, LINKED_PATIENTS_MAX, PATIENTS_OF_IDENTIFIER_MAX,
-};
+use crate::limits::{IDENTIFIER_CHARACTERS_MAX, LINK_LOOKUPS_MAX, LINKED_PATIENTS_MAX, PATIENTS_OF_IDENTIFIER_MAX};
 use crate::outcome::reflected;
 use crate::outcome::{Chain, IssueSystems, Reflected};
 use crate::search::value::{split, unescape};
@@ -49,7 +47,7 @@ pub enum Misbehaviour {
 }
 
 /// What the registry says of an identifier.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LookedUp {
     pub patients: Vec<Patient>,
     /// Why nobody can have it, in the registry's own codes.
@@ -177,7 +175,7 @@ impl Registry {
     /// Contract 4.6; Decision 129.
     ///
     /// # Errors
-    /// The registry is silent, or refuses for another reason.
+    /// The registry is silent, answers 404 and says no more, or refuses for another reason.
     pub async fn look_up(&self, system: Option<&str>, value: &str, caller: &Caller) -> Result<LookedUp, Failed> {
         let is_estonian = system.is_none_or(|system| system == self.estonian);
         let is_impossible = is_estonian && PersonalCode::parse(value).is_err();

@@ -105,6 +105,7 @@ pub fn way(code: Hcert) -> &'static str {
         Hcert::PatientNotUnique          => "a certificate with `\"subject\": [{\"reference\": \"Patient/999999\"}]`",
         Hcert::CodeUnknown               => "a warning: an occupational certificate with a risk factor of the code `999`",
         Hcert::LinksUnknown              => "a warning: `GET /Composition?subject=Patient/1` while a remote registry does not answer",
+        Hcert::RegistryNotFound          => "a warning: a search by `subject:Patient.identifier` while a remote registry answers 404 without a body",
         Hcert::LeftOut                   => "a note: a certificate with more than 100 problems",
         Hcert::AllRight                  => "a note: `POST /Composition/$validate` with a certificate that is right",
         Hcert::Stored                    => "a note: `POST /Composition` with `Prefer: return=OperationOutcome`",

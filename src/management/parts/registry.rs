@@ -45,7 +45,8 @@ fn credential_name(credential: CredentialState) -> &'static str {
 /// A registry that fails takes new certificates with it, but neither reading nor searching, so requests are welcome still.
 pub fn part(health: &Health) -> Part {
     let Health::Remote { breaker, credential, .. } = health else {
-        return Part::new("registry", Status::Ok, "Patients are kept by the service itself.").with_text("mode", "embedded");
+        return Part::new("registry", Status::Ok, "Patients are kept by the service itself.")
+            .with_text("mode", "embedded");
     };
     let (status, words) = match (breaker, credential) {
         (_, CredentialState::Refused) => (
@@ -56,10 +57,9 @@ pub fn part(health: &Health) -> Part {
         (BreakerState::Open | BreakerState::HalfOpen, _) => {
             (Status::Degraded, "The patient registry failed again and again and is left alone for a while.")
         }
-        (BreakerState::Closed, CredentialState::Unreadable) => (
-            Status::Degraded,
-            "The file registry.remote.token_file cannot be read; the last token in it stays in use.",
-        ),
+        (BreakerState::Closed, CredentialState::Unreadable) => {
+            (Status::Degraded, "The file registry.remote.token_file cannot be read; the last token in it stays in use.")
+        }
         (BreakerState::Closed, CredentialState::Accepted) => (Status::Ok, "The patient registry is asked."),
     };
     let part = Part::new("registry", status, words).with_text("mode", "remote");

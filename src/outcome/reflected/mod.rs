@@ -12,7 +12,7 @@ pub use system::{IssueSystems, System};
 /// One issue of another system's OperationOutcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reflected {
-    /// The other system's id of the issue, where it gave one that FHIR allows.
+    /// The other system's id of the issue, where that is a uuid.
     pub id: Option<String>,
     /// FHIR's code; `error` where the other system gave none.
     pub severity: String,

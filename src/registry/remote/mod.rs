@@ -122,7 +122,7 @@ impl Remote {
                             Landed::Told(told)
                         }
                         Err(Failed::Silent(silent)) => Landed::Silent(silent.clone()),
-                        Ok(_) | Err(Failed::Refused(_) | Failed::Fault(_)) => Landed::Alone,
+                        Ok(_) | Err(Failed::Refused(_) | Failed::NotFound | Failed::Fault(_)) => Landed::Alone,
                     });
                     return Ok(found?.told);
                 }
