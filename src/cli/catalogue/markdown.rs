@@ -43,10 +43,10 @@ also accepted:
 
 | `x-hcert-fault` | The registry |
 |---|---|
-| `timeout` | never answers |
+| `timeout` | does not answer: the request ends with HCERT-163 after `registry.remote.timeout_ms` |
 | `refuse` | takes no connection |
 | `garbage` | answers something that is no FHIR |
-| `slow=2s`, `slow=150ms` | answers as ever, but later: up to 60 s |
+| `slow=2s`, `slow=150ms` | answers as ever, but later: up to 60 s, and no later than `timeout` ends |
 | `slow=2s,MPI-021` | waits, then refuses |
 
 A rule `[[registry.fault]]` in `hcert.toml` does the same to every call for an identifier or a path, with a chance and as often as it says.

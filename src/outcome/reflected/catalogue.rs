@@ -143,7 +143,7 @@ mod tests {
             }
         }
         let issue = find("MPI-098").unwrap().issue(Language::English, &[("code", "<system>")], &systems);
-        assert!(issue.text.contains("administrative-gender|<system> is not in"), "{}", issue.text);
+        assert!(issue.text.contains("administrative-gender|<system> not in value set"), "{}", issue.text);
         assert_eq!(issue.code(), "MPI-098");
         assert_eq!(issue.codings[0].system.as_deref(), Some("https://mpi.tehik.ee"));
         assert_eq!((issue.severity.as_str(), issue.issue_type.as_str()), ("error", "exception"));
