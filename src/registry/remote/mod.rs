@@ -225,13 +225,9 @@ impl Remote {
             self.credential.accepted();
             return outcome;
         }
-        let codes: Vec<&str> = match &outcome {
-            Err(Failed::Refused(chain)) => chain.issues.iter().map(Reflected::code).collect(),
-            _ => Vec::new(),
-        };
-        let why = format!("status {status} {}", codes.join("/"));
-        self.credential.refused(why.trim_end());
-        Err(Failed::Silent(Silent::Credential(why.trim_end().to_owned())))
+        let why = format!("status {status}");
+        self.credential.refused(&why);
+        Err(Failed::Silent(Silent::Credential(why)))
     }
 
     /// A large answer is read on a thread of its own, so that those who serve are not held up.
