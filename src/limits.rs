@@ -386,7 +386,7 @@ pub const EXPANSION_CODES_MAX: usize = 1_000;
 /// Codes that a message lists. More than twenty nobody reads.
 pub const ALLOWED_CODES_MAX: usize = 20;
 
-/// Characters of a header of X-Road that is handed on. Contract 1.4.
+/// Characters of a header of X-Road that the audit trail keeps, and of a name in a path of X-Road. Contract 1.4.
 pub const X_ROAD_CHARACTERS_MAX: usize = 256;
 
 /// Patients that a search of the embedded registry looks at. Each takes 40 bytes while it is answered; all of Estonia has fewer.
@@ -547,7 +547,10 @@ pub const GIVE_WAY_NICE: i32 = 15;
 /// Bytes of a search's parameters that its audit event keeps. A search asked by hand has a tenth.
 pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 1024;
 
-/// Bytes of any other text of an audit event: a name, a code, a header.
+/// Bytes of a header of X-Road in an audit event: all characters that are kept, each of four bytes, and the mark of one that was cut.
+pub const AUDIT_CLAIMED_BYTES_MAX: usize = 4 * X_ROAD_CHARACTERS_MAX + 64;
+
+/// Bytes of any other text of an audit event: a name, a code.
 pub const AUDIT_TEXT_BYTES_MAX: usize = 512;
 
 /// Connections at once to the management listener. A probe, a scraper and a person or two; more wait.

@@ -32,7 +32,7 @@ fn extensions() -> String {
 /// An example with [`extensions`], and with `null` beside an exponent.
 fn with_extensions(example: &str) -> String {
     let text = body::text(example);
-    let names = r#""_title":{"extension":[{"url":"https://example.ee/t","valueHumanName":{"given":[null,"Õ😀"],"_given":[{"id":"a"},null]}}]}"#;
+    let names = r#""_title":{"extension":[{"url":"https://example.ee/t","valueHumanName":{"given":[null,"Õ😀"],"_given":[{"extension":[{"url":"https://example.ee/g","valueString":"x"}]},null]}}]}"#;
     format!("{},{},{names}}}", text.trim_end().trim_end_matches('}').trim_end(), extensions())
 }
 

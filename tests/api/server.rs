@@ -345,8 +345,8 @@ impl Listening {
 }
 
 impl Asked<'_> {
-    pub fn header(mut self, name: &str, value: &str) -> Self {
-        self.builder = self.builder.header(name, value);
+    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.builder = self.builder.header(name, value.as_ref());
         self
     }
 
