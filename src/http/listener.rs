@@ -168,7 +168,7 @@ async fn connection<S, R>(
     let settings = &server.settings;
     let stream = Watched::new(stream, settings.write_timeout, Arc::clone(&seat));
     let Some(presented) = &settings.tls else {
-        return speak(stream, peer, server, seat, phase, no_place).await;
+        return speak(stream, None, peer, server, seat, phase, no_place).await;
     };
     let secured = select! {
         secured = timeout(settings.header_timeout, shake_hands(presented, stream)) => secured,
@@ -177,14 +177,18 @@ async fn connection<S, R>(
     };
     match secured {
         // On the heap, so that connections without TLS stay as small as they are.
-        Ok(Ok(stream)) => Box::pin(speak(stream, peer, server, seat, phase, no_place)).await,
+        Ok(Ok((chosen, stream))) => {
+            Box::pin(speak(stream, Some(chosen), peer, server, seat, phase, no_place)).await;
+        }
         Ok(Err(_)) | Err(_) => count(&server.load.handshakes_failed),
     }
 }
 
-/// Tells the protocol by the first bytes and speaks it.
+/// Speaks a protocol: the one that was chosen in the handshake of TLS, or the one that the first bytes tell. Where they are of
+/// another than was chosen, this ends the connection with an error. Decision 133.
 async fn speak<S, R>(
     stream: S,
+    chosen: Option<Protocol>,
     peer: Option<IpAddr>,
     server: Arc<Server<R>>,
     seat: Arc<Seat>,
@@ -200,7 +204,7 @@ async fn speak<S, R>(
         () = seat.asked_to_leave() => return,
         _ = phase.wait_for(|phase| *phase != Phase::Open) => return,
     };
-    let Ok(Ok((protocol, stream))) = opened else { return };
+    let Ok(Ok((told, stream))) = opened else { return };
     let io = TokioIo::new(stream);
     let of_requests = Arc::clone(&seat);
     let answer = move |request| {
@@ -215,7 +219,7 @@ async fn speak<S, R>(
             Ok::<_, io::Error>((response, busy))
         }
     };
-    match protocol {
+    match chosen.unwrap_or(told) {
         Protocol::Http1 => {
             let mut builder = http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(silence).max_header_size(HEADER_BYTES_MAX);
