@@ -284,9 +284,14 @@ pub const OPEN_FILES_RESERVED: usize = 320;
 /// Requests at once on one HTTP/2 connection. Clients open a second connection long before they need more.
 pub const STREAMS_MAX: u32 = 64;
 
-/// Bytes of a request's first line and headers. Room for the longest query a setting allows and the usual headers beside it; the
-/// number of headers is bounded by hyper to 100.
+/// Bytes of a request's first line and headers. Room for the longest query a setting allows and the usual headers beside it.
 pub const HEADER_BYTES_MAX: usize = 96 * 1024;
+
+/// Headers of a request. hyper's own bound.
+pub const HEADERS_MAX: usize = 100;
+
+/// Bytes of a request target. Room for the longest query a setting allows and a path before it; hyper reads none of 64 KiB.
+pub const TARGET_BYTES_MAX: usize = 64_000;
 
 /// Bytes of all request bodies held at once. Beyond it a write is answered with 503 before memory runs out.
 pub const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;

@@ -24,6 +24,7 @@ use super::places::{NoPlace, Places};
 use super::seat::Seat;
 use super::stream::{Protocol, open};
 use super::tls::shake_hands;
+use super::unparsed::Unparsed;
 use super::unread::Unread;
 use super::watched::{Reset, Watched};
 use super::{Run, Server, call};
@@ -205,8 +206,8 @@ async fn speak<S, R>(
         _ = phase.wait_for(|phase| *phase != Phase::Open) => return,
     };
     let Ok(Ok((told, stream))) = opened else { return };
-    let io = TokioIo::new(stream);
     let of_requests = Arc::clone(&seat);
+    let of_refusals = Arc::clone(&server);
     let answer = move |request| {
         let busy = of_requests.begin();
         let server = Arc::clone(&server);
@@ -222,12 +223,13 @@ async fn speak<S, R>(
     match chosen.unwrap_or(told) {
         Protocol::Http1 => {
             let mut builder = http1::Builder::new();
-            builder.timer(TokioTimer::new()).header_read_timeout(silence).max_header_size(HEADER_BYTES_MAX);
+            builder.timer(TokioTimer::new()).header_read_timeout(silence);
             builder.keep_alive(no_place.is_none());
             let service = service_fn(move |request| {
                 let answered = answer(request);
                 async { answered.await.map(|(response, _busy)| response) }
             });
+            let io = TokioIo::new(Unparsed::new(stream, move |reason| of_refusals.refuse_unparsed(reason)));
             // hyper's time limit for the next head ends a silent connection too.
             drive(builder.serve_connection(io, service), phase, &seat, None, std::future::pending(), silence).await;
         }
@@ -244,7 +246,7 @@ async fn speak<S, R>(
                 let (answered, unread) = (answer(request), Arc::clone(&of_answers));
                 async move { answered.await.map(|(response, _busy)| response.map(|body| unread.watch(body))) }
             });
-            let connection = builder.serve_connection(io, service);
+            let connection = builder.serve_connection(TokioIo::new(stream), service);
             drive(connection, phase, &seat, Some(&unread), seat.idle(silence), silence).await;
         }
     }

@@ -12,7 +12,7 @@ use super::media::{self, Content, Media};
 use super::query::{self, Pair};
 use super::route::{self, Route};
 use super::wanted::Wanted;
-use super::{Run, Server, account, body, caller, guard, proxy, request};
+use super::{Run, Server, account, body, caller, guard, message, proxy, request};
 use crate::fhir::json;
 use crate::interaction::context::Event;
 use crate::interaction::{Answer, Context, Interaction, Turn};
@@ -42,6 +42,9 @@ impl<R: Run> Server<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
+        if let Err(too_long) = message::check_size(parts) {
+            return refused(too_long.into(), body, parts);
+        }
         if let Err(stranger) = guard::check(&self.settings, parts) {
             return refused(stranger.into(), body, parts);
         }

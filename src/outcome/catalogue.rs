@@ -208,7 +208,7 @@ mod tests {
                 "{code:?}"
             );
             assert!(
-                matches!(entry.status, 200 | 400..=417 | 422 | 429 | 500 | 501 | 503),
+                matches!(entry.status, 200 | 400..=417 | 422 | 429 | 431 | 500 | 501 | 503),
                 "{code:?} has status {}",
                 entry.status
             );
