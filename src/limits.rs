@@ -284,9 +284,14 @@ pub const OPEN_FILES_RESERVED: usize = 320;
 /// Requests at once on one HTTP/2 connection. Clients open a second connection long before they need more.
 pub const STREAMS_MAX: u32 = 64;
 
-/// Bytes of a request's first line and headers. Room for the longest query a setting allows and the usual headers beside it; the
-/// number of headers is bounded by hyper to 100.
+/// Bytes of a request's first line and headers. Room for the longest query a setting allows and the usual headers beside it.
 pub const HEADER_BYTES_MAX: usize = 96 * 1024;
+
+/// Headers of a request. hyper's own bound.
+pub const HEADERS_MAX: usize = 100;
+
+/// Bytes of a request target. Room for the longest query a setting allows and a path before it; hyper reads none of 64 KiB.
+pub const TARGET_BYTES_MAX: usize = 64_000;
 
 /// Bytes of all request bodies held at once. Beyond it a write is answered with 503 before memory runs out.
 pub const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -386,7 +391,7 @@ pub const EXPANSION_CODES_MAX: usize = 1_000;
 /// Codes that a message lists. More than twenty nobody reads.
 pub const ALLOWED_CODES_MAX: usize = 20;
 
-/// Characters of a header of X-Road that is handed on. Contract 1.4.
+/// Characters of a header of X-Road that the audit trail keeps, and of a name in a path of X-Road. Contract 1.4.
 pub const X_ROAD_CHARACTERS_MAX: usize = 256;
 
 /// Patients that a search of the embedded registry looks at. Each takes 40 bytes while it is answered; all of Estonia has fewer.
@@ -544,7 +549,10 @@ pub const GIVE_WAY_NICE: i32 = 15;
 /// Bytes of a search's parameters that its audit event keeps. A search asked by hand has a tenth.
 pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 1024;
 
-/// Bytes of any other text of an audit event: a name, a code, a header.
+/// Bytes of a header of X-Road in an audit event: all characters that are kept, each of four bytes, and the mark of one that was cut.
+pub const AUDIT_CLAIMED_BYTES_MAX: usize = 4 * X_ROAD_CHARACTERS_MAX + 64;
+
+/// Bytes of any other text of an audit event: a name, a code.
 pub const AUDIT_TEXT_BYTES_MAX: usize = 512;
 
 /// Connections at once to the management listener. A probe, a scraper and a person or two; more wait.

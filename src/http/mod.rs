@@ -31,6 +31,7 @@ mod stream;
 mod tls;
 mod token;
 mod trace;
+mod unparsed;
 mod unread;
 mod wanted;
 mod watched;
@@ -68,6 +69,7 @@ use route::Route;
 pub use settings::Settings;
 pub use tls::{keep_current, present};
 use trace::Traced;
+use unparsed::Reason;
 use wanted::Wanted;
 use x_road::{Fault, Place};
 
@@ -168,9 +170,24 @@ impl<R: Run> Server<R> {
                 Issue::new(Hcert::TooManyRequests).with("problem", format!("{max} connections at once are allowed"))
             }
         };
+        self.refuse(issue, &wanted)
+    }
+
+    /// Answers what hyper reads no request of.
+    fn refuse_unparsed(&self, reason: Reason) -> Response<Full<Bytes>> {
+        let issue = match reason {
+            Reason::NoHttp => Issue::new(Hcert::HttpMalformed).with("problem", "it is no HTTP"),
+            Reason::Target => message::target_too_long(),
+            Reason::Headers => message::headers_too_long(),
+        };
+        self.refuse(issue, &Wanted::new(&Method::GET, &hyper::HeaderMap::new()))
+    }
+
+    /// A refusal of what is no request of ours yet.
+    fn refuse(&self, issue: Issue, wanted: &Wanted) -> Response<Full<Bytes>> {
         let refusal = issue.into();
         self.count(&refusal);
-        let mut response = respond::outcome(&refusal, &wanted, &self.settings.issue_system);
+        let mut response = respond::outcome(&refusal, wanted, &self.settings.issue_system);
         security::protect(response.headers_mut(), self.settings.tls.is_some());
         response
     }

@@ -101,7 +101,7 @@ pub fn context(
     let prefer = kept(prefer(headers), &mut issues);
     let subset = kept(query::subset(&parameters), &mut issues);
     let handed_on = kept(
-        handed_on::read(settings, headers, x_road::is_by(parts), asks_registry, wanted.x_road_id.as_deref()),
+        handed_on::read(settings, headers, x_road::is_by(parts), asks_registry, wanted.x_road_id.as_ref()),
         &mut issues,
     );
     if !issues.is_empty() {
@@ -109,7 +109,8 @@ pub fn context(
     }
     // Only a version keeps who made it.
     let keeps = !matches!(parts.method, Method::GET | Method::HEAD);
-    let x_road_id = handed_on.as_ref().filter(|_| keeps).and_then(|handed_on| handed_on.x_road.id.clone());
+    let x_road_id =
+        handed_on.as_ref().filter(|_| keeps).and_then(|handed_on| Some(handed_on.x_road.id.as_ref()?.text()));
     let trace = keeps.then(|| wanted.request_id.as_str().to_owned());
     Ok(Context {
         base_url: base_url.unwrap_or_else(|| settings.base_url.clone()),

@@ -34,7 +34,7 @@ const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
 
 /// Finds the way. `path` is the path as sent, `base_path` the setting.
 pub fn route(base_path: &str, method: &Method, path: &str) -> Route {
-    match path {
+    match without_slash(path) {
         TOKEN_PATH => return Route::TokenService,
         KEYS_PATH => return Route::TokenKeys,
         _ => {}
@@ -187,9 +187,14 @@ fn is_id(text: &str) -> bool {
     (1..=ID_CHARACTERS_MAX).contains(&text.len()) && text.bytes().all(known)
 }
 
+/// The path without the one slash that may end it. Contract 2.1.
+pub fn without_slash(path: &str) -> &str {
+    path.strip_suffix('/').unwrap_or(path)
+}
+
 /// The path below the base path, decoded. An encoded slash belongs to no name we know, so such a path leads nowhere.
 fn below<'a>(base_path: &str, path: &'a str) -> Option<Cow<'a, str>> {
-    let path = path.strip_prefix(base_path)?.strip_prefix('/')?;
+    let path = without_slash(path).strip_prefix(base_path)?.strip_prefix('/')?;
     if !path.contains('%') {
         return Some(Cow::Borrowed(path));
     }
@@ -255,6 +260,14 @@ mod tests {
             ("POST", "/fhir/CodeSystem/$validate-code", ValidateCode(ListKind::CodeSystem, None)),
             ("GET", "/fhir/ValueSet/a/$validate-code", ValidateCode(ListKind::ValueSet, Some("a".into()))),
             ("GET", "/fhir/ValueSet/$expand", Expand(None)),
+            // A slash at the end is ignored.
+            ("GET", "/fhir/metadata/", Capabilities),
+            ("POST", "/fhir/Composition/", Create),
+            ("POST", "/fhir/Composition/_search/", Search),
+            ("GET", "/fhir/Composition/7/", Read(seven())),
+            ("GET", "/fhir/Composition/7/_history/3/", Vread(seven(), Version::new(3))),
+            ("POST", "/fhir/Composition/7/$suspend/", Suspend(seven())),
+            ("GET", "/fhir/ValueSet/$expand/", Expand(None)),
         ];
         for (method, path, interaction) in rows {
             assert_eq!(to(method, path), Route::To(interaction), "{method} {path}");
@@ -281,11 +294,13 @@ mod tests {
             "/fhir/",
             "/fhirx/metadata",
             "/metadata",
-            "/fhir/metadata/",
+            "/fhir//",
+            "/fhir/metadata//",
+            "/fhir/metadata%2F",
             "/fhir//metadata",
             "/fhir/Metadata",
             "/fhir/Practitioner",
-            "/fhir/Composition/",
+            "/fhir/Composition//",
             "/fhir/Composition/a_b",
             "/fhir/Composition/+7",
             "/fhir/Composition/%2B7",
@@ -301,7 +316,7 @@ mod tests {
             "/fhir/ValueSet/a_b/$expand",
             "/fhir/ValueSet/a/_history",
             "/fhir/Composition/7/_history/3/4",
-            "/fhir/Composition/7/_history/",
+            "/fhir/Composition/7/_history//",
             "/fhir/Composition/7/_history/a_b",
             &long,
         ] {

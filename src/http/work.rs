@@ -12,7 +12,8 @@ use super::media::{self, Content, Media};
 use super::query::{self, Pair};
 use super::route::{self, Route};
 use super::wanted::Wanted;
-use super::{Run, Server, account, body, caller, guard, proxy, request};
+use super::{Run, Server, account, body, caller, guard, message, proxy, request};
+use crate::fhir::json;
 use crate::interaction::context::Event;
 use crate::interaction::{Answer, Context, Interaction, Turn};
 use crate::limits::{HTTP2_SMALL_ANSWER_BYTES, SMALL_ANSWER_BYTES};
@@ -41,6 +42,9 @@ impl<R: Run> Server<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
+        if let Err(too_long) = message::check_size(parts) {
+            return refused(too_long.into(), body, parts);
+        }
         if let Err(stranger) = guard::check(&self.settings, parts) {
             return refused(stranger.into(), body, parts);
         }
@@ -140,8 +144,7 @@ impl<R: Run> Server<R> {
             }
         };
         if content == Content::Form {
-            let form = std::str::from_utf8(&received.bytes)
-                .map_err(|error| Issue::new(Hcert::BodyNotUtf8).with("position", error.valid_up_to().to_string()))?;
+            let form = json::text_of(&received.bytes)?;
             if let Some(event) = event {
                 account::note_form(event, form);
             }

@@ -47,6 +47,7 @@ codes! {
     ReasonBlank = "HCERT-115",
     ReasonWrong = "HCERT-116",
     HeaderWrong = "HCERT-117",
+    HeaderMissing = "HCERT-219",
     SearchParameterUnknown = "HCERT-118",
     SearchModifierUnknown = "HCERT-119",
     SearchValueWrong = "HCERT-120",
@@ -79,6 +80,8 @@ codes! {
     MultipleMatches = "HCERT-138",
     BodyTooLong = "HCERT-139",
     QueryTooLong = "HCERT-140",
+    TargetTooLong = "HCERT-220",
+    HeadersTooLong = "HCERT-218",
     MediaTypeUnsupported = "HCERT-141",
     ExpectationUnknown = "HCERT-142",
     ProfileWrong = "HCERT-143",
@@ -207,7 +210,7 @@ mod tests {
                 "{code:?}"
             );
             assert!(
-                matches!(entry.status, 200 | 400..=417 | 422 | 429 | 500 | 501 | 503),
+                matches!(entry.status, 200 | 400..=417 | 422 | 429 | 431 | 500 | 501 | 503),
                 "{code:?} has status {}",
                 entry.status
             );

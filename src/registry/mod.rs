@@ -16,7 +16,7 @@ mod samples;
 mod side;
 
 pub use crate::certificate::{PersonalCode, PersonalCodeError, Sex};
-pub use ask::{Ask, Caller, Failed, Purpose, Silent, Told, XRoad};
+pub use ask::{Ask, Caller, Failed, HeaderText, Purpose, Silent, Told, XRoad};
 pub use embedded::Embedded;
 pub use health::{BreakerState, CredentialState, Health, Remembered};
 pub use patient::{Identifier, Patient};

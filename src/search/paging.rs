@@ -42,8 +42,8 @@ impl Paging {
     /// `SearchParameterRepeated`, `SearchValueEmpty`, `SearchValueWrong`.
     pub fn take(&mut self, name: &str, value: &str) -> Result<bool, Issue> {
         let (asked, least, most, expected) = match name {
-            "_count" => (&mut self.count, 0, u64::from(u32::MAX), "a whole number from 0"),
-            "_page" => (&mut self.page, 1, PAGE_MAX, "a whole number from 1"),
+            "_count" => (&mut self.count, 0, u64::MAX, "a whole number from 0"),
+            "_page" => (&mut self.page, 1, PAGE_MAX, "a whole number from 1 to 4294967295"),
             "_summary" => {
                 self.total_only |= value == "count";
                 return Ok(false);
@@ -54,8 +54,8 @@ impl Paging {
             return Err(repeated(name));
         }
         *asked = Asked::Wrong;
-        let number = whole(value).filter(|number| *number >= least);
-        *asked = Asked::Number(number.ok_or_else(|| wrong(name, value, expected))?.min(most));
+        let number = whole(value).filter(|number| (least..=most).contains(number));
+        *asked = Asked::Number(number.ok_or_else(|| wrong(name, value, expected))?);
         Ok(true)
     }
 
@@ -103,7 +103,7 @@ pub fn sort(value: &str) -> Result<Vec<Sort>, Vec<Issue>> {
 /// The order when none is asked for. Contract 4.7.
 pub const SORT_DEFAULT: Sort = Sort { key: SortKey::LastUpdated, descending: true };
 
-/// Digits only. A number too large to count is as large as can be, since it is cut anyway.
+/// Digits only. A number too large to count is as large as can be: as a count it is cut anyway, as a page it is refused.
 fn whole(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u64::MAX))
@@ -147,7 +147,7 @@ mod tests {
     fn pages_count_from_one() {
         assert_eq!(read(&[]).unwrap().page(), 1);
         assert_eq!(read(&[("_page", "7")]).unwrap().page(), 7);
-        assert_eq!(read(&[("_page", "99999999999999999999999")]).unwrap().page(), PAGE_MAX);
+        assert_eq!(read(&[("_page", &PAGE_MAX.to_string())]).unwrap().page(), PAGE_MAX);
     }
 
     #[test]
@@ -162,6 +162,9 @@ mod tests {
             ("_page", "-1"),
             ("_page", "x"),
             ("_page", "1,2"),
+            // The links show the page that was asked for, so one that cannot be held is none.
+            ("_page", "4294967296"),
+            ("_page", "99999999999999999999"),
         ] {
             assert_eq!(read(&[(name, value)]), Err(Hcert::SearchValueWrong), "{name}={value}");
         }

@@ -9,6 +9,7 @@ mod told;
 
 mod audit;
 mod bad_input;
+mod bytes;
 mod capabilities;
 mod condition;
 mod conformance;

@@ -11,7 +11,7 @@ use hcert::access::Tokens;
 use hcert::access::token::{Order, issue_in};
 use hcert::audit::{self, Event, Log, Order as Sequence};
 use hcert::bulk::{self, ImportOptions};
-use hcert::certificate::Names;
+use hcert::certificate::{Names, Seq};
 use hcert::config::{AccessMode, Config};
 use hcert::engine::{self, Clock, Engine, QuickRepair};
 use hcert::fhir::date_time;
@@ -187,13 +187,26 @@ impl Server {
         let meta = |name, value: &str| (format!("/meta/{name}"), json!(value));
         let moments = [meta("versionId", "1"), meta("lastUpdated", "2025-01-12T10:00:00.000+02:00")];
         let body = moments.into_iter().fold(body, |body, (pointer, value)| body.with(&pointer, value));
-        let line = Vec::from(body.with("/id", json!(id.to_string())));
-        let (engine, rulebook) = (Arc::clone(&self.engine), Arc::clone(&self.rulebook));
+        let line = String::from_utf8(body.with("/id", json!(id.to_string())).into()).expect("JSON");
+        assert_eq!(self.import_lines(&line).await, 1);
+    }
+
+    /// Takes versions in as `hcert import` does, one a line, and tells how many were stored.
+    pub async fn import_lines(&self, lines: &str) -> u64 {
+        let (engine, rulebook, lines) = (Arc::clone(&self.engine), Arc::clone(&self.rulebook), lines.to_owned());
         let done = tokio::task::spawn_blocking(move || {
             let options = ImportOptions { stop_at_bad: true };
-            bulk::import(&engine, &rulebook, &mut line.as_slice(), options, &mut |event| drop(event))
+            bulk::import(&engine, &rulebook, &mut lines.as_bytes(), options, &mut |event| drop(event))
         });
-        assert_eq!(done.await.expect("no panic").expect("an import that works").stored, 1);
+        done.await.expect("no panic").expect("an import that works").stored
+    }
+
+    /// All versions as `hcert export` writes them.
+    pub fn export(&self) -> String {
+        let mut lines = Vec::new();
+        let mut report = |event| drop(event);
+        bulk::export(&self.engine, Seq(0), &mut lines, &mut report).expect("an export that works");
+        String::from_utf8(lines).expect("JSON")
     }
 
     /// Takes Patients in as `hcert patients import` does, one a line.
@@ -332,8 +345,8 @@ impl Listening {
 }
 
 impl Asked<'_> {
-    pub fn header(mut self, name: &str, value: &str) -> Self {
-        self.builder = self.builder.header(name, value);
+    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.builder = self.builder.header(name, value.as_ref());
         self
     }
 

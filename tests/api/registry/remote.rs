@@ -97,6 +97,21 @@ async fn headers_of_the_caller_arrive_at_the_registry() {
 }
 
 #[tokio::test]
+async fn headers_of_x_road_arrive_at_the_registry_as_they_were_received() {
+    let registry = Server::registry(|_| ()).await;
+    let server = asking(&registry, |_| ()).await;
+    let longest = "õ".repeat(1_000);
+    let cut = format!("{}… (cut, 1000 characters)", "õ".repeat(256));
+    for (sent, recorded) in [(&b"T\xf6\xf6"[..], "Töö"), ("Töö".as_bytes(), "Töö"), (longest.as_bytes(), &cut)] {
+        server.get("Patient/200").header("x-road-issue", sent).await.expect(200);
+        for events in [registry.server.events(), server.events()] {
+            let read = events.iter().rfind(|event| event.action.name() == "patient.read").expect("an event");
+            assert_eq!(read.from.x_road_issue.as_deref(), Some(recorded));
+        }
+    }
+}
+
+#[tokio::test]
 async fn patients_are_handed_on_with_links_of_this_service() {
     let (registry, server) = two().await;
     let path = "Patient?active=true&_count=5&_page=2&_sort=birthdate";
