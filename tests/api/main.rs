@@ -3,6 +3,7 @@
 //! Files are named as those of `src/interaction`; beside them stand the life-cycle table, the patient
 //! registry, and what concerns every interaction.
 
+mod bodies;
 mod body;
 mod server;
 mod told;

@@ -30,6 +30,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+use crate::bodies;
 use crate::body::Body;
 use crate::told::Told;
 
@@ -391,6 +392,7 @@ impl Asked<'_> {
         let body = body.collect().await.expect("a body in memory").to_bytes().to_vec();
         let told = Told { line, status: parts.status, headers: parts.headers, body };
         told.check();
+        bodies::keep(&told);
         told
     }
 }
