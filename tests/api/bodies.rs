@@ -2,7 +2,7 @@
 //!
 //! The file begins anew with each run. It holds one line for each distinct FHIR body:
 //! `{"line": "GET /fhir/metadata", "status": 200, "body": "{…}"}`. Bodies that differ only in what differs from run to run
-//! (ids of issues, sealed links) count as the same.
+//! (ids of issues, sealed links) count as the same. A body of more than [`BYTES_MAX`] is not kept.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -12,6 +12,9 @@ use std::sync::{LazyLock, Mutex};
 use serde_json::json;
 
 use crate::told::Told;
+
+/// Larger ones are pages of many resources, which other tests ask for in smaller ones.
+const BYTES_MAX: usize = 8 << 20;
 
 struct Kept {
     file: File,
@@ -28,7 +31,8 @@ static KEPT: LazyLock<Option<Mutex<Kept>>> = LazyLock::new(|| {
 pub fn keep(told: &Told) {
     let Some(kept) = KEPT.as_ref() else { return };
     let is_fhir = told.header("content-type").is_some_and(|media_type| media_type.starts_with("application/fhir+json"));
-    if !is_fhir || told.body.is_empty() || told.headers.contains_key("content-encoding") {
+    if !is_fhir || told.body.is_empty() || told.body.len() > BYTES_MAX || told.headers.contains_key("content-encoding")
+    {
         return;
     }
     let mut kept = kept.lock().expect("no test panics with it");

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 use hcert::access::Tokens;
+use hcert::access::rights::{BUILT_IN, Permissions};
 use hcert::access::token::{Order, issue_in};
 use hcert::audit::{self, Event, Log, Order as Sequence};
 use hcert::bulk::{self, ImportOptions};
@@ -137,7 +138,7 @@ impl Server {
         door.tls = http::present(&config.tls).expect("files of TLS");
         change_door(&mut door);
         let settings = interaction::Settings {
-            names: Names { base_url: door.base_url.to_string(), ..Names::default() },
+            names: Names::new(door.base_url.to_string(), &config.namespaces.pairs()),
             issue_system: config.namespaces.hcert_issue_system.clone(),
             count: Counts { default: limits::COUNT_DEFAULT, max: config.search.count_max },
             link_seconds: i64::from(config.search.link_minutes) * 60,
@@ -152,7 +153,8 @@ impl Server {
         clock.store(milliseconds(moment), Ordering::SeqCst);
         let by_mode = config.access.mode == AccessMode::Jwt;
         let author_must_be_caller = config.access.author_must_be_caller.unwrap_or(by_mode);
-        let policy = Policy { author_must_be_caller, audit: Some(audit.clone()), ..Policy::default() };
+        let permissions = Permissions::read(BUILT_IN, &settings.names).expect("the table that ships can be read");
+        let policy = Policy { permissions, needs_token: false, author_must_be_caller, audit: Some(audit.clone()) };
         let service = Service::new(Arc::clone(&engine), registry, policy, rulebook.clone(), settings, standing);
         Server { http: http::Server::new(service, door), engine, rulebook, clock, writer, audit, _folder: folder }
     }
@@ -199,10 +201,11 @@ impl Server {
 
     /// Takes Patients in as `hcert patients import` does, one a line.
     pub async fn import_patients(&self, lines: &str) {
-        let (engine, lines) = (Arc::clone(&self.engine), lines.to_owned());
+        let (engine, rulebook, lines) = (Arc::clone(&self.engine), Arc::clone(&self.rulebook), lines.to_owned());
         let done = tokio::task::spawn_blocking(move || {
             let options = ImportOptions { stop_at_bad: true };
-            bulk::import_patients(&engine, &mut lines.as_bytes(), options, &mut |event| drop(event))
+            let systems = &rulebook.names().identifiers;
+            bulk::import_patients(&engine, systems, &mut lines.as_bytes(), options, &mut |event| drop(event))
         });
         done.await.expect("no panic").expect("an import that works");
     }
