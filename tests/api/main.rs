@@ -5,6 +5,7 @@
 
 mod bodies;
 mod body;
+mod foreign;
 mod server;
 mod told;
 
@@ -20,6 +21,7 @@ mod delete;
 mod form;
 mod history;
 mod life_cycle;
+mod names;
 mod operation;
 mod overload;
 mod page;

@@ -12,6 +12,13 @@ use crate::told::Told;
 async fn create(answer: String) -> Told {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = format!("http://{}/fhir", listener.local_addr().expect("it has an address"));
+    let server = Server::with(START, |config| {
+        config.registry.mode = RegistryMode::Remote;
+        config.registry.remote.address = Some(address);
+        config.registry.remote.tries = 1;
+    });
+    let server = server.await;
+    let answer = server.names.sent_text(&answer);
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             // The question is in the first packet; an answer to half of it would be as good.
@@ -19,12 +26,6 @@ async fn create(answer: String) -> Told {
             let _ = stream.write_all(answer.as_bytes()).await;
         }
     });
-    let server = Server::with(START, |config| {
-        config.registry.mode = RegistryMode::Remote;
-        config.registry.remote.address = Some(address);
-        config.registry.remote.tries = 1;
-    });
-    let server = server.await;
     let told = server.post("Composition", about_patient(200)).await;
     assert_eq!(server.seq(), u64::from(told.status == 201), "{told}");
     told

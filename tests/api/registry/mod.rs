@@ -35,10 +35,9 @@ fn about_identifier(system: &str, value: &str) -> Body {
 
 /// A service whose patients another one keeps. A question is put once and nothing is remembered, unless `change` says otherwise.
 async fn asking(registry: &Listening, change: impl FnOnce(&mut Config)) -> Server {
-    let address = format!("http://{}/fhir", registry.address);
     let server = Server::with(START, |config| {
         config.registry.mode = hcert::config::RegistryMode::Remote;
-        config.registry.remote.address = Some(address);
+        config.registry.remote.address = Some(format!("http://{}{}", registry.address, config.server.base_path));
         config.registry.remote.tries = 1;
         config.registry.remote.cache_s = 0;
         change(config);
