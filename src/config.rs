@@ -252,6 +252,7 @@ pub struct XRoad {
 #[serde(default, deny_unknown_fields)]
 pub struct Namespaces {
     pub code_system_base: String,
+    pub person_identifier_base: String,
     pub profile_base: String,
     pub hcert_ns: String,
     pub hcert_issue_system: String,
@@ -429,6 +430,7 @@ impl Default for Namespaces {
     fn default() -> Self {
         Namespaces {
             code_system_base: "https://fhir.ee".to_owned(),
+            person_identifier_base: "https://fhir.ee/sid".to_owned(),
             profile_base: "https://fhir.ee/hcert".to_owned(),
             hcert_ns: "https://fhir.ee/hcert".to_owned(),
             hcert_issue_system: "https://hcert.tehik.ee/issue".to_owned(),

@@ -132,12 +132,11 @@ fn outcome(event: &Event, names: &Names) -> Json<'static> {
 /// The person first, then their institution.
 fn agents(event: &Event, names: &Names) -> Vec<Json<'static>> {
     let Event { who, from, method, .. } = event;
-    let base = &names.code_system_base;
     let mut person = Object::default();
     let name = [&who.given_name, &who.family_name].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
     let mut named = Object::default();
     if let Some(code) = &who.person {
-        named.set("identifier", identifier(format!("{base}/sid/pid/est/ni"), code));
+        named.set("identifier", identifier(names.identifiers.estonian_code(), code));
     }
     let shown = if name.is_empty() { who.application.clone().unwrap_or_default() } else { name };
     match (shown.is_empty(), who.person.is_some()) {
@@ -165,7 +164,7 @@ fn agents(event: &Event, names: &Names) -> Vec<Json<'static>> {
     let mut agents = vec![Json::Object(person)];
     for (code, role) in [(&who.organization, "organization"), (&who.represented_party, "represented-party")] {
         let Some(code) = code else { continue };
-        let identifier = identifier(format!("{base}/sid/org/est/br"), code);
+        let identifier = identifier(names.identifiers.institution(), code);
         agents.push(Json::object([
             ("role", list([concept([coding(&format!("{}/CodeSystem/audit-role", names.hcert_ns), role)])])),
             ("who", Json::object([("type", Json::string("Organization")), ("identifier", identifier)])),
@@ -226,8 +225,8 @@ fn reference(address: String) -> Json<'static> {
     Json::object([("reference", Json::string(address))])
 }
 
-fn identifier(system: String, value: &str) -> Json<'static> {
-    Json::object([("system", Json::string(system)), ("value", Json::string(value.to_owned()))])
+fn identifier(system: &str, value: &str) -> Json<'static> {
+    Json::object([("system", Json::string(system.to_owned())), ("value", Json::string(value.to_owned()))])
 }
 
 fn coding(system: &str, code: &str) -> Json<'static> {

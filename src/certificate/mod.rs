@@ -18,7 +18,7 @@ use std::num::NonZeroU64;
 pub use condition::{Condition, Tag};
 pub use consent::{Access, Consent};
 pub use head::Stamp;
-pub use names::Names;
+pub use names::{IdentifierSystems, Names};
 pub use personal_code::{PersonalCode, PersonalCodeError, Sex};
 pub use profile::Profile;
 pub use state::{State, Status};

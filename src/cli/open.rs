@@ -14,7 +14,6 @@ use crate::engine::{self, Clock, Engine, RESTORING, STORE_FILE, Witness};
 use crate::interaction::account::{self, Witnessing};
 use crate::interaction::{Policy, Rulebook, Service, Settings};
 use crate::metrics::Metrics;
-use crate::outcome::IssueSystems;
 use crate::registry::Registry;
 use crate::search::paging::Counts;
 use crate::socket::{self, Connection, Request};
@@ -183,13 +182,13 @@ pub fn service(
 /// # Errors
 /// The file of permissions cannot be read, or makes no sense.
 pub fn policy(config: &Config) -> Result<Policy, String> {
-    let base = &config.namespaces.code_system_base;
+    let names = names(config, &config.base_url());
     let permissions = match &config.access.permissions {
-        None => Permissions::read(BUILT_IN, base)?,
+        None => Permissions::read(BUILT_IN, &names)?,
         Some(path) => {
             let told = |problem: String| format!("access.permissions = {}: {problem}", path.display());
             let text = std::fs::read_to_string(path).map_err(|error| told(error.to_string()))?;
-            Permissions::read(&text, base).map_err(told)?
+            Permissions::read(&text, &names).map_err(told)?
         }
     };
     let by_mode = config.access.mode == AccessMode::Jwt;
@@ -261,16 +260,19 @@ pub fn rulebook(config: &Config, engine: Arc<Engine>) -> Result<Rulebook, String
 
 /// The namespaces a certificate is written in.
 pub fn names(config: &Config, base_url: &str) -> Names {
-    let pairs = config.namespaces.pairs();
-    Names {
-        base_url: base_url.to_owned(),
-        code_system_base: config.namespaces.code_system_base.clone(),
-        profile_base: config.namespaces.profile_base.clone(),
-        hcert_ns: config.namespaces.hcert_ns.clone(),
-        hcert_issue_system: config.namespaces.hcert_issue_system.clone(),
-        issue_systems: IssueSystems::new(|setting| {
-            let value = pairs.iter().find(|(name, _)| name == setting).map(|(_, value)| value.clone());
-            value.expect("every system has its setting; a test of the configuration holds them together")
-        }),
+    Names::new(base_url.to_owned(), &config.namespaces.pairs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_default_settings_are_the_default_names() {
+        let (config, default) = (Config::default(), Names::default());
+        assert_eq!(names(&config, &default.base_url), default);
+        for (name, value) in engine::Names::UNRECORDED {
+            assert!(config.namespaces.pairs().contains(&(name.to_owned(), value.to_owned())), "{name}");
+        }
     }
 }

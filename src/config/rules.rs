@@ -306,11 +306,23 @@ mod tests {
 
     #[test]
     fn addresses_that_cannot_stand_in_an_answer_are_refused() {
-        for text in
-            ["", "hcert.example.ee", "https://", "https://a b", "https://a?b", "https://a\nb", "ftp://a", "https:///"]
-        {
+        for text in [
+            "",
+            " ",
+            "hcert.example.ee",
+            "https://",
+            "https://a b",
+            "https://a?b",
+            "https://a#b",
+            "https://a\nb",
+            "ftp://a",
+            "https:///",
+            "https://a/",
+        ] {
             assert!(problems(|config| config.server.base_url = Some(text.to_owned())).contains("base_url"), "{text}");
             assert!(problems(|config| config.namespaces.hcert_ns = text.to_owned()).contains("hcert_ns"), "{text}");
+            let problem = problems(|config| config.namespaces.person_identifier_base = text.to_owned());
+            assert!(problem.contains("namespaces.person_identifier_base = '"), "{text}: {problem}");
         }
         assert!(problems(|config| config.server.base_url = Some("urn:x".to_owned())).contains("http://"));
         for text in ["fhir", "/a b", "/a?b", "/%20", "//a"] {

@@ -91,7 +91,7 @@ const OF_PATIENTS: &[(&str, &str, &str, &str)] = &[
         "identifier",
         "Patient-identifier",
         "token",
-        "system|value, a branch of systems (…/sid/pid/fin) with a value, or a value alone: an Estonian personal code",
+        "system|value, a branch of systems (…/pid/fin) with a value, or a value alone: an Estonian personal code",
     ),
     ("_id", "Resource-id", "token", "Ids, separated by commas"),
     ("birthdate", "individual-birthdate", "date", "YYYY-MM-DD with a prefix or without; twice it is a range"),

@@ -52,8 +52,8 @@ pub struct Policy {
 impl Default for Policy {
     /// The table that comes with the service.
     fn default() -> Self {
-        let base = Names::default().code_system_base;
-        let permissions = Permissions::read(BUILT_IN, &base).expect("a test holds that the table is readable");
+        let permissions = Permissions::read(BUILT_IN, &Names::default());
+        let permissions = permissions.expect("a test holds that the table is readable");
         Policy { permissions, needs_token: false, author_must_be_caller: false, audit: None }
     }
 }

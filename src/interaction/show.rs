@@ -94,7 +94,7 @@ impl Shower {
     pub fn employer(&self, stored: &Stored) -> Result<Vec<u8>, Error> {
         let subject = self.engine.subject(stored.id, stored.version)?;
         let known = subject.iter().flat_map(|subject| &subject.identifiers);
-        let estonian = known.into_iter().find(|(system, _)| system.ends_with("/sid/pid/est/ni"));
+        let estonian = known.into_iter().find(|(system, _)| system == self.names.identifiers.estonian_code());
         let identifier = estonian.map(|(system, value)| (system.as_str(), value.as_str()));
         let mut json = json::parse_stored(&stored.resource);
         if let Json::Object(composition) = &mut json {

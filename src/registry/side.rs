@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ask::{Ask, Caller, Failed, Silent, Told};
-use super::embedded::{self, ESTONIAN, Embedded, Refusals};
+use super::embedded::{self, Embedded, Refusals};
 use super::fault::{Effect, Fault, Rules};
 use super::health::Health;
 use super::patient::Patient;
 use super::remote::Remote;
-use crate::certificate::PersonalCode;
+use crate::certificate::{IdentifierSystems, Names, PersonalCode};
 use crate::config::{Config, RegistryMode};
 use crate::engine::{Clock, Engine};
 use crate::fhir::json::{self, Json};
@@ -23,8 +23,7 @@ pub struct Registry {
     side: Side,
     rules: Rules,
     systems: IssueSystems,
-    /// Identifier system of Estonian personal codes.
-    estonian: String,
+    identifiers: IdentifierSystems,
     external_reference_system: String,
     /// How long all questions of one search may take together.
     deadline: Duration,
@@ -66,27 +65,22 @@ impl Registry {
     /// # Errors
     /// In words for the operator: a fault that is none, or a way to the other registry that cannot be gone.
     pub fn open(config: &Config, engine: Arc<Engine>, clock: Clock) -> Result<Registry, String> {
-        let namespaces = config.namespaces.pairs();
-        let systems = IssueSystems::new(|setting| {
-            let found = namespaces.iter().find(|(name, _)| name == setting);
-            found.expect("a test of the configuration finds a setting for every system").1.clone()
-        });
+        let names = Names::new(config.base_url(), &config.namespaces.pairs());
         let side = match config.registry.mode {
             RegistryMode::Remote => Side::Remote(Box::new(Remote::new(&config.registry.remote)?)),
             RegistryMode::Embedded => {
-                let settings = embedded::Settings::new(config, systems.clone());
+                let settings = embedded::Settings::new(config, &names);
                 Side::Embedded(Box::new(Embedded::new(engine, settings, clock)))
             }
         };
         let external_reference_system = config.registry.external_reference_system.clone();
         let deadline = Duration::from_millis(config.registry.remote.deadline_ms);
         let patience = Duration::from_millis(config.registry.remote.timeout_ms);
-        let estonian = format!("{}{ESTONIAN}", config.namespaces.code_system_base);
         Ok(Registry {
             side,
             rules: Rules::new(&config.registry.fault)?,
-            systems,
-            estonian,
+            systems: names.issue_systems,
+            identifiers: names.identifiers,
             external_reference_system,
             deadline,
             patience,
@@ -145,7 +139,7 @@ impl Registry {
         let escaped =
             |text: &str| text.replace('\\', "\\\\").replace('|', "\\|").replace(',', "\\,").replace('$', "\\$");
         // Said in full, so that several with one code are several here and not an error of the registry.
-        let system = system.unwrap_or(&self.estonian);
+        let system = system.unwrap_or(self.identifiers.estonian_code());
         let token = || format!("{}|{}", escaped(system), escaped(value));
         let ask = || {
             let count = PATIENTS_OF_IDENTIFIER_MAX.to_string();
@@ -177,7 +171,7 @@ impl Registry {
     /// # Errors
     /// The registry is silent, answers 404 and says no more, or refuses for another reason.
     pub async fn look_up(&self, system: Option<&str>, value: &str, caller: &Caller) -> Result<LookedUp, Failed> {
-        let is_estonian = system.is_none_or(|system| system == self.estonian);
+        let is_estonian = system.is_none_or(|system| system == self.identifiers.estonian_code());
         let is_impossible = is_estonian && PersonalCode::parse(value).is_err();
         match self.by_identifier(system, value, caller).await {
             Ok(patients) if is_impossible && patients.is_empty() => {
@@ -196,7 +190,9 @@ impl Registry {
     /// Whether somebody not known yet would be taken over for a write by this identifier.
     pub fn would_take_over(&self, system: Option<&str>, value: &str) -> bool {
         match &self.side {
-            Side::Embedded(embedded) => embedded.would_take_over(system.unwrap_or(&self.estonian), value),
+            Side::Embedded(embedded) => {
+                embedded.would_take_over(system.unwrap_or(self.identifiers.estonian_code()), value)
+            }
             Side::Remote(_) => false,
         }
     }

@@ -12,18 +12,20 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::body::{self, Body};
+use crate::foreign::Reason::WritesToTheConnection;
 use crate::server::{Listening, START, Server};
 
 /// Longer than anything here takes, so that a failure is a failure and not a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn listening() -> Listening {
-    Server::start().await.listen().await
+    Server::with(START, |config| WritesToTheConnection.set_default_names(config)).await.listen().await
 }
 
 /// A server that waits for a second only.
 async fn impatient() -> Listening {
     let server = Server::with(START, |config| {
+        WritesToTheConnection.set_default_names(config);
         config.server.header_timeout_s = 1;
         config.server.body_timeout_s = 1;
     });

@@ -3,7 +3,9 @@
 //! Files are named as those of `src/interaction`; beside them stand the life-cycle table, the patient
 //! registry, and what concerns every interaction.
 
+mod bodies;
 mod body;
+mod foreign;
 mod server;
 mod told;
 
@@ -20,6 +22,7 @@ mod delete;
 mod form;
 mod history;
 mod life_cycle;
+mod names;
 mod operation;
 mod overload;
 mod page;

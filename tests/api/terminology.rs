@@ -25,12 +25,6 @@ fn parameters(parameters: &[(&str, &str, Value)]) -> Vec<u8> {
     json!({"resourceType": "Parameters", "parameter": all}).to_string().into_bytes()
 }
 
-async fn load(server: &Server, list: Value) -> Result<usize, Vec<String>> {
-    let lists = server.lists();
-    let loaded = tokio::task::spawn_blocking(move || lists.load(list.to_string().as_bytes(), 1_736_752_800_000));
-    loaded.await.expect("no panic").map(|lines| lines.len())
-}
-
 fn hazards(content: &str, codes: &[&str]) -> Value {
     let concepts: Vec<Value> =
         codes.iter().map(|code| json!({"code": code, "display": format!("oht {code}")})).collect();
@@ -74,7 +68,7 @@ async fn a_nested_code_tells_its_parent_and_its_children() {
     let server = Server::start().await;
     let tree = json!({"resourceType": "CodeSystem", "url": "urn:tree", "status": "active", "content": "complete",
         "concept": [{"code": "1", "concept": [{"code": "1.1", "concept": [{"code": "1.1.1"}]}]}]});
-    assert_eq!(load(&server, tree).await, Ok(1));
+    assert_eq!(server.load(&tree).await, Ok(1));
     let told = server.get("CodeSystem/$lookup?system=urn:tree&code=1.1").await.expect(200);
     let of = |code: &str, other: &str| {
         format!(r#"[{{"name":"code","valueCode":"{code}"}},{{"name":"value","valueCode":"{other}"}}]"#)
@@ -182,7 +176,7 @@ async fn a_value_set_is_expanded_and_says_when_it_is_not_all() {
 
     let absent = json!({"resourceType": "ValueSet", "url": "urn:absent", "status": "active",
         "compose": {"include": [{"system": "urn:none"}]}});
-    assert_eq!(load(&server, absent).await, Ok(1));
+    assert_eq!(server.load(&absent).await, Ok(1));
     for (query, status, code) in [
         ("", 400, "HCERT-171"),
         ("?url=urn:nothing", 404, "HCERT-173"),
@@ -204,18 +198,18 @@ async fn a_loaded_list_is_in_force_with_the_next_request_and_goes_again() {
         (value(&told, "result") == true, value(&told, "message").is_string())
     };
     assert_eq!((result("114").await, result("900").await), ((true, false), (true, true)));
-    assert_eq!(load(&server, hazards("complete", &["900"])).await, Ok(1));
+    assert_eq!(server.load(&hazards("complete", &["900"])).await, Ok(1));
     assert_eq!((result("114").await, result("900").await), ((false, true), (true, false)));
     let served = server.get("CodeSystem/toolaadi-ja-tookeskkonnaga-seotud-ohutegurid").await.expect(200).json();
     assert_eq!((&served["content"], &served["concept"][0]["code"]), (&json!("complete"), &json!("900")));
 
-    let refused = load(&server, hazards("supplement", &["1"])).await.unwrap_err();
+    let refused = server.load(&hazards("supplement", &["1"])).await.unwrap_err();
     assert!(refused[0].contains("content is supplement"), "{refused:?}");
     assert_eq!(result("900").await, (true, false), "nothing was changed");
 
-    let lists = server.lists();
-    let removed =
-        tokio::task::spawn_blocking(move || (lists.remove(HAZARDS), lists.remove(HAZARDS))).await.expect("no panic");
+    let (lists, hazards) = (server.lists(), server.names.sent_text(HAZARDS));
+    let removed = tokio::task::spawn_blocking(move || (lists.remove(&hazards), lists.remove(&hazards)));
+    let removed = removed.await.expect("no panic");
     assert_eq!(removed.0, Ok(()));
     assert!(removed.1.unwrap_err()[0].contains("no list was loaded"));
     assert_eq!((result("114").await, result("900").await), ((true, false), (true, true)));
@@ -225,8 +219,8 @@ async fn a_loaded_list_is_in_force_with_the_next_request_and_goes_again() {
 async fn a_list_that_others_need_cannot_be_removed() {
     let server = Server::start().await;
     let set = |url: &str, include: Value| json!({"resourceType": "ValueSet", "url": url, "status": "active", "compose": {"include": [include]}});
-    assert_eq!(load(&server, set("urn:a", json!({"system": KIND}))).await, Ok(1));
-    assert_eq!(load(&server, set("urn:b", json!({"valueSet": ["urn:a"]}))).await, Ok(1));
+    assert_eq!(server.load(&set("urn:a", json!({"system": KIND}))).await, Ok(1));
+    assert_eq!(server.load(&set("urn:b", json!({"valueSet": ["urn:a"]}))).await, Ok(1));
     let lists = server.lists();
     let refused = tokio::task::spawn_blocking(move || lists.remove("urn:a")).await.expect("no panic").unwrap_err();
     assert!(refused[0].contains("urn:b") && refused[0].contains("urn:a"), "{refused:?}");
@@ -242,7 +236,7 @@ async fn a_large_list_is_expanded_piece_by_piece_and_served_whole() {
     large["description"] = json!("x".repeat(1_000_000));
     large["concept"][0]["definition"] = json!("y".repeat(1_000_000));
     large["concept"][1]["definition"] = json!("z".repeat(1_000_000));
-    assert_eq!(load(&server, large).await, Ok(1));
+    assert_eq!(server.load(&large).await, Ok(1));
     let ask =
         async |more: &str| server.get(&format!("ValueSet/$expand?url={HAZARD_SET}{more}")).await.expect(200).json();
     let first = ask("").await;

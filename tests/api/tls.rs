@@ -23,6 +23,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::foreign::Reason::WritesToTheConnection;
 use crate::server::{Listening, START, Server};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -61,6 +62,7 @@ impl Pki {
     }
 
     fn set(&self, config: &mut Config) {
+        WritesToTheConnection.set_default_names(config);
         config.tls.certificate = Some(self.path("own.pem"));
         config.tls.key = Some(self.path("own-key.pem"));
     }

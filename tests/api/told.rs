@@ -101,6 +101,11 @@ impl Told {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}:\n{self}"))
     }
 
+    /// The body with one member per line, and without what differs from run to run.
+    pub fn masked_body(&self) -> String {
+        masked(&indented(&String::from_utf8_lossy(&self.body)))
+    }
+
     /// Codes of the issues, where the answer is an OperationOutcome.
     pub fn codes(&self) -> Vec<String> {
         self.issues(|issue| issue["details"]["coding"][0]["code"].as_str().unwrap_or_default().to_owned())
@@ -158,8 +163,7 @@ impl fmt::Display for Told {
             writeln!(formatter, "{name}: {}", String::from_utf8_lossy(value.as_bytes()))?;
         }
         if !self.body.is_empty() {
-            let body = String::from_utf8_lossy(&self.body);
-            write!(formatter, "\n{}", masked(&indented(&body)))?;
+            write!(formatter, "\n{}", self.masked_body())?;
         }
         Ok(())
     }

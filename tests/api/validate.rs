@@ -162,10 +162,7 @@ async fn strict_mode_refuses_unknown_codes_once_the_whole_list_is_loaded() {
         let unknown = Body::example("occupational-final").with(&code, json!("999"));
         let told = server.post("Composition", unknown.clone()).prefer("return=OperationOutcome").await.expect(201);
         assert_eq!(told.codes(), ["HCERT-157", "HCERT-196"], "{told}");
-        let lists = server.lists();
-        let list = list.to_string();
-        let loaded = tokio::task::spawn_blocking(move || lists.load(list.as_bytes(), 0)).await.expect("no panic");
-        loaded.expect("a list that can be used");
+        server.load(&list).await.expect("a list that can be used");
         let told = server.post("Composition", unknown).await;
         if strict {
             assert_eq!(told.refused(422, &["HCERT-188"]).places(), [format!("Composition.contained[{at}].value")]);

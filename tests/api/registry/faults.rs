@@ -7,6 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::{CODE, about_identifier, about_patient, asking};
+use crate::foreign::Reason::WritesToTheConnection;
 use crate::server::{Listening, START, Server};
 
 /// The service with its own registry, and one that asks the other service, which is kept alive beside it. Both wait briefly.
@@ -145,7 +146,7 @@ async fn who_asks_for_patients_meets_the_fault_with_the_registrys_own_status() {
 
 #[tokio::test]
 async fn a_registry_that_is_told_to_misbehave_does_so_on_the_wire() {
-    let registry = Server::registry(|_| ()).await;
+    let registry = Server::with(START, |config| WritesToTheConnection.set_default_names(config)).await.listen().await;
     let exchange = async |fault: &str| {
         let mut stream = TcpStream::connect(registry.address).await.expect("the server listens");
         let request = format!(

@@ -41,10 +41,9 @@ fn about_identifier(system: &str, value: &str) -> Body {
 
 /// A service whose patients another one keeps. A question is put once and nothing is remembered, unless `change` says otherwise.
 async fn asking(registry: &Listening, change: impl FnOnce(&mut Config)) -> Server {
-    let address = format!("http://{}/fhir", registry.address);
     let server = Server::with(START, |config| {
         config.registry.mode = hcert::config::RegistryMode::Remote;
-        config.registry.remote.address = Some(address);
+        config.registry.remote.address = Some(format!("http://{}{}", registry.address, config.server.base_path));
         config.registry.remote.tries = 1;
         config.registry.remote.cache_s = 0;
         change(config);
@@ -56,15 +55,6 @@ async fn asking(registry: &Listening, change: impl FnOnce(&mut Config)) -> Serve
 async fn answered(answer: impl Fn(&str) -> String + Send + 'static, change: impl FnOnce(&mut Config)) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = format!("http://{}/fhir", listener.local_addr().expect("it has an address"));
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            // The question is in the first packet; an answer to half of it would be as good.
-            let mut head = [0; 4096];
-            let read = stream.read(&mut head).await.unwrap_or_default();
-            let answer = answer(&String::from_utf8_lossy(&head[..read]));
-            let _ = stream.write_all(answer.as_bytes()).await;
-        }
-    });
     let server = Server::with(START, |config| {
         config.registry.mode = hcert::config::RegistryMode::Remote;
         config.registry.remote.address = Some(address);
@@ -72,7 +62,18 @@ async fn answered(answer: impl Fn(&str) -> String + Send + 'static, change: impl
         config.registry.remote.cache_s = 0;
         change(config);
     });
-    server.await
+    let server = server.await;
+    let names = server.names;
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            // The question is in the first packet; an answer to half of it would be as good.
+            let mut head = [0; 4096];
+            let read = stream.read(&mut head).await.unwrap_or_default();
+            let answer = names.sent_text(&answer(&String::from_utf8_lossy(&head[..read])));
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    server
 }
 
 /// An answer of HTTP/1.1, after which the connection ends.
