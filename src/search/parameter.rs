@@ -81,6 +81,8 @@ pub const PARAMETERS: &[Parameter] = &[
         "Patient identifier, `system|value`, looked up in the patient registry; `subject` is preferred where possible"),
     row("subject", SUBJECT, &[Not, Missing, Patient, Identifier], Personal::Identifiers, "Composition-subject",
         "Patient id in the patient registry (preferred way to identify the patient), `Patient/<patient_id>`; `subject:identifier` looks at the identifier in the certificate itself"),
+    row("patient", SUBJECT, &[Not, Missing, Patient, Identifier], Personal::Identifiers, "clinical-patient",
+        "The same as `subject`"),
     row("status", Looks::State, TOKEN, Personal::No, "Composition-status",
         "Certificate status: preliminary, final, cancelled (suspended), entered-in-error (cancelled for good)"),
     row("category", Looks::Category, TOKEN, Personal::No, "Composition-category",
@@ -94,7 +96,7 @@ pub const PARAMETERS: &[Parameter] = &[
     row("entry", ENTRY, &[Not, Missing, Identifier], Personal::No, "Composition-entry",
         "Health declaration, `QuestionnaireResponse/<id>`; `entry:identifier` takes the number of an external declaration"),
     row("period", Looks::Time(TimeField::Period), &[Missing], Personal::No, "Composition-period",
-        "Whether the date lies inside the validity period, both end days included; prefixes ge, gt, le, lt, sa, eb"),
+        "Whether the date lies inside the validity period, both end days included, or the instant of a value with a time; prefixes eq, ge, gt, le, lt, sa, eb"),
     row("_id", Looks::Id, TOKEN, Personal::No, "Resource-id", "Certificate id"),
     row("_lastUpdated", Looks::Time(TimeField::LastUpdated), &[Missing], Personal::No, "Resource-lastUpdated",
         "When the current version was made; prefixes eq, ne, gt, lt, ge, le, sa, eb, ap"),
@@ -107,9 +109,12 @@ pub const PARAMETERS: &[Parameter] = &[
         "How the title begins, case and accents ignored"),
 ];
 
-/// The same chains without the type, which only one kind of target has: R5 `search.html#chaining` allows it.
-const SHORT_NAMES: &[(&str, &str)] = &[
+/// Other names of the chains: without the type, which R5 `search.html#chaining` allows where there is only one type of target,
+/// and by `patient`.
+const OTHER_NAMES: &[(&str, &str)] = &[
     ("subject.identifier", "subject:Patient.identifier"),
+    ("patient:Patient.identifier", "subject:Patient.identifier"),
+    ("patient.identifier", "subject:Patient.identifier"),
     ("author.practitioner", "author:PractitionerRole.practitioner"),
     ("author.organization", "author:PractitionerRole.organization"),
 ];
@@ -172,7 +177,7 @@ pub fn could_be_filter(name: &str) -> bool {
 }
 
 fn named(name: &str) -> Option<&'static Parameter> {
-    let name = SHORT_NAMES.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
+    let name = OTHER_NAMES.iter().find(|(other, _)| *other == name).map_or(name, |(_, row)| row);
     PARAMETERS.iter().find(|parameter| parameter.name == name)
 }
 
@@ -252,7 +257,7 @@ mod tests {
     fn every_name_stands_once() {
         let names: BTreeSet<&str> = PARAMETERS.iter().map(|parameter| parameter.name).collect();
         assert_eq!(names.len(), PARAMETERS.len());
-        assert!(SHORT_NAMES.iter().all(|(short, long)| !names.contains(short) && names.contains(long)));
+        assert!(OTHER_NAMES.iter().all(|(other, row)| !names.contains(other) && names.contains(row)));
     }
 
     #[test]
@@ -260,6 +265,8 @@ mod tests {
         let found = |sent| find(sent).map(|(parameter, modifier)| (parameter.name, modifier));
         assert_eq!(found("subject:Patient.identifier"), Ok(("subject:Patient.identifier", None)));
         assert_eq!(found("subject.identifier"), Ok(("subject:Patient.identifier", None)));
+        assert_eq!(found("patient:Patient.identifier"), Ok(("subject:Patient.identifier", None)));
+        assert_eq!(found("patient:identifier"), Ok(("patient", Some(Identifier))));
         assert_eq!(found("subject:Patient"), Ok(("subject", Some(Patient))));
         assert_eq!(found("subject:identifier"), Ok(("subject", Some(Identifier))));
         let practitioner = "author:PractitionerRole.practitioner";
@@ -269,7 +276,7 @@ mod tests {
 
     #[test]
     fn what_no_row_takes_is_unknown() {
-        for sent in ["", "author", "author:Practitioner", "Status", "subject:Patient:not", "patient", "_count", "x:not"]
+        for sent in ["", "author", "author:Practitioner", "Status", "subject:Patient:not", "_count", "x:not"]
         {
             assert_eq!(find(sent).err(), Some(Unknown::Parameter), "{sent}");
         }
