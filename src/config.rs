@@ -78,12 +78,14 @@ pub struct Server {
     pub drain_timeout_s: u64,
 }
 
-/// How `Bundle.entry.fullUrl` is written. Contract 1.2.
+/// How `Bundle.entry.fullUrl` is written in a search for certificates. Every other Bundle has absolute addresses. Contract 1.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FullUrl {
+    /// Relative, as the specification shows.
     #[default]
-    Relative,
+    #[serde(alias = "relative")]
+    Specification,
     Absolute,
 }
 
@@ -327,7 +329,7 @@ impl Default for Server {
             listen: "127.0.0.1:8080".to_owned(),
             base_path: "/fhir".to_owned(),
             base_url: None,
-            full_url: FullUrl::Relative,
+            full_url: FullUrl::Specification,
             trusted_proxies: Vec::new(),
             workers: limits::WORKERS,
             plain_behind_proxy: false,

@@ -79,6 +79,7 @@ fn interaction(method: &str, segments: &[&str]) -> Option<Interaction> {
     Some(match (method, segments) {
         ("GET",    ["metadata"])                             => Capabilities,
         ("GET",    ["AuditEvent"])                           => AuditSearch,
+        ("POST",   ["AuditEvent", "_search"])                => AuditSearch,
         ("GET",    ["AuditEvent", number])                   => AuditRead(event(number)?),
         ("POST",   ["Composition"])                          => Create,
         ("GET",    ["Composition"])                          => Search,
@@ -96,12 +97,14 @@ fn interaction(method: &str, segments: &[&str]) -> Option<Interaction> {
         ("POST",   ["Composition", "$validate"])             => Validate(None),
         ("GET" | "POST", ["Composition", id, "$validate"])   => Validate(Some(instance(id)?)),
         ("GET",    ["Patient"])                              => Patient(Ask::Search(Vec::new())),
+        ("POST",   ["Patient", "_search"])                   => Patient(Ask::Search(Vec::new())),
         ("GET",    ["Patient", id]) if is_id(id)             => Patient(Ask::Read((*id).to_owned())),
         ("GET",    ["Patient", id, "_history"]) if is_id(id) => Patient(Ask::History((*id).to_owned(), Vec::new())),
         ("GET",    ["Patient", id, "_history", version]) if is_id(id) && is_id(version) => {
             Patient(Ask::Vread((*id).to_owned(), (*version).to_owned()))
         }
         ("GET",    [kind])                                   => SearchDefinitions(definition(kind)?),
+        ("POST",   [kind, "_search"])                        => SearchDefinitions(definition(kind)?),
         ("GET",    [kind, id]) if is_id(id)                  => ReadDefinition(definition(kind)?, (*id).to_owned()),
         ("GET" | "POST", [kind, operation])                  => of_lists(kind, None, operation)?,
         ("GET" | "POST", [kind, id, operation]) if is_id(id) => of_lists(kind, Some(id), operation)?,
@@ -240,6 +243,9 @@ mod tests {
             ("POST", "/fhir/Composition/7/$get-consent", GetConsent(seven())),
             ("POST", "/fhir/Composition/7/$set-consent", SetConsent(seven())),
             ("GET", "/fhir/Patient", Patient(Ask::Search(Vec::new()))),
+            ("POST", "/fhir/Patient/_search", Patient(Ask::Search(Vec::new()))),
+            ("POST", "/fhir/AuditEvent/_search", AuditSearch),
+            ("POST", "/fhir/ValueSet/_search", SearchDefinitions(DefinitionKind::ValueSet)),
             ("GET", "/fhir/Patient/p-1", Patient(Ask::Read("p-1".into()))),
             ("GET", "/fhir/Patient/7/_history", Patient(Ask::History("7".into(), Vec::new()))),
             ("GET", "/fhir/Patient/7/_history/2", Patient(Ask::Vread("7".into(), "2".into()))),

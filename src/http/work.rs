@@ -151,7 +151,8 @@ impl<R: Run> Server<R> {
             wanted.media = media::wanted(&parts.headers, query::format(&parameters))?;
             wanted.pretty = query::pretty(&parameters)?;
             let identity = context.identity.take();
-            context = request::context(&self.settings, parts, peer, wanted, parameters, true, false)?;
+            context =
+                request::context(&self.settings, parts, peer, wanted, parameters, true, asks_registry(&interaction))?;
             caller::name(&mut context, identity);
             received.bytes.clear();
         }
@@ -174,9 +175,8 @@ impl<R: Run> Server<R> {
         query.media?;
         request::check_body(parts, content, !body.is_end_stream(), self.bytes_max(content))?;
         query.pretty?;
-        let asks_registry = matches!(interaction, Interaction::Patient(_));
         let by_form = content == Some(Content::Form);
-        request::context(&self.settings, parts, peer, wanted, parameters, by_form, asks_registry)
+        request::context(&self.settings, parts, peer, wanted, parameters, by_form, asks_registry(interaction))
     }
 
     fn wrong_method(&self, parts: &Parts) -> Outcome {
@@ -202,6 +202,11 @@ impl<R: Run> Server<R> {
         let known = pairs.as_deref().unwrap_or_default();
         Query { media: media::wanted(&parts.headers, query::format(known)), pretty: query::pretty(known), pairs }
     }
+}
+
+/// Whether the registry is asked in the caller's name.
+fn asks_registry(interaction: &Interaction) -> bool {
+    matches!(interaction, Interaction::Patient(_))
 }
 
 fn too_many_unread() -> Outcome {

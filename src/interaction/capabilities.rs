@@ -2,12 +2,12 @@
 //!
 //! Source: specification 4.8; FHIR R5 `capabilitystatement.html`.
 
-use super::DefinitionKind;
+use super::{DefinitionKind, audit_event, conformance};
 use crate::certificate::Names;
 use crate::certificate::Profile;
 use crate::fhir::json::{Json, Object};
 use crate::search::paging::Counts;
-use crate::search::parameter::{PARAMETERS, Parameter, SORT_KEYS};
+use crate::search::parameter::{LooksAt, PARAMETERS, Parameter, SORT_KEYS};
 
 /// Day of this version, for the statement and the software in it.
 const RELEASED: &str = "2026-11-21";
@@ -97,16 +97,6 @@ const OF_PATIENTS: &[(&str, &str, &str, &str)] = &[
     ("birthdate", "individual-birthdate", "date", "YYYY-MM-DD with a prefix or without; twice it is a range"),
     ("active", "Patient-active", "token", "true or false"),
     ("deceased", "Patient-deceased", "token", "true or false"),
-];
-
-/// What the audit trail is asked: name, R5's definition, type, documentation.
-const OF_AUDIT_EVENTS: &[(&str, &str, &str, &str)] = &[
-    ("entity", "AuditEvent-entity", "reference", "A certificate: Composition/1"),
-    ("patient", "clinical-patient", "reference", "Patient/200"),
-    ("agent", "AuditEvent-agent", "reference", "Personal code or role of who called"),
-    ("action", "AuditEvent-action", "token", "What was done: composition.read, consent.set and so on"),
-    ("outcome", "AuditEvent-outcome", "token", "success, refused, an HTTP status or a code such as HCERT-179"),
-    ("date", "clinical-date", "date", "When; prefixes ge, gt, le, lt"),
 ];
 
 /// The CapabilityStatement as a caller sees it under `base_url`, as bytes.
@@ -247,7 +237,7 @@ fn audit_event() -> Json<'static> {
             text("Who saw and did what. Read only, and for those alone who hold the permission hcert.audit.read."),
         ),
         ("interaction", list(["read", "search-type"].map(interaction))),
-        ("searchParam", list(OF_AUDIT_EVENTS.iter().map(of_table))),
+        ("searchParam", list(audit_event::PARAMETERS.iter().map(search_parameter))),
     ])
 }
 
@@ -266,10 +256,6 @@ fn of_table(
 /// A type of resource that defines the service.
 fn definition(kind: DefinitionKind) -> Json<'static> {
     let interaction = |code| Json::object([("code", text(code))]);
-    let parameter = |name, definition: &str, kind| {
-        let definition = Json::string(format!("http://hl7.org/fhir/SearchParameter/{definition}"));
-        Json::object([("name", text(name)), ("definition", definition), ("type", text(kind))])
-    };
     let operation = |(_, name, definition, documentation): &(_, &'static str, &str, &'static str)| {
         Json::object([
             ("name", text(name)),
@@ -282,8 +268,7 @@ fn definition(kind: DefinitionKind) -> Json<'static> {
     resource.set("type", text(kind.name()));
     resource.set("documentation", text("Read only: what this service defines and the code lists it has at hand."));
     resource.set("interaction", list(["read", "search-type"].map(interaction)));
-    let parameters = [parameter("url", "CanonicalResource-url", "uri"), parameter("_id", "Resource-id", "token")];
-    resource.set("searchParam", list(parameters));
+    resource.set("searchParam", list(conformance::PARAMETERS.iter().map(search_parameter)));
     if !operations.is_empty() {
         resource.set("operation", list(operations));
     }
@@ -302,7 +287,7 @@ fn search_documentation(count: Counts) -> String {
     )
 }
 
-fn search_parameter(parameter: &Parameter) -> Json<'static> {
+fn search_parameter<L: LooksAt>(parameter: &Parameter<L>) -> Json<'static> {
     let documentation = match parameter.modifiers {
         [] => parameter.documentation.to_owned(),
         _ => format!("{}. Modifiers: {}", parameter.documentation, parameter.modifier_names()),
@@ -310,7 +295,7 @@ fn search_parameter(parameter: &Parameter) -> Json<'static> {
     Json::object([
         ("name", text(parameter.name)),
         ("definition", Json::string(parameter.definition())),
-        ("type", text(parameter.kind())),
+        ("type", text(parameter.looks.kind())),
         ("documentation", Json::string(documentation)),
     ])
 }

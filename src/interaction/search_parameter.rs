@@ -3,7 +3,7 @@
 use crate::certificate::Names;
 use crate::fhir::json::{Json, Object};
 use crate::search::filter::TimeField;
-use crate::search::parameter::{Looks, Modifier, PARAMETERS, Parameter};
+use crate::search::parameter::{Looks, LooksAt, Modifier, PARAMETERS, Parameter};
 use crate::search::term::Field;
 
 /// All of them, in the order of the table.
@@ -26,7 +26,7 @@ fn resource(parameter: &Parameter, names: &Names) -> Json<'static> {
     set("description", Json::string(parameter.documentation));
     set("code", Json::string(parameter.name));
     set("base", texts(["Composition"]));
-    set("type", Json::string(parameter.kind()));
+    set("type", Json::string(parameter.looks.kind()));
     set("expression", Json::string(expression(parameter.looks)));
     set("processingMode", Json::string("normal"));
     if let Looks::Reference { target, .. } = parameter.looks {

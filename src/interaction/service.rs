@@ -31,7 +31,7 @@ pub struct Settings {
     pub count: Counts,
     /// How long a link with sealed parameters works, seconds.
     pub link_seconds: i64,
-    /// Bundle `fullUrl` is `{base_url}/Composition/1` instead of `Composition/1`. Contract 1.2.
+    /// In a search for certificates `fullUrl` is `{base_url}/Composition/1` instead of `Composition/1`. Contract 1.2.
     pub full_url_absolute: bool,
     /// A subject of this identifier system that is not found exactly once is HCERT-008. Contract 4.6.
     pub external_reference_system: String,
