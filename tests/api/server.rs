@@ -285,9 +285,14 @@ impl Server {
         self.ask("POST", path).body(body)
     }
 
-    /// POST to `_search` with a form.
+    /// POST to `_search` of certificates with a form.
     pub fn search_by_form(&self, form: &str) -> Asked<'_> {
-        let mut asked = self.ask("POST", "Composition/_search");
+        self.form("Composition/_search", form)
+    }
+
+    /// POST with a form.
+    pub fn form(&self, path: &str, form: &str) -> Asked<'_> {
+        let mut asked = self.ask("POST", path);
         asked.body = Some(form.as_bytes().to_vec());
         asked.header("Content-Type", "application/x-www-form-urlencoded")
     }
