@@ -523,6 +523,19 @@ mod tests {
     }
 
     #[test]
+    fn the_old_name_of_a_relative_full_url_is_still_read() {
+        for (name, expected) in [
+            ("relative", FullUrl::Specification),
+            ("specification", FullUrl::Specification),
+            ("absolute", FullUrl::Absolute),
+        ] {
+            let read = load(&format!("[server]\nfull_url = \"{name}\"")).unwrap();
+            assert_eq!(read.server.full_url, expected, "{name}");
+        }
+        assert!(load("[server]\nfull_url = \"nonsense\"").is_err());
+    }
+
+    #[test]
     fn the_file_of_the_project_names_every_setting() {
         let defaults = toml::Table::try_from(Config::default()).unwrap();
         assert_eq!(defaults.keys().collect::<BTreeSet<_>>(), keys("").iter().collect(), "every section is walked");

@@ -2,7 +2,7 @@
 //!
 //! Only what the settings say is told. No launch of SMART App Launch is offered, so `capabilities` is empty.
 //!
-//! Source: SMART App Launch 2.2, "Conformance".
+//! Source: SMART App Launch 2.2, "Conformance"; Decision 165.
 
 use serde_json::{Map, Value, json};
 

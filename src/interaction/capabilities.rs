@@ -159,7 +159,7 @@ pub fn capabilities(base_url: &str, names: &Names, count: Counts, tokens: &Token
     ])
 }
 
-/// What the service can do with its code lists: `metadata?mode=terminology`. Source: FHIR R5 `terminologycapabilities.html`.
+/// What the service can do with its code lists: `metadata?mode=terminology`. Source: FHIR R5 `terminologycapabilities.html`; Decision 163.
 pub fn terminology_capabilities(base_url: &str, terminology: &Terminology) -> Json<'static> {
     let code_system = |about: &About| {
         let is_empty = terminology.code_system(&about.url).is_none_or(|list| list.concepts().is_empty());
@@ -384,7 +384,7 @@ fn list<'a>(items: impl IntoIterator<Item = Json<'a>>) -> Json<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::json;
+    use crate::fhir::{json, shape};
 
     fn statement(check: impl Fn(&Json)) {
         let names = Names { profile_base: "https://example.ee/hcert".into(), ..Names::default() };
@@ -406,6 +406,28 @@ mod tests {
             let guide = json.items("implementationGuide")[0].as_str();
             assert_eq!(guide, Some("https://example.ee/hcert/ImplementationGuide/ee.fhir.hcert|1.0.0"));
         });
+    }
+
+    #[test]
+    fn statements_have_the_shape_of_r5() {
+        let names = Names::default();
+        let tokens = TokenPolicy {
+            is_needed: true,
+            authorization_endpoint: Some("https://a.ee/authorize".to_owned()),
+            token_endpoint: Some("https://a.ee/token".to_owned()),
+        };
+        let mut statement = capabilities("https://a.ee/fhir", &names, Counts::default(), &tokens);
+        assert!(shape::expect(&mut statement, "CapabilityStatement").is_ok());
+        let uris = &statement.items("rest")[0].get("security").unwrap().items("extension")[0];
+        let uri = |name| {
+            let uris = uris.items("extension").iter();
+            uris.filter(|uri| uri.text("url") == Some(name)).find_map(|uri| uri.text("valueUri"))
+        };
+        assert_eq!((uri("token"), uri("authorize")), (Some("https://a.ee/token"), Some("https://a.ee/authorize")));
+
+        let terminology = Terminology::new(&names, false, &[]).unwrap();
+        let mut statement = terminology_capabilities("https://a.ee/fhir", &terminology);
+        assert!(shape::expect(&mut statement, "TerminologyCapabilities").is_ok());
     }
 
     #[test]

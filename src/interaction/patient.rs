@@ -160,7 +160,7 @@ struct PatientSearch {
     ignored: Vec<String>,
 }
 
-/// Whether a parameter may tell who a person is: every filter but the ids of the registry.
+/// Whether a parameter may tell who a person is: every filter but the ids of the registry. Decision 159.
 fn is_personal(name: &str, value: &str) -> bool {
     !name.starts_with('_') || holds_personal_code(value)
 }

@@ -71,7 +71,7 @@ fn name(id: &str) -> String {
     id.split(['-', '.']).map(part).collect()
 }
 
-/// Where in a certificate it looks.
+/// Where in a certificate it looks. Decision 166.
 fn expression(looks: Looks) -> &'static str {
     const AUTHOR: [&str; 2] = [
         "Composition.author.resolve().ofType(PractitionerRole).practitioner",

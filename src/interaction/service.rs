@@ -185,7 +185,7 @@ impl Service {
         }
     }
 
-    /// `mode` says which statement: `full`, `normative` or `terminology`. FHIR R5 `http.html#capabilities`.
+    /// `mode` says which statement: `full`, `normative` or `terminology`. FHIR R5 `http.html#capabilities`; Decision 162.
     fn capabilities(&self, context: &Context) -> Result<Answer, Outcome> {
         let names = &self.settings.names;
         let statement = || capabilities(&context.base_url, names, self.settings.count, &self.policy.tokens);

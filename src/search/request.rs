@@ -1,6 +1,6 @@
 //! What searches of every resource type share: the table of parameters, paging and order, unknown names, and the links of a page.
 //!
-//! A resource type adds what is its own as [`Filters`]. Source: Contract 4.2, 4.8, 4.9.
+//! A resource type adds what is its own as [`Filters`]. Source: Contract 4.2, 4.8, 4.9; Decision 157.
 
 use std::borrow::Cow;
 

@@ -32,7 +32,7 @@ pub enum Wrong {
 /// is widened on both sides by a tenth of its distance from now. A certificate without the time meets none of them, `ne` included.
 ///
 /// The validity is different without a prefix and with `eq` (Contract 4.3). A value with a time asks for the instant at which the
-/// value begins. Any other value asks for whole days: the validity covers every day of the value, its own first and last day
+/// value begins (Decision 160). Any other value asks for whole days: the validity covers every day of the value, its own first and last day
 /// included. `ne` and `ap` are not supported there.
 pub fn filter(field: TimeField, text: &str, now: i64) -> Result<Filter, Wrong> {
     let (prefix, value) = Prefix::cut(text).ok_or(Wrong::Prefix)?;

@@ -38,7 +38,7 @@ impl ValueSet {
         ValueSet::composed(resource, place, problems)
     }
 
-    /// Reads a value set that a request brings, which needs no address. It is meant to be complete, whatever it says.
+    /// Reads a value set that a request brings, which needs no address. It is meant to be complete, whatever it says. Decision 164.
     ///
     /// # Errors
     /// As [`read`](Self::read).

@@ -57,8 +57,8 @@ async fn clients_are_told_where_tokens_come_from() {
     assert_eq!(document["capabilities"], json!([]));
     assert_eq!(server.get(".well-known/smart-configuration").await.expect(200).json(), document);
     let x_road =
-        server.get("/r1/ee-dev/GOV/70009770/hcert/fhir/.well-known/smart-configuration").await.expect(200).json();
-    assert_eq!(x_road["token_endpoint"], "http://127.0.0.1:8080/r1/ee-dev/GOV/70009770/hcert/auth/v2/token");
+        server.get("/r1/ee-dev/GOV/70009770/tis/fhir/.well-known/smart-configuration").await.expect(200).json();
+    assert_eq!(x_road["token_endpoint"], "http://127.0.0.1:8080/r1/ee-dev/GOV/70009770/tis/auth/v2/token");
     let refused = server.ask("DELETE", ".well-known/smart-configuration").await.expect(405);
     assert_eq!(refused.header("allow"), Some("GET, HEAD, OPTIONS"));
 
@@ -327,7 +327,7 @@ fn calls(kind: &str, name: &str) -> Vec<(&'static str, &'static str, Option<Vec<
         ("Composition", "get-consent") => {
             vec![
                 ("GET", "Composition/1/$get-consent", None),
-                ("POST", "Composition/1/$get-consent", parameters(json!([]))),
+                ("POST", "Composition/1/$get-consent", Some(br#"{"resourceType":"Parameters"}"#.to_vec())),
             ]
         }
         ("Composition", "set-consent") => {

@@ -1,6 +1,6 @@
 //! What a search for audit events asks, as HL7 defines its parameters; our own words for actions, results and callers are accepted too.
 //!
-//! Source: FHIR R5 `auditevent-search.html`.
+//! Source: FHIR R5 `auditevent-search.html`; Decision 161.
 
 use std::ops::RangeInclusive;
 

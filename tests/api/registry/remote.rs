@@ -101,11 +101,12 @@ async fn patients_are_handed_on_with_links_of_this_service() {
     let (registry, server) = two().await;
     let path = "Patient?active=true&_count=5&_page=2&_sort=birthdate";
     let (through, direct) = (server.get(path).await.expect(200), registry.server.get(path).await.expect(200));
-    assert_eq!(through.json()["entry"], direct.json()["entry"]);
+    let there = format!("http://{}/fhir", registry.address);
+    let own = through.json()["entry"].to_string();
+    assert_eq!(own.replace("http://127.0.0.1:8080/fhir", &there), direct.json()["entry"].to_string());
     for relation in ["self", "first", "last", "previous", "next"] {
         let own = through.link(relation).expect("a page in the middle has all");
         assert!(own.starts_with("http://127.0.0.1:8080/fhir/Patient?"), "{own}");
-        let there = format!("http://{}/fhir", registry.address);
         assert_eq!(own.replace("http://127.0.0.1:8080/fhir", &there), direct.link(relation).expect("the same"));
     }
     let mut seen = Vec::new();
