@@ -43,7 +43,7 @@ impl Service {
                 let issue = Issue::new(Hcert::OperationParameterWrong).with("name", "valueSet").with("value", "");
                 return Err(issue.with("expected", "no other way to name the value set").into());
             }
-            (None, None, Some(resource)) => Meant::Supplied(supplied_set(&terminology, resource)?),
+            (None, None, Some(resource)) => Meant::Supplied(Box::new(supplied_set(&terminology, resource)?)),
             (None, Some(url), None) => Meant::AtHand(url.to_owned()),
             (Some(id), url, None) => {
                 let own = &value_set(&terminology, id)?.about.url;
@@ -66,7 +66,7 @@ impl Service {
 enum Meant {
     /// By its address.
     AtHand(String),
-    Supplied(ValueSet),
+    Supplied(Box<ValueSet>),
 }
 
 impl Meant {
