@@ -78,12 +78,14 @@ pub struct Server {
     pub drain_timeout_s: u64,
 }
 
-/// How `Bundle.entry.fullUrl` is written. Contract 1.2.
+/// How `Bundle.entry.fullUrl` is written in a search for certificates. Every other Bundle has absolute addresses. Contract 1.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FullUrl {
+    /// Relative, as the specification shows.
     #[default]
-    Relative,
+    #[serde(alias = "relative")]
+    Specification,
     Absolute,
 }
 
@@ -328,7 +330,7 @@ impl Default for Server {
             listen: "127.0.0.1:8080".to_owned(),
             base_path: "/fhir".to_owned(),
             base_url: None,
-            full_url: FullUrl::Relative,
+            full_url: FullUrl::Specification,
             trusted_proxies: Vec::new(),
             workers: limits::WORKERS,
             plain_behind_proxy: false,
@@ -520,6 +522,19 @@ mod tests {
     #[test]
     fn the_file_of_the_project_holds_the_defaults() {
         assert_eq!(load(FILE_OF_THE_PROJECT).unwrap(), Config::default());
+    }
+
+    #[test]
+    fn the_old_name_of_a_relative_full_url_is_still_read() {
+        for (name, expected) in [
+            ("relative", FullUrl::Specification),
+            ("specification", FullUrl::Specification),
+            ("absolute", FullUrl::Absolute),
+        ] {
+            let read = load(&format!("[server]\nfull_url = \"{name}\"")).unwrap();
+            assert_eq!(read.server.full_url, expected, "{name}");
+        }
+        assert!(load("[server]\nfull_url = \"nonsense\"").is_err());
     }
 
     #[test]

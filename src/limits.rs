@@ -388,6 +388,12 @@ pub const TERMINOLOGY_IMPORTS_MAX: usize = 8;
 /// Codes of one expansion. More are asked for piece by piece; a list to choose from is shorter.
 pub const EXPANSION_CODES_MAX: usize = 1_000;
 
+/// `include`, `exclude` and `valueSet` of a value set that a request brings. Every code that it names is looked for in each of them.
+pub const EXPANSION_PARTS_MAX: usize = 100;
+
+/// Codes that the expansion of a value set in a request looks at: the largest list here has some 10 000.
+pub const EXPANSION_CANDIDATES_MAX: usize = 20_000;
+
 /// Codes that a message lists. More than twenty nobody reads.
 pub const ALLOWED_CODES_MAX: usize = 20;
 

@@ -145,6 +145,17 @@ impl Terminology {
         self.value_sets.get(without_version(url))
     }
 
+    /// A value set that a request brings, to be expanded with the lists at hand. Its form was checked.
+    ///
+    /// # Errors
+    /// Everything that keeps it from being expanded here.
+    pub fn supplied(&self, resource: Json<'static>) -> Result<ValueSet, Vec<String>> {
+        let set = ValueSet::supplied(resource)?;
+        let missing = set.imports().filter(|url| self.value_set(url).is_none());
+        let missing: Vec<String> = missing.map(|url| format!("it imports {url}, which is not at hand")).collect();
+        if missing.is_empty() { Ok(set) } else { Err(missing) }
+    }
+
     /// All lists of one resource type (`CodeSystem`, `ValueSet`), by address.
     pub fn lists(&self, resource_type: &str) -> Vec<&About> {
         let mut lists: Vec<&About> = match resource_type {

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::audit::{self, Action, Event, Log, Order, Wanted};
+use crate::audit::{self, Action, AuditedEntity, Event, Log, Order, Wanted};
 use crate::certificate::{Id, Names, Version};
 use crate::engine::Engine;
 use crate::fhir::date_time;
@@ -40,7 +40,7 @@ pub fn export_audit(
     let estonian = names.identifiers.estonian_code();
     let wanted = wanted(engine, asked, estonian)?;
     told.patients = wanted.patients.concat();
-    told.entities = wanted.entities.concat();
+    told.entities = asked.certificate.and_then(Id::new).map(|id| (id, None)).into_iter().collect();
     let end = |time: Option<i64>, open: &str| time.map_or_else(|| open.to_owned(), date_time::instant);
     told.note = Some(format!("from {} to {}", end(asked.since, "the beginning"), end(asked.until, "the end")));
     log.append(&told).and_then(|_| log.sync_now()).map_err(|failing| failing.to_string())?;
@@ -63,7 +63,7 @@ pub fn export_audit(
 fn wanted(engine: &Engine, asked: &AuditAsked, estonian: &str) -> Result<Wanted, String> {
     let mut wanted = Wanted::default();
     if let Some(id) = asked.certificate.and_then(Id::new) {
-        wanted.entities.push(vec![(id, None)]);
+        wanted.entities.push(vec![AuditedEntity::Certificate((id, None))]);
     }
     if let Some(patient) = &asked.patient {
         wanted.patients.push(patients(engine, patient, estonian)?);

@@ -12,7 +12,7 @@ use crate::certificate::{Names, Seq};
 use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
 use crate::engine::{self, Clock, Engine, RESTORING, STORE_FILE, Witness};
 use crate::interaction::account::{self, Witnessing};
-use crate::interaction::{Policy, Rulebook, Service, Settings};
+use crate::interaction::{Policy, Rulebook, Service, Settings, TokenPolicy};
 use crate::metrics::Metrics;
 use crate::registry::Registry;
 use crate::search::paging::Counts;
@@ -194,7 +194,11 @@ pub fn policy(config: &Config) -> Result<Policy, String> {
     let by_mode = config.access.mode == AccessMode::Jwt;
     Ok(Policy {
         permissions,
-        needs_token: by_mode,
+        tokens: TokenPolicy {
+            is_needed: by_mode,
+            authorization_endpoint: config.access.token.authorization_endpoint.clone(),
+            token_endpoint: config.access.token.token_endpoint.clone(),
+        },
         author_must_be_caller: config.access.author_must_be_caller.unwrap_or(by_mode),
         audit: None,
     })

@@ -95,7 +95,13 @@ pub fn check(config: &mut Config) -> Result<(), ConfigError> {
         }
     }
     let remote = &config.registry.remote;
-    for (key, text) in [("server.base_url", &config.server.base_url), ("registry.remote.address", &remote.address)] {
+    let token = &config.access.token;
+    for (key, text) in [
+        ("server.base_url", &config.server.base_url),
+        ("registry.remote.address", &remote.address),
+        ("access.token.authorization_endpoint", &token.authorization_endpoint),
+        ("access.token.token_endpoint", &token.token_endpoint),
+    ] {
         if let Some(text) = text.as_deref().filter(|text| !text.starts_with("http")) {
             problems.push(refusal(key, text, "an address that begins with http:// or https://"));
         }
@@ -189,8 +195,14 @@ fn addresses<'a>(config: &'a Config, table: &'a Table) -> Vec<(String, &'a str)>
     let base_url = config.server.base_url.iter().map(|text| ("server.base_url".to_owned(), text.as_str()));
     let remote =
         config.registry.remote.address.iter().map(|text| ("registry.remote.address".to_owned(), text.as_str()));
+    let token = &config.access.token;
+    let endpoints = [
+        ("access.token.authorization_endpoint", &token.authorization_endpoint),
+        ("access.token.token_endpoint", &token.token_endpoint),
+    ];
+    let endpoints = endpoints.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text.as_deref()?)));
     let external = [("registry.external_reference_system".to_owned(), external.as_str())];
-    namespaces.chain(external).chain(base_url).chain(remote).collect()
+    namespaces.chain(external).chain(base_url).chain(remote).chain(endpoints).collect()
 }
 
 fn cut_slashes(text: &mut String) {

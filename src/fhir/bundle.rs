@@ -3,8 +3,6 @@
 use std::fmt::Display;
 use std::io::Write;
 
-use uuid::Uuid;
-
 use super::date_time;
 use super::json;
 
@@ -106,12 +104,12 @@ impl Bundle {
         self.raw(br#","search":{"mode":"match"}}"#);
     }
 
-    /// Adds an OperationOutcome with warnings about the search itself, which has an address of its own. Contract 4.6, 4.9.
-    pub fn outcome(&mut self, outcome: &[u8]) {
+    /// Adds an OperationOutcome with warnings about the search itself, under an address of its own. Contract 4.9.
+    pub fn outcome(&mut self, full_url: &str, outcome: &[u8]) {
         self.open_entry();
-        self.raw(br#""fullUrl":"urn:uuid:"#);
-        self.text(Uuid::new_v4());
-        self.raw(br#"","resource":"#);
+        self.raw(br#""fullUrl":"#);
+        self.string(full_url);
+        self.raw(br#","resource":"#);
         self.raw(outcome);
         self.raw(br#","search":{"mode":"outcome"}}"#);
     }
@@ -241,18 +239,15 @@ mod tests {
     fn stored_bytes_are_laid_in_untouched() {
         let mut bundle = Bundle::searchset(2, &[], 0);
         bundle.matched(SEVEN, writes(r#"{"id":"7","x":1.10}"#)).unwrap();
-        bundle.outcome(br#"{"resourceType":"OperationOutcome"}"#);
-        let text = text(bundle);
-        let (before, behind) = text.split_once("urn:uuid:").expect("an outcome has an address");
+        bundle.outcome("urn:uuid:1", br#"{"resourceType":"OperationOutcome"}"#);
         assert_eq!(
-            before,
+            text(bundle),
             concat!(
                 r#"{"resourceType":"Bundle","type":"searchset","total":2,"entry":["#,
-                r#"{"fullUrl":"Composition/7","resource":{"id":"7","x":1.10},"search":{"mode":"match"}},{"fullUrl":""#,
+                r#"{"fullUrl":"Composition/7","resource":{"id":"7","x":1.10},"search":{"mode":"match"}},"#,
+                r#"{"fullUrl":"urn:uuid:1","resource":{"resourceType":"OperationOutcome"},"search":{"mode":"outcome"}}]}"#
             )
         );
-        assert!(Uuid::parse_str(&behind[..36]).is_ok(), "{behind}");
-        assert_eq!(&behind[36..], r#"","resource":{"resourceType":"OperationOutcome"},"search":{"mode":"outcome"}}]}"#);
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod route;
 mod seat;
 mod security;
 mod settings;
+mod smart;
 mod stream;
 mod tls;
 mod token;
@@ -295,6 +296,11 @@ impl<R: Run> Server<R> {
         let mut event = self.event(&route, &parts, peer, &wanted);
         let tokens = self.settings.tokens.as_deref().filter(|tokens| tokens.are_given_out());
         let tokens = tokens.filter(|_| guard::check(&self.settings, &parts).is_ok());
+        let smart = self.settings.smart.as_ref().filter(|_| {
+            route == Route::SmartConfiguration
+                && (self.settings.needs_token || self.gives_out_tokens())
+                && guard::check(&self.settings, &parts).is_ok()
+        });
         let mut response = match (&route, tokens) {
             (Route::TokenService, Some(tokens)) => {
                 let issue = token::issue(tokens, &self.settings, &self.memory, &parts, body, &wanted, &mut event);
@@ -308,6 +314,10 @@ impl<R: Run> Server<R> {
                 }
             }
             (Route::TokenKeys, Some(tokens)) => Box::pin(token::keys(tokens, &parts, &wanted)).await,
+            _ if let Some(smart) = smart => {
+                let document = smart.document(&self.settings, self.base_path(&parts));
+                token::document(document, &parts, &wanted)
+            }
             _ => {
                 // What became of a write is told, however long it takes, and whatever else is not taken.
                 let is_change = changes(&route);
@@ -379,7 +389,7 @@ impl<R: Run> Server<R> {
     fn event(&self, route: &Route, parts: &Parts, peer: Option<IpAddr>, wanted: &Wanted) -> Option<Box<Event>> {
         let mut event = match route {
             Route::To(interaction) => self.run.begin(Some(interaction))?,
-            Route::Options | Route::TokenKeys => return None,
+            Route::Options | Route::TokenKeys | Route::SmartConfiguration => return None,
             Route::TokenService => {
                 let mut event = self.run.begin(None)?;
                 event.action = Action::TokenIssue;

@@ -13,7 +13,7 @@ use super::wanted::Wanted;
 use super::x_road::{self, Place};
 use super::{condition, handed_on, header, media, proxy, query};
 use crate::interaction::context::Who;
-use crate::interaction::{Context, Interaction, Prefer, Return};
+use crate::interaction::{Ask, Context, Interaction, Prefer, Return};
 use crate::outcome::{Hcert, Issue, Outcome};
 
 const IF_NONE_EXIST: HeaderName = HeaderName::from_static("if-none-exist");
@@ -27,7 +27,9 @@ pub fn content(interaction: &Interaction, parts: &Parts) -> Option<Content> {
         Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) | GetConsent(_) if parts.method == Method::POST => {
             Some(Content::Resource)
         }
-        Search if parts.method == Method::POST => Some(Content::Form),
+        Search | SearchDefinitions(_) | AuditSearch | Patient(Ask::Search(_)) if parts.method == Method::POST => {
+            Some(Content::Form)
+        }
         Search | Capabilities | Read(_) | Vread(..) | Delete(_) | HistoryInstance(_) | HistoryType => None,
         ReadDefinition(..) | SearchDefinitions(_) | Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) => None,
         Patient(_) | GetConsent(_) | AuditRead(_) | AuditSearch => None,

@@ -70,6 +70,18 @@ pub fn place<'p>(settings: &'p Settings, path: &'p str) -> Place<'p> {
     }
 }
 
+/// Path of the token service beside a FHIR service of X-Road, whose base path is `/r1/…/{fhir_service}`.
+pub fn token_path(settings: &Settings, base_path: &str) -> String {
+    let subsystem = base_path.rsplit_once('/').map_or("", |(subsystem, _)| subsystem);
+    format!("{subsystem}/{}/v2/token", settings.x_road.token_service)
+}
+
+/// Scheme and host of an address.
+pub fn origin(address: &str) -> &str {
+    let host = address.find("://").map_or(0, |at| at + 3);
+    &address[..address[host..].find('/').map_or(address.len(), |at| host + at)]
+}
+
 /// Whether a part of a path can be an identifier of X-Road: not empty, ASCII as it is sent, since links repeat it, and decoded it holds
 /// nothing that has a meaning in paths.
 fn is_identifier(part: &str) -> bool {

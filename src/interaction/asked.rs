@@ -25,6 +25,8 @@ pub enum Kind {
     Coding,
     /// A CodeableConcept: in a body only.
     Concept,
+    /// A ValueSet: in a body only.
+    ValueSet,
 }
 
 /// A parameter that may stand once.
@@ -42,6 +44,7 @@ pub struct Asked {
 enum Value {
     Text(String),
     Codings(Vec<Coding>),
+    Resource(Json<'static>),
 }
 
 /// A code as callers name it.
@@ -112,6 +115,10 @@ impl Asked {
             (Kind::Concept, Some(Value::Codings(codings))) if !codings.is_empty() => {
                 self.values.push((name, Value::Codings(codings)));
             }
+            (Kind::ValueSet, Some(Value::Resource(resource))) if resource.text("resourceType") == Some("ValueSet") => {
+                self.values.push((name, Value::Resource(resource)));
+            }
+            (Kind::ValueSet, _) => issues.push(wrong("", "a ValueSet as resource, in a Parameters resource by POST")),
             (Kind::Text | Kind::Flag | Kind::Number, _) => issues.push(wrong("", "a simple value")),
             (Kind::Coding, _) => issues.push(wrong("", "a Coding with a code, in a Parameters resource by POST")),
             (Kind::Concept, _) => {
@@ -129,6 +136,15 @@ impl Asked {
     pub fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
         let values = self.values.iter().filter(move |(known, _)| *known == name);
         values.filter_map(|(_, value)| if let Value::Text(text) = value { Some(text.as_str()) } else { None })
+    }
+
+    /// The resource of a parameter, taken out.
+    pub fn take_resource(&mut self, name: &str) -> Option<Json<'static>> {
+        let at = self.values.iter().position(|(known, value)| *known == name && matches!(value, Value::Resource(_)))?;
+        match self.values.swap_remove(at).1 {
+            Value::Resource(resource) => Some(resource),
+            Value::Text(_) | Value::Codings(_) => None,
+        }
     }
 
     pub fn number(&self, name: &str) -> Option<usize> {
@@ -149,8 +165,11 @@ impl Asked {
     }
 }
 
-/// The value of one parameter; none when it has no value, or one of a kind that no operation takes.
+/// The value of one parameter, or its resource; none when it has no value, or one of a kind that no operation takes.
 fn value(parameter: &Json) -> Option<Value> {
+    if let Some(resource) = parameter.get("resource") {
+        return Some(Value::Resource(resource.clone().into_owned()));
+    }
     let (name, value) = parameter.as_object()?.iter().find(|(name, _)| name.starts_with("value"))?;
     Some(match (name, value) {
         (_, Json::String(text)) => Value::Text(text.to_string()),

@@ -37,6 +37,7 @@ mod validate_code;
 use crate::certificate::Version;
 pub use crate::registry::Ask;
 pub use account::Shown;
+pub use capabilities::TokenPolicy;
 pub use context::{Condition, Context, HandedOn, HeaderText, Identity, Language, Prefer, Return, Subset, Tag, XRoad};
 pub use lists::{ListLine, Lists};
 pub use prepare::{Before, Certificate, certificate_of_import, new_certificate, sound};

@@ -91,6 +91,8 @@ codes! {
     TooMany = "HCERT-159",
     ClassesFull = "HCERT-160",
     NotExpandable = "HCERT-175",
+    ValueSetUnusable = "HCERT-224",
+    ValueSetTooLarge = "HCERT-225",
     ElementMissing = "HCERT-147",
     ElementTooFew = "HCERT-180",
     ElementTooMany = "HCERT-181",

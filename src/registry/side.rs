@@ -106,6 +106,14 @@ impl Registry {
         }
     }
 
+    /// The parameters that a search for patients takes, where that is known: another registry judges them itself.
+    pub fn search_parameters(&self) -> Option<&'static [&'static str]> {
+        match &self.side {
+            Side::Embedded(_) => Some(embedded::KNOWN),
+            Side::Remote(_) => None,
+        }
+    }
+
     /// Answers one who asks for patients: what the registry says, with its own status. A fault is played to the end, but no longer than
     /// a registry that hangs is waited for.
     pub async fn answer(&self, ask: &Ask, caller: &Caller) -> Result<Answered, Failed> {

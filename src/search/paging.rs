@@ -1,7 +1,6 @@
 //! Which page, and in which order.
 
 use super::issue::{repeated, wrong};
-use super::parameter::SORT_KEYS;
 use super::{Sort, SortKey};
 use crate::limits::{COUNT_DEFAULT, COUNT_MAX, PAGE_MAX};
 use crate::outcome::Issue;
@@ -79,20 +78,21 @@ impl Paging {
     }
 }
 
-/// Reads `_sort`. A key that comes again cannot change the order any more and is left out. Contract 4.7.
+/// Reads `_sort` by the keys of a resource type: each key with whether it descends. A key that comes again cannot change the order any
+/// more and is left out. Contract 4.7.
 ///
 /// # Errors
 /// `SearchValueEmpty` and `SearchValueWrong` for each part that is no key.
-pub fn sort(value: &str) -> Result<Vec<Sort>, Vec<Issue>> {
-    let mut keys: Vec<Sort> = Vec::new();
+pub fn sort<K: Copy + PartialEq>(value: &str, keys_known: &[(&str, K)]) -> Result<Vec<(K, bool)>, Vec<Issue>> {
+    let mut keys: Vec<(K, bool)> = Vec::new();
     let mut issues = Vec::new();
     for part in value.split(',') {
         let (name, descending) = part.strip_prefix('-').map_or((part, false), |name| (name, true));
-        match SORT_KEYS.iter().find(|(known, _)| *known == name) {
-            Some((_, key)) if keys.iter().any(|sort| sort.key == *key) => {}
-            Some((_, key)) => keys.push(Sort { key: *key, descending }),
+        match keys_known.iter().find(|(known, _)| *known == name) {
+            Some((_, key)) if keys.iter().any(|(other, _)| other == key) => {}
+            Some((_, key)) => keys.push((*key, descending)),
             None => {
-                let known: Vec<&str> = SORT_KEYS.iter().map(|(known, _)| *known).collect();
+                let known: Vec<&str> = keys_known.iter().map(|(known, _)| *known).collect();
                 issues.push(wrong("_sort", part, &format!("one of {}", known.join(", "))));
             }
         }
@@ -111,6 +111,7 @@ fn whole(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parameter::SORT_KEYS;
     use super::*;
     use crate::outcome::Hcert;
 
@@ -176,16 +177,16 @@ mod tests {
     #[test]
     fn every_sort_key_of_the_table_is_read_in_both_directions() {
         for (name, key) in SORT_KEYS {
-            assert_eq!(sort(name), Ok(vec![Sort { key: *key, descending: false }]));
-            assert_eq!(sort(&format!("-{name}")), Ok(vec![Sort { key: *key, descending: true }]));
+            assert_eq!(sort(name, SORT_KEYS), Ok(vec![(*key, false)]));
+            assert_eq!(sort(&format!("-{name}"), SORT_KEYS), Ok(vec![(*key, true)]));
         }
-        let several = sort("status,-date,-status").unwrap();
-        assert_eq!(several.iter().map(|sort| sort.key).collect::<Vec<_>>(), [SortKey::Status, SortKey::Date]);
+        let several = sort("status,-date,-status", SORT_KEYS);
+        assert_eq!(several, Ok(vec![(SortKey::Status, false), (SortKey::Date, true)]));
     }
 
     #[test]
     fn what_is_no_sort_key_is_refused_part_by_part() {
-        let codes = |value| sort(value).unwrap_err().iter().map(Issue::code).collect::<Vec<_>>();
+        let codes = |value| sort(value, SORT_KEYS).unwrap_err().iter().map(Issue::code).collect::<Vec<_>>();
         assert_eq!(codes(""), [Hcert::SearchValueEmpty]);
         assert_eq!(codes("date,"), [Hcert::SearchValueEmpty]);
         assert_eq!(codes("subject,--date,date desc"), [Hcert::SearchValueWrong; 3]);

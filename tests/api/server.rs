@@ -17,7 +17,7 @@ use hcert::config::{AccessMode, Config};
 use hcert::engine::{self, Clock, Engine, QuickRepair};
 use hcert::fhir::date_time;
 use hcert::interaction::account::Witnessing;
-use hcert::interaction::{self, Lists, Policy, Rulebook, Service};
+use hcert::interaction::{self, Lists, Policy, Rulebook, Service, TokenPolicy};
 use hcert::registry::Registry;
 use hcert::search::paging::Counts;
 use hcert::{http, limits};
@@ -169,7 +169,8 @@ impl Server {
         let by_mode = config.access.mode == AccessMode::Jwt;
         let author_must_be_caller = config.access.author_must_be_caller.unwrap_or(by_mode);
         let permissions = Permissions::read(BUILT_IN, &settings.names).expect("the table that ships can be read");
-        let policy = Policy { permissions, needs_token: false, author_must_be_caller, audit: Some(audit.clone()) };
+        let policy =
+            Policy { permissions, tokens: TokenPolicy::default(), author_must_be_caller, audit: Some(audit.clone()) };
         let service = Service::new(Arc::clone(&engine), registry, policy, rulebook.clone(), settings, standing);
         let http = http::Server::new(service, door);
         Server { http, engine, rulebook, clock, writer, audit, names, _folder: folder }
@@ -321,9 +322,14 @@ impl Server {
         self.ask("POST", path).body(body)
     }
 
-    /// POST to `_search` with a form.
+    /// POST to `_search` of certificates with a form.
     pub fn search_by_form(&self, form: &str) -> Asked<'_> {
-        let mut asked = self.ask("POST", "Composition/_search");
+        self.form("Composition/_search", form)
+    }
+
+    /// POST with a form.
+    pub fn form(&self, path: &str, form: &str) -> Asked<'_> {
+        let mut asked = self.ask("POST", path);
         asked.body = Some(form.as_bytes().to_vec());
         asked.header("Content-Type", "application/x-www-form-urlencoded")
     }

@@ -277,3 +277,60 @@ async fn the_errors_of_other_systems_are_code_systems_also_where_no_code_is_know
         assert_eq!(of("result").unwrap()["valueBoolean"], result, "{code}");
     }
 }
+
+/// Observed: `$expand` is declared by HL7's definition, and did not take its parameter `valueSet`.
+#[tokio::test]
+async fn a_value_set_of_the_caller_is_expanded_by_the_lists_at_hand() {
+    let server = Server::start().await;
+    let expand = async |compose: Value, more: &[(&str, &str, Value)]| {
+        let set = json!({"resourceType": "ValueSet", "status": "draft", "experimental": true, "compose": compose});
+        let mut body: Value = serde_json::from_slice(&parameters(more)).expect("it was made");
+        let all = body["parameter"].as_array_mut().expect("a list");
+        all.push(json!({"name": "valueSet", "resource": set}));
+        server.post("ValueSet/$expand", body.to_string()).await
+    };
+    let codes = |told: &Value| -> Vec<String> {
+        let contains = told["expansion"]["contains"].as_array().into_iter().flatten();
+        contains.map(|code| code["code"].as_str().expect("a code").to_owned()).collect()
+    };
+    let whole = expand(json!({"include": [{"valueSet": [DRIVER_KIND_SET]}]}), &[]).await.expect(200).json();
+    assert_eq!(codes(&whole), ["driver-group-I", "driver-group-II"]);
+    // It is answered as it came: nothing was made up for what it does not say.
+    assert!(whole.get("id").is_none() && whole.get("url").is_none() && whole.get("compose").is_none(), "{whole}");
+    assert!(whole["expansion"].get("extension").is_none(), "{whole}");
+    let listed = json!({"include": [{"system": KIND, "concept": [{"code": "driver-group-I"}, {"code": "occupational"}]}],
+        "exclude": [{"valueSet": [DRIVER_KIND_SET]}]});
+    assert_eq!(codes(&expand(listed, &[]).await.expect(200).json()), ["occupational"]);
+    let filtered = [("filter", "valueString", json!("occup"))];
+    let found = expand(json!({"include": [{"system": KIND}]}), &filtered).await.expect(200).json();
+    assert_eq!(codes(&found), ["occupational"]);
+
+    for (compose, status, code) in [
+        (
+            json!({"include": [{"system": KIND, "filter": [{"property": "a", "op": "=", "value": "b"}]}]}),
+            422,
+            "HCERT-224",
+        ),
+        (json!({"include": [{"valueSet": ["urn:none"]}]}), 422, "HCERT-224"),
+        (json!({"include": [{"system": "urn:none"}]}), 422, "HCERT-175"),
+        (json!({"include": vec![json!({"system": KIND}); 101]}), 422, "HCERT-225"),
+        (
+            json!({"include": vec![json!({"system": "https://fhir.ee/CodeSystem/mootorsoidukijuhi-medits-piirang"}); 100]}),
+            200,
+            "",
+        ),
+    ] {
+        let told = expand(compose, &[]).await;
+        match status {
+            200 => drop(told.expect(200)),
+            _ => drop(told.refused(status, &[code])),
+        }
+    }
+    let both = [("url", "valueUri", json!(DRIVER_KIND_SET))];
+    expand(json!({"include": [{"system": KIND}]}), &both).await.refused(400, &["HCERT-172"]);
+    let patient = json!({"name": "valueSet", "resource": {"resourceType": "Patient"}});
+    let body = json!({"resourceType": "Parameters", "parameter": [patient]});
+    server.post("ValueSet/$expand", body.to_string()).await.refused(400, &["HCERT-172"]);
+    server.get("ValueSet/$expand?valueSet=x").await.refused(400, &["HCERT-172"]);
+    server.get("ValueSet/$expand").await.refused(400, &["HCERT-171"]);
+}

@@ -161,6 +161,7 @@ mod rooms {
         pub mod request_id;
         pub mod route;
         pub mod settings;
+        pub mod smart;
         pub mod trace;
         pub mod wanted;
         pub mod x_road;

@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 
 use super::{Ask, Caller, Failed, Identifier, Patient, Purpose, Silent, Told, samples};
 use crate::certificate::{Id, IdentifierSystems, Names, Version};
-use crate::config::{Config, FullUrl, PopulationRegister, Registry};
+use crate::config::{Config, PopulationRegister, Registry};
 use crate::engine::{Clock, Engine, Error, PatientFacts, StoredPatient};
 use crate::limits::WIDE_PATIENT_SEARCHES;
 use crate::outcome::reflected::{Entry, find};
@@ -22,6 +22,7 @@ use crate::outcome::{Chain, IssueSystems, Language};
 use crate::search::paging::Counts;
 use crate::search::parameter::SHAPING;
 pub use headers::DEMANDABLE;
+pub use search::KNOWN;
 
 /// What the registry is told by the configuration.
 #[derive(Clone, Debug)]
@@ -32,8 +33,6 @@ pub struct Settings {
     pub external_reference_system: String,
     pub systems: IssueSystems,
     pub count: Counts,
-    /// Bundle `fullUrl` is absolute.
-    pub full_url_absolute: bool,
     /// Headers that every request must bring, out of [`DEMANDABLE`].
     pub headers: Vec<String>,
     /// Whether a stand-in for the population register makes up people who are not known yet.
@@ -51,7 +50,6 @@ impl Settings {
             external_reference_system: external_reference_system.clone(),
             systems: names.issue_systems.clone(),
             count: Counts { default: config.search.count_default, max: config.search.count_max },
-            full_url_absolute: config.server.full_url == FullUrl::Absolute,
             headers: required_headers.clone(),
             simulates_population: *population_register == PopulationRegister::Simulate,
             samples: *samples,
