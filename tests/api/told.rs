@@ -176,6 +176,10 @@ fn masked(text: &str) -> String {
         rest = &rest[end..];
     }
     out.push_str(rest);
+    while let Some(at) = out.find(UUID) {
+        let end = out[at..].find('"').map_or(out.len(), |end| at + end);
+        out.replace_range(at..end, "urn:[uuid]");
+    }
     let lines = out.lines().map(|line| match line.split_once("\"id\": \"") {
         Some((before, after)) if uuid::Uuid::parse_str(after.split('"').next().unwrap_or_default()).is_ok() => {
             format!("{before}\"id\": \"[uuid]\",")
@@ -184,6 +188,9 @@ fn masked(text: &str) -> String {
     });
     lines.collect::<Vec<_>>().join("\n")
 }
+
+/// How the address of an entry begins that is no resource of the server.
+const UUID: &str = "urn:uuid:";
 
 /// JSON with one member per line, in its own order. Text that is indented already stays as it is.
 fn indented(json: &str) -> String {
