@@ -85,8 +85,7 @@ fn cited(text: &str, words: &[&str]) -> Vec<String> {
             continue;
         }
         parts.next_if(|part| matches!(*part, "section" | "sections"));
-        loop {
-            let Some(part) = parts.next_if(|part| part.starts_with(|one: char| one.is_ascii_digit())) else { break };
+        while let Some(part) = parts.next_if(|part| part.starts_with(|one: char| one.is_ascii_digit())) {
             let end = part.find(|one: char| !one.is_ascii_digit() && one != '.').unwrap_or(part.len());
             numbers.push(part[..end].trim_end_matches('.').to_owned());
             let goes_on = part.ends_with(',') || parts.next_if(|part| matches!(*part, "and" | "or" | "to")).is_some();

@@ -102,7 +102,7 @@ impl Service {
         }
         let warnings = request.warnings();
         if !warnings.is_empty() {
-            bundle.outcome(&outcome_address(), &self.warning(context, warnings, Vec::new()));
+            bundle.outcome(&outcome_address(), &self.warning(context, warnings));
         }
         Ok(bundle.finish())
     }

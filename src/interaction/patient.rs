@@ -123,7 +123,7 @@ impl Service {
             }
         };
         let warnings = search.ignored.iter().map(|name| issue::ignored(name)).collect();
-        let warning = (!search.ignored.is_empty()).then(|| self.warning(context, warnings, Vec::new()));
+        let warning = (!search.ignored.is_empty()).then(|| self.warning(context, warnings));
         let mut bundle = json::parse_stored(&body);
         let Json::Object(object) = &mut bundle else { return Err(Outcome::internal("a Bundle is an object")) };
         if let Some(Json::Array(links)) = object.get_mut("link").filter(|_| is_hidden) {

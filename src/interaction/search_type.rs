@@ -42,7 +42,7 @@ impl Service {
             warnings.push(Issue::new(Hcert::LinksUnknown));
         }
         let is_warned = !warnings.is_empty() || !told.is_empty();
-        let warning = is_warned.then(|| self.warning(context, warnings, told));
+        let warning = is_warned.then(|| self.warning_and(context, warnings, told));
         let shown = page::Page { kind: Kind::Search, total: page.total, links, hits: page.hits, warning, shower };
         self.bundle(context, shown).await
     }
@@ -176,8 +176,13 @@ impl Service {
         worked.await.map_err(Outcome::internal)
     }
 
-    /// An OperationOutcome of our own warnings, and of those of the registry behind them.
-    pub(super) fn warning(&self, context: &Context, warnings: Vec<Issue>, told: Vec<Reflected>) -> Vec<u8> {
+    /// An OperationOutcome of warnings about a search.
+    pub(super) fn warning(&self, context: &Context, warnings: Vec<Issue>) -> Vec<u8> {
+        self.warning_and(context, warnings, Vec::new())
+    }
+
+    /// The same, with what the registry said behind.
+    fn warning_and(&self, context: &Context, warnings: Vec<Issue>, told: Vec<Reflected>) -> Vec<u8> {
         let warnings: Vec<Issue> = warnings.into_iter().map(|issue| issue.severity(Severity::Warning)).collect();
         Outcome::telling(warnings, told)
             .to_json(context.language, &self.settings.issue_system, || Uuid::new_v4().to_string())

@@ -70,17 +70,14 @@ impl Credential {
             Source::Text(header) => Some(header.clone()),
             Source::File(rotated) => {
                 let (header, read) = rotated.header(now).await;
-                match read {
-                    None => {}
-                    Some(Ok(())) => {
-                        if self.is_unreadable.swap(false, Ordering::Relaxed) {
-                            tracing::info!("the token for the patient registry can be read again");
-                        }
-                    }
-                    Some(Err(problem)) => {
-                        if !self.is_unreadable.swap(true, Ordering::Relaxed) {
+                if let Some(read) = read {
+                    let was_unreadable = self.is_unreadable.swap(read.is_err(), Ordering::Relaxed);
+                    match (was_unreadable, read) {
+                        (true, Ok(())) => tracing::info!("the token for the patient registry can be read again"),
+                        (false, Err(problem)) => {
                             tracing::error!("the last token for the patient registry stays in use: {problem}");
                         }
+                        (false, Ok(())) | (true, Err(_)) => {}
                     }
                 }
                 Some(header)
