@@ -81,7 +81,7 @@ fn chain(entry: &'static Entry) -> Vec<&'static str> {
 /// Stages a chain and compares what a create answers.
 async fn stage(server: &Server, catalogue: &Catalogue, codes: &[&str], language: &str) {
     let create = server.post("Composition", about_patient(200)).header("Accept-Language", language);
-    let told = create.header("x-hcert-fault", &codes.join("/")).await;
+    let told = create.header("x-hcert-fault", codes.join("/")).await;
     let raised = catalogue.status(codes.last().expect("a chain has a code"));
     let mut expected = catalogue.issues(codes, language);
     if raised == 404 {
