@@ -406,9 +406,6 @@ pub const WIDE_PATIENT_SEARCHES: usize = 2;
 /// Patients that one identifier is asked for. One person has it; registers with errors in them have a handful.
 pub const PATIENTS_OF_IDENTIFIER_MAX: usize = 100;
 
-/// Seconds that a registry told to hang does so. Longer than anybody waits.
-pub const REGISTRY_HANG_S: u64 = 120;
-
 /// Codes of a fault. The longest chain there is has three; eight leave room for one that a registry should never send.
 pub const FAULT_CODES_MAX: usize = 8;
 

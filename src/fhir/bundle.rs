@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::io::Write;
 
+use uuid::Uuid;
+
 use super::date_time;
 use super::json;
 
@@ -104,10 +106,12 @@ impl Bundle {
         self.raw(br#","search":{"mode":"match"}}"#);
     }
 
-    /// Adds an OperationOutcome with warnings about the search itself. Contract 4.9.
+    /// Adds an OperationOutcome with warnings about the search itself, which has an address of its own. Contract 4.6, 4.9.
     pub fn outcome(&mut self, outcome: &[u8]) {
         self.open_entry();
-        self.raw(br#""resource":"#);
+        self.raw(br#""fullUrl":"urn:uuid:"#);
+        self.text(Uuid::new_v4());
+        self.raw(br#"","resource":"#);
         self.raw(outcome);
         self.raw(br#","search":{"mode":"outcome"}}"#);
     }
@@ -238,14 +242,17 @@ mod tests {
         let mut bundle = Bundle::searchset(2, &[], 0);
         bundle.matched(SEVEN, writes(r#"{"id":"7","x":1.10}"#)).unwrap();
         bundle.outcome(br#"{"resourceType":"OperationOutcome"}"#);
+        let text = text(bundle);
+        let (before, behind) = text.split_once("urn:uuid:").expect("an outcome has an address");
         assert_eq!(
-            text(bundle),
+            before,
             concat!(
                 r#"{"resourceType":"Bundle","type":"searchset","total":2,"entry":["#,
-                r#"{"fullUrl":"Composition/7","resource":{"id":"7","x":1.10},"search":{"mode":"match"}},"#,
-                r#"{"resource":{"resourceType":"OperationOutcome"},"search":{"mode":"outcome"}}]}"#
+                r#"{"fullUrl":"Composition/7","resource":{"id":"7","x":1.10},"search":{"mode":"match"}},{"fullUrl":""#,
             )
         );
+        assert!(Uuid::parse_str(&behind[..36]).is_ok(), "{behind}");
+        assert_eq!(&behind[36..], r#"","resource":{"resourceType":"OperationOutcome"},"search":{"mode":"outcome"}}]}"#);
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl Service {
         }
         if !search.ignored.is_empty() {
             let warnings = search.ignored.iter().map(|name| issue::ignored(name)).collect();
-            bundle.outcome(&self.warning(context, warnings));
+            bundle.outcome(&self.warning(context, warnings, Vec::new()));
         }
         Ok(Answer { status: 200, body: bundle.finish(), turn, ..Answer::default() })
     }

@@ -21,7 +21,7 @@ pub struct Page {
     pub total: u64,
     pub links: Vec<Link>,
     pub hits: Vec<Hit>,
-    /// An OperationOutcome behind the hits. Contract 4.9.
+    /// An OperationOutcome behind the hits. Contract 4.6, 4.9.
     pub warning: Option<Vec<u8>>,
     /// Where not everything is shown as it is stored.
     pub shower: Option<Shower>,

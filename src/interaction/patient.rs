@@ -33,6 +33,7 @@ impl Service {
                 return Ok(Answer { status: 200, instead: Some(Instead::Garbage), ..Answer::default() });
             }
             // A registry may say no more than that nothing is there.
+            Err(Failed::NotFound) if ask.id().is_some() => return Err(nobody(&ask)),
             Err(Failed::Refused(chain))
                 if chain.status == 404 && chain.issues.iter().all(|issue| issue.codings.is_empty()) =>
             {

@@ -136,7 +136,7 @@ impl Service {
                 let identifiers = identifiers.into_iter().map(|found| (found.system, found.value)).collect();
                 Ok(Resolved { reference, patient: Some(Subject { id, version, identifiers }), warning })
             }
-            Ok(None) => Err(self.not_unique(named).into()),
+            Ok(None) | Err(Failed::NotFound) => Err(self.not_unique(named).into()),
             // Contract 6.1: a registry that says "not found" found nobody.
             Err(Failed::Refused(chain)) if chain.status == 404 => {
                 Err(Outcome::from(self.not_unique(named)).reflecting(400, chain.issues))
@@ -215,9 +215,12 @@ pub fn silent(failed: Failed) -> Outcome {
             let issue = Issue::new(Hcert::HeaderWrong).with("header", "x-hcert-fault").with("value", problem);
             return issue.at("http.x-hcert-fault").into();
         }
+        // No FHIR server answers so to what the service asks, but where somebody may be missing.
+        Failed::NotFound => (Hcert::RegistryUnreadable, "its status is 404, without an OperationOutcome".to_owned()),
         Failed::Silent(Silent::Timeout(cause)) => (Hcert::RegistryTimeout, cause),
         Failed::Silent(Silent::Unreachable(cause)) => (Hcert::RegistryUnreachable, cause),
         Failed::Silent(Silent::Unreadable(cause)) => (Hcert::RegistryUnreadable, cause),
+        Failed::Silent(Silent::Credential(cause)) => (Hcert::RegistryCredential, cause),
     };
     Outcome::from(code).because(cause)
 }

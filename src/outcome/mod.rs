@@ -59,14 +59,15 @@ impl Issue {
         Issue { severity: Severity::Error, code, values: Vec::new(), expression: Vec::new() }
     }
 
-    /// Fills `<name>` of the catalogue's text. What came from outside is shortened to 200 characters.
+    /// Fills `<name>` of the catalogue's text. A value from outside is shortened to 200 characters, and its control characters are
+    /// named (`U+0008`).
     pub fn with(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
         let value = value.into();
         let value = match value.char_indices().nth(200) {
             Some((end, _)) if name != "known" && name != "supported" => Cow::Owned(format!("{}…", &value[..end])),
             _ => value,
         };
-        self.values.push((name, value));
+        self.values.push((name, printable(value)));
         self
     }
 
@@ -123,6 +124,24 @@ impl Issue {
     fn value(&self, name: &str) -> Option<&str> {
         self.values.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_ref())
     }
+}
+
+/// A value without the control characters that a FHIR string must not hold; each is named instead.
+///
+/// Source: FHIR R5 `datatypes.html#string`.
+fn printable(value: Cow<'static, str>) -> Cow<'static, str> {
+    let is_refused = |character: char| character < ' ' && !matches!(character, '\t' | '\n' | '\r');
+    if !value.contains(is_refused) {
+        return value;
+    }
+    let mut text = String::with_capacity(value.len() + 16);
+    for character in value.chars() {
+        match is_refused(character) {
+            true => text.push_str(&format!("U+{:04X}", u32::from(character))),
+            false => text.push(character),
+        }
+    }
+    Cow::Owned(text)
 }
 
 impl Outcome {
@@ -240,6 +259,15 @@ mod tests {
     fn a_value_that_looks_like_a_place_is_a_value() {
         let issue = Issue::new(Hcert::FormatWrong).with("value", "<type> <value> <").with("type", "<value>");
         assert_eq!(issue.text(Language::English), "'<type> <value> <' is not a valid <value>");
+    }
+
+    /// What was seen: a message repeated the control characters of a request, so that the OperationOutcome was no valid FHIR.
+    #[test]
+    fn control_characters_of_a_value_are_named() {
+        let text =
+            |value| Issue::new(Hcert::FormatWrong).with("value", value).with("type", "code").text(Language::English);
+        assert_eq!(text("a\u{8}\u{c}\0b\t\n"), "'aU+0008U+000CU+0000b\t\n' is not a valid code");
+        assert_eq!(text("õ €"), "'õ €' is not a valid code");
     }
 
     #[test]

@@ -123,6 +123,8 @@ pub struct Told {
 pub enum Failed {
     /// The registry says what is wrong.
     Refused(Chain),
+    /// It answers 404 and says no more.
+    NotFound,
     /// It says nothing that could be told on.
     Silent(Silent),
     /// The fault that the caller asked for is none; the text says what is wrong and what is allowed.
@@ -138,6 +140,8 @@ pub enum Silent {
     Unreachable(String),
     /// An answer that is not what FHIR says: HTML, too large, another type, an error without a readable OperationOutcome.
     Unreadable(String),
+    /// It refuses the service's own credential, which is no fault of the caller.
+    Credential(String),
 }
 
 impl From<Chain> for Failed {

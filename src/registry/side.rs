@@ -9,12 +9,12 @@ use super::fault::{Effect, Fault, Rules};
 use super::health::Health;
 use super::patient::Patient;
 use super::remote::Remote;
+use crate::certificate::PersonalCode;
 use crate::config::{Config, RegistryMode};
 use crate::engine::{Clock, Engine};
 use crate::fhir::json::{self, Json};
-use crate::limits::{
-    IDENTIFIER_CHARACTERS_MAX, LINK_LOOKUPS_MAX, LINKED_PATIENTS_MAX, PATIENTS_OF_IDENTIFIER_MAX, REGISTRY_HANG_S,
-};
+use crate::limits::{IDENTIFIER_CHARACTERS_MAX, LINK_LOOKUPS_MAX, LINKED_PATIENTS_MAX, PATIENTS_OF_IDENTIFIER_MAX};
+use crate::outcome::reflected;
 use crate::outcome::{Chain, IssueSystems, Reflected};
 use crate::search::value::{split, unescape};
 
@@ -44,6 +44,14 @@ pub enum Misbehaviour {
     HangUp,
     /// An answer with status 200 that is no FHIR.
     Garbage,
+}
+
+/// What the registry says of an identifier.
+#[derive(Debug, Default)]
+pub struct LookedUp {
+    pub patients: Vec<Patient>,
+    /// Why nobody can have it, in the registry's own codes.
+    pub told: Vec<Reflected>,
 }
 
 /// What a caller of the registry itself gets.
@@ -104,24 +112,13 @@ impl Registry {
         }
     }
 
-    /// Answers one who asks for patients: what the registry says, with its own status. A fault is played to the end.
+    /// Answers one who asks for patients: what the registry says, with its own status. A fault is played to the end, but no longer than
+    /// a registry that hangs is waited for.
     pub async fn answer(&self, ask: &Ask, caller: &Caller) -> Result<Answered, Failed> {
-        let fault = self.fault(ask, caller)?;
-        if let Some(Fault { delay, effect }) = fault {
-            tokio::time::sleep(delay).await;
-            match effect {
-                None => {}
-                Some(Effect::Chain(entries)) => return Err(self.chain(&entries, caller).into()),
-                Some(Effect::Refuse) => return Ok(Answered::Misbehaves(Misbehaviour::HangUp)),
-                Some(Effect::Garbage) => return Ok(Answered::Misbehaves(Misbehaviour::Garbage)),
-                Some(Effect::Timeout) => {
-                    // Whoever asks gives up before, or learns at last that nothing will come.
-                    tokio::time::sleep(Duration::from_secs(REGISTRY_HANG_S)).await;
-                    return Ok(Answered::Misbehaves(Misbehaviour::HangUp));
-                }
-            }
+        match self.meet(ask, caller).await? {
+            Some(misbehaviour) => Ok(Answered::Misbehaves(misbehaviour)),
+            None => self.ask(ask, caller).await.map(Answered::Told),
         }
-        self.ask(ask, caller).await.map(Answered::Told)
     }
 
     /// The patient with an id; nobody when there is none.
@@ -169,6 +166,30 @@ impl Registry {
                     false => Err(Silent::Unreadable("a patient without the identifier asked for".into()).into()),
                 }
             }
+        }
+    }
+
+    /// The patients with an identifier, for a search: why nobody can have it, where the registry says so, stands beside them.
+    ///
+    /// Nobody is found where the registry answers 404, and where the value is an Estonian personal code that cannot be valid.
+    /// Contract 4.6; Decision 129.
+    ///
+    /// # Errors
+    /// The registry is silent, answers 404 and says no more, or refuses for another reason.
+    pub async fn look_up(&self, system: Option<&str>, value: &str, caller: &Caller) -> Result<LookedUp, Failed> {
+        let is_estonian = system.is_none_or(|system| system == self.estonian);
+        let is_impossible = is_estonian && PersonalCode::parse(value).is_err();
+        match self.by_identifier(system, value, caller).await {
+            Ok(patients) if is_impossible && patients.is_empty() => {
+                let refusals = Refusals::new(caller.language, self.systems.clone());
+                let told = refusals.one("MPI-044", &[("code", value)]).issues;
+                Ok(LookedUp { patients, told })
+            }
+            Ok(patients) => Ok(LookedUp { patients, told: Vec::new() }),
+            Err(Failed::Refused(chain)) if chain.status == 404 || (is_impossible && says_impossible(&chain)) => {
+                Ok(LookedUp { patients: Vec::new(), told: chain.issues })
+            }
+            Err(failed) => Err(failed),
         }
     }
 
@@ -230,19 +251,27 @@ impl Registry {
         if self.rules.is_empty() && caller.fault.is_none() {
             return Ok(());
         }
-        let Some(Fault { delay, effect }) = self.fault(&ask(), caller)? else { return Ok(()) };
-        let in_time = self.patience.checked_sub(delay);
-        tokio::time::sleep(delay.min(self.patience)).await;
-        let Some(left) = in_time else { return Err(timeout()) };
-        match effect {
+        match self.meet(&ask(), caller).await? {
             None => Ok(()),
+            Some(Misbehaviour::HangUp) => Err(Silent::Unreachable("a fault refuses the connection".into()).into()),
+            Some(Misbehaviour::Garbage) => Err(Silent::Unreadable("a fault answers with rubbish".into()).into()),
+        }
+    }
+
+    /// Plays the fault that a call meets. Nobody waits longer than for a registry that hangs.
+    async fn meet(&self, ask: &Ask, caller: &Caller) -> Result<Option<Misbehaviour>, Failed> {
+        let Some(Fault { delay, effect }) = self.fault(ask, caller)? else { return Ok(None) };
+        tokio::time::sleep(delay.min(self.patience)).await;
+        let Some(left) = self.patience.checked_sub(delay) else { return Err(timeout()) };
+        match effect {
+            None => Ok(None),
             Some(Effect::Chain(entries)) => Err(self.chain(&entries, caller).into()),
             Some(Effect::Timeout) => {
                 tokio::time::sleep(left).await;
                 Err(timeout())
             }
-            Some(Effect::Refuse) => Err(Silent::Unreachable("a fault refuses the connection".into()).into()),
-            Some(Effect::Garbage) => Err(Silent::Unreadable("a fault answers with rubbish".into()).into()),
+            Some(Effect::Refuse) => Ok(Some(Misbehaviour::HangUp)),
+            Some(Effect::Garbage) => Ok(Some(Misbehaviour::Garbage)),
         }
     }
 
@@ -259,9 +288,18 @@ impl Registry {
         }
     }
 
-    fn chain(&self, entries: &[&crate::outcome::reflected::Entry], caller: &Caller) -> Chain {
+    fn chain(&self, entries: &[&reflected::Entry], caller: &Caller) -> Chain {
         Chain::of(entries, caller.language, &self.systems)
     }
+}
+
+/// Codes with which a registry says that a personal code cannot be valid: its own, and those of the population register.
+const IMPOSSIBLE: [&str; 7] = ["MPI-044", "MPI-090", "10001", "10002", "10003", "10004", "10005"];
+
+/// Whether a refusal may be due to an impossible personal code: its original error is one of these, or no code of the catalogue.
+fn says_impossible(chain: &Chain) -> bool {
+    let code = chain.issues.last().map(Reflected::code).unwrap_or_default();
+    chain.status < 500 && (IMPOSSIBLE.contains(&code) || reflected::find(code).is_none())
 }
 
 /// Follows links from patient to patient, nearest first, at most [`LINKED_PATIENTS_MAX`] of them.

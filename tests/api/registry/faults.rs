@@ -59,6 +59,38 @@ async fn a_registry_that_says_nothing_readable_is_told_in_our_own_words() {
 }
 
 #[tokio::test]
+async fn a_registry_that_hangs_ends_at_the_configured_deadline_everywhere() {
+    for (_registry, server) in both(200).await {
+        for path in [
+            "Patient/200",
+            "Patient?identifier=39406240015",
+            "Patient/200/_history",
+            "Patient/200/_history/1",
+            "Composition?subject:Patient.identifier=39406240015",
+        ] {
+            for fault in ["timeout", "slow=60s", "slow=100ms,timeout", "slow=60s,MPI-021"] {
+                let start = Instant::now();
+                let told = server.get(path).header("x-hcert-fault", fault).await.refused(503, &["HCERT-163"]);
+                assert!(told.header("retry-after").is_some(), "{told}");
+                let took = start.elapsed();
+                assert!(
+                    took >= Duration::from_millis(190) && took < Duration::from_secs(5),
+                    "{path} {fault}: {took:?}"
+                );
+            }
+        }
+        let start = Instant::now();
+        server.get("Patient/200").header("x-hcert-fault", "slow=100ms").await.expect(200);
+        assert!(start.elapsed() >= Duration::from_millis(100));
+    }
+    let server = Server::with(START, |config| {
+        config.registry.remote.timeout_ms = 200;
+        config.registry.fault = vec![on_path("/Patient/200", "timeout")];
+    });
+    server.await.get("Patient/200").await.refused(503, &["HCERT-163"]);
+}
+
+#[tokio::test]
 async fn a_registry_that_hangs_holds_up_nobody_else() {
     let server = Server::with(START, |config| config.registry.remote.timeout_ms = 300).await;
     server.create(about_patient(200)).await;
