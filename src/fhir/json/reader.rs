@@ -22,7 +22,7 @@ const MEMBERS_MAX: usize = 64;
 /// It is no JSON (with line and column), or deeper than `depth_max`.
 pub fn read(text: &str, depth_max: usize) -> Result<Read<'_>, Outcome> {
     let (members, items) = (Vec::with_capacity(64), Vec::with_capacity(32));
-    let (path, problems) = (Vec::new(), Problems::default());
+    let (path, problems) = (Vec::with_capacity(16), Problems::default());
     let mut reader = Reader { lexer: Lexer::new(text), depth_max, members, items, path, problems };
     match reader.whole() {
         Ok((value, source)) => {
