@@ -91,7 +91,11 @@ pub fn check(config: &mut Config) -> Result<(), ConfigError> {
     }
     for (key, text) in addresses(config, &table) {
         if !is_address(text) {
-            problems.push(refusal(&key, text, "an absolute address without query, blanks or a slash at the end"));
+            problems.push(refusal(
+                &key,
+                text,
+                "an absolute address without query, fragment, blanks or a slash at the end",
+            ));
         }
     }
     let remote = &config.registry.remote;
@@ -329,13 +333,14 @@ mod tests {
             "https://a\nb",
             "ftp://a",
             "https:///",
-            "https://a/",
         ] {
             assert!(problems(|config| config.server.base_url = Some(text.to_owned())).contains("base_url"), "{text}");
             assert!(problems(|config| config.namespaces.hcert_ns = text.to_owned()).contains("hcert_ns"), "{text}");
             let problem = problems(|config| config.namespaces.person_identifier_base = text.to_owned());
             assert!(problem.contains("namespaces.person_identifier_base = '"), "{text}: {problem}");
         }
+        let slash = problems(|config| config.namespaces.person_identifier_base = "https://fhir.ee/sid/".to_owned());
+        assert!(slash.contains("person_identifier_base") && slash.contains("a slash at the end"), "{slash}");
         assert!(problems(|config| config.server.base_url = Some("urn:x".to_owned())).contains("http://"));
         for text in ["fhir", "/a b", "/a?b", "/%20", "//a"] {
             assert!(problems(|config| config.server.base_path = text.to_owned()).contains("base_path"), "{text}");

@@ -1,11 +1,12 @@
-//! A corpus is written in the default namespaces; this puts those of a service in their place.
+//! A corpus is written in the default namespaces; this puts those of a service in their place. Decision 140.
 
 use crate::certificate::Names;
 
 /// How addresses of the service's own namespaces begin.
 const START: &str = "https://fhir.ee/";
 
-/// From default namespaces to others. Addresses of other systems stay as they are, that of the registry's profile included.
+/// From default namespaces to others. Addresses of other systems stay as they are, that of the registry's profile included
+/// (Decision 139).
 #[derive(Clone, Debug, Default)]
 pub struct Renaming(Vec<(&'static str, String)>);
 

@@ -2,7 +2,7 @@
 //!
 //! Every server then has other namespaces, another base path and another `base_url`. Tests and snapshots keep the default
 //! names: what they send is rewritten by one table on its way in, and what they receive on its way out. Before that, nothing
-//! of the default names may be in it.
+//! of the default names may be in it. Decision 141.
 
 use std::sync::LazyLock;
 

@@ -25,7 +25,7 @@ impl Rights {
         }
         // Somebody else's personal code is known to be one.
         let own = |system: Option<&str>, value: &str| {
-            !system.is_none_or(|system| system == self.systems.estonian_code)
+            system.is_some_and(|system| system != self.systems.estonian_code)
                 || self.identity.patient.as_deref() == Some(value)
         };
         let identifiers = asked.identifiers.iter();
