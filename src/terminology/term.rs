@@ -35,7 +35,7 @@ impl Terminology {
     /// The lists that have a code: its code system first, then the value sets that list it.
     fn sources<'t, 'c>(
         &'t self,
-        system: &str,
+        system: &'c str,
         code: &'c str,
     ) -> impl Iterator<Item = (&'t About, &'t Concept)> + use<'t, 'c> {
         let system = without_version(system);
