@@ -23,29 +23,31 @@ impl Terminology {
     /// The term of a code in a language (BCP 47): what its code system says, else the first value set, by address, that lists the code
     /// with such a term. Decision 142.
     pub fn term(&self, system: &str, code: &str, language: &str) -> Option<&str> {
-        self.sources(system, code).find_map(|(about, concept)| in_language(about, concept, language))
+        self.first(system, code, |about, concept| in_language(about, concept, language))
     }
 
     /// As [`term`](Self::term), else the display in whatever language a list has.
     pub fn display(&self, system: &str, code: &str, language: Option<&str>) -> Option<&str> {
-        let any = || self.sources(system, code).find_map(|(_, concept)| concept.display.as_deref());
+        let any = || self.first(system, code, |_, concept| concept.display.as_deref());
         language.and_then(|language| self.term(system, code, language)).or_else(any)
     }
 
-    /// The lists that have a code: its code system first, then the value sets that list it.
-    fn sources<'t, 'c>(
+    /// What the first list has that has it: the code system of a code, then the value sets that list the code.
+    fn first<'t, T>(
         &'t self,
-        system: &'c str,
-        code: &'c str,
-    ) -> impl Iterator<Item = (&'t About, &'t Concept)> + use<'t, 'c> {
+        system: &str,
+        code: &str,
+        pick: impl Fn(&'t About, &'t Concept) -> Option<T>,
+    ) -> Option<T> {
         let system = without_version(system);
         let own = self.code_systems.get(system).and_then(|own| Some((&own.about, own.find(code)?)));
-        let code = own.map_or(code, |(_, concept)| concept.code.as_str());
-        let listings = self.listings.get(system).map_or(&[][..], Vec::as_slice);
-        own.into_iter().chain(listings.iter().filter_map(move |(url, part)| {
+        let code = own.map_or(code, |(_, concept)| &concept.code);
+        let listed = |(url, part): &(String, usize)| {
             let set = &self.value_sets[url];
-            Some((&set.about, set.include[*part].concepts.as_ref()?.find(code)?))
-        }))
+            pick(&set.about, set.include[*part].concepts.as_ref()?.find(code)?)
+        };
+        let in_value_set = || self.listings.get(system)?.iter().find_map(listed);
+        own.and_then(|(about, concept)| pick(about, concept)).or_else(in_value_set)
     }
 
     /// Where the codes of each code system are listed.
