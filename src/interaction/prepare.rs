@@ -191,7 +191,9 @@ fn profile_of<'r>(json: &Json, standard: &Standard<'r>) -> Option<&'r Profile> {
 /// there was any. Decision 146.
 fn take_state(certificate: &mut Object) -> bool {
     let div = certificate.get("text").and_then(|text| text.text("div"));
-    let Some(rest) = div.and_then(narrative::without_state) else { return false };
+    // One that the service generated is generated anew as a whole.
+    let own = div.filter(|div| !narrative::is_generated(div));
+    let Some(rest) = own.and_then(narrative::without_state) else { return false };
     if plain_text(&rest).is_some_and(|text| text.is_empty()) {
         certificate.remove("text");
     } else if let Some(Json::Object(text)) = certificate.get_mut("text") {
@@ -205,12 +207,11 @@ fn take_state(certificate: &mut Object) -> bool {
 fn is_narrated(certificate: &Object, before: &[u8]) -> bool {
     let Some(text) = certificate.get("text") else { return true };
     let Some(div) = text.text("div") else { return false };
-    let is_of_stored = || {
+    let is_stored = || {
         let Json::Object(stored) = json::parse_stored(before) else { return false };
-        stored.get("text").and_then(|text| text.text("div")) == Some(div) && narrative::is_generated(&stored)
+        stored.get("text").and_then(|text| text.text("div")) == Some(div)
     };
-    narrative::has_own_digest(div)
-        || narrative::may_be_generated_without_digest(div) && !before.is_empty() && is_of_stored()
+    narrative::is_generated(div) || narrative::is_generated_without_digest(div) && !before.is_empty() && is_stored()
 }
 
 /// Contract 1.2, 4.5: a reference under this server's own address, as the caller or the setting says it, is stored as a relative one,

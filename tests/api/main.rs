@@ -19,6 +19,7 @@ mod delete;
 mod form;
 mod history;
 mod life_cycle;
+mod narrative;
 mod operation;
 mod overload;
 mod page;

@@ -1,7 +1,7 @@
 //! The state of a certificate that does not hold, with its reason, at the top of a narrative. Contract 8.5.
 
 use super::page::Page;
-use super::{Certificate, is_generated, set};
+use super::{Certificate, is_generated, is_generated_without_digest, set};
 use crate::certificate::section::{CANCEL_REASON, SUSPEND_REASON};
 use crate::certificate::{Names, State, Terms};
 use crate::fhir::json::{Json, Object};
@@ -25,7 +25,8 @@ const ADDITIONAL: &str = "additional";
 /// generated anew, as is one that is missing, says of itself that it is empty, or is not allowed; any other is kept below them.
 pub fn set_state(composition: &mut Object, names: &Names, terms: &dyn Terms) {
     let kept = composition.get("text").filter(|text| text.text("status") != Some("empty"));
-    let kept = kept.filter(|_| !is_generated(composition)).and_then(|text| text.text("div"));
+    let kept = kept.and_then(|text| text.text("div"));
+    let kept = kept.filter(|div| !is_generated(div) && !is_generated_without_digest(div));
     let rest = kept.map(|div| without_state(div).unwrap_or_else(|| div.to_owned()));
     let div = rest.filter(|rest| problems(rest).is_empty()).and_then(|rest| {
         let certificate = Certificate { composition, names, terms };

@@ -174,8 +174,7 @@ fn a_restriction_is_told_with_amount_unit_value_and_notes() {
         );
         assert_eq!(
             told_of(&format!(r#""contained":[{observation}],"section":[{section}]"#)),
-            format!("<p>Otsus: puudub</p><p>Meditsiinilised piirangud: Selja tõttu.</p><ul><li>{expected}</li></ul>")
-                .replace("<p>Otsus: puudub</p>", ""),
+            format!("<p>Meditsiinilised piirangud: Selja tõttu.</p><ul><li>{expected}</li></ul>"),
             "{observation}"
         );
     }
@@ -187,15 +186,15 @@ fn a_restriction_is_told_with_amount_unit_value_and_notes() {
 #[test]
 fn the_employer_is_told_by_name_and_code_and_the_work_by_job_and_rate() {
     let told = |performer: &str, rest: &str, text: &str| {
-        let observation = format!(r#"{{"id":"e","performer":[{{{performer}}}]{rest}}}"#);
+        let observation = format!(r#"{{"id":"e","performer":[{{"id":"p"{performer}}}]{rest}}}"#);
         let rest = format!(r##","text":{{"div":"<div>{text}</div>"}},"entry":[{{"reference":"#e"}}]"##);
         told_of(&format!(r#""contained":[{observation}],"section":[{}]"#, section("employer", &rest)))
     };
-    let whole = r#""display":"OÜ Ladu","identifier":{"value":"16978044"}"#;
+    let whole = r#","display":"OÜ Ladu","identifier":{"value":"16978044"}"#;
     assert_eq!(told(whole, "", "16978044"), "<p>Tööandja: OÜ Ladu (registrikood 16978044)</p>");
     assert_eq!(told(whole, "", "Ladu 2"), "<p>Tööandja: OÜ Ladu (registrikood 16978044; Ladu 2)</p>");
-    assert_eq!(told(r#""display":"OÜ Ladu""#, "", "16978044"), "<p>Tööandja: OÜ Ladu (16978044)</p>");
-    assert_eq!(told(r#""identifier":{"value":"16978044"}"#, "", ""), "<p>Tööandja: registrikood 16978044</p>");
+    assert_eq!(told(r#","display":"OÜ Ladu""#, "", "16978044"), "<p>Tööandja: OÜ Ladu (16978044)</p>");
+    assert_eq!(told(r#","identifier":{"value":"16978044"}"#, "", ""), "<p>Tööandja: registrikood 16978044</p>");
     assert_eq!(told("", "", "16978044"), "<p>Tööandja: 16978044</p>");
     assert_eq!(told("", "", ""), "");
     let work = r#","note":[{"text":"Öötöö."}],"component":[{"valueCodeableConcept":{"text":"Laotöötaja"}},{"valueQuantity":{"value":0.75,"unit":"1"}},{"valueString":"a"}]"#;
@@ -222,7 +221,7 @@ fn the_number_the_patients_reference_and_the_author_are_told_and_no_other_identi
         (r##"{"reference":"Practitioner/1/_history/3"}"##, "<p>Koostaja: Practitioner/1</p>"),
         (r##"{"display":"Dr Mets"}"##, "<p>Koostaja: Dr Mets</p>"),
         (r##"{"reference":"#none"}"##, "<p>Koostaja: #none</p>"),
-        ("{}", ""),
+        (r#"{"id":"a"}"#, ""),
     ] {
         assert_eq!(told_of(&format!(r#""author":[{author}]"#)), expected);
     }
@@ -233,7 +232,7 @@ fn the_declaration_is_told_by_its_reference_or_its_number() {
     for (entry, expected) in [
         (r#"{"reference":"QuestionnaireResponse/301"}"#, "<p>Tervisedeklaratsioon: QuestionnaireResponse/301</p>"),
         (r#"{"identifier":{"value":"P-1"}}"#, "<p>Tervisedeklaratsioon: dokument nr P-1</p>"),
-        ("{}", ""),
+        (r#"{"id":"a"}"#, ""),
     ] {
         let section = section("health-declaration", &format!(r#","entry":[{entry}]"#));
         assert_eq!(told_of(&format!(r#""section":[{section}]"#)), expected);
@@ -332,7 +331,7 @@ fn long_texts_are_cut_at_a_character_and_many_of_them_end_early() {
     let long = "õ".repeat(1_000_000);
     let cut = told(&restricted(1, &long));
     assert!(cut.ends_with("õ…</li></ul>"));
-    assert_eq!(cut.matches('õ').count(), 1_000 + "tõend".matches('õ').count() - 1);
+    assert_eq!(cut.matches('õ').count(), 1_000);
     for text in [&long, &"&".repeat(5000), &"< ".repeat(5000), &"\u{0}".repeat(5000)] {
         for count in [1, 2, 9, 60] {
             assert_right(&restricted(count, text));
@@ -385,18 +384,13 @@ fn a_hostile_text_in_any_field_is_only_a_text() {
 
 #[test]
 fn a_narrative_is_generated_as_long_as_nobody_changes_it() {
-    let names = Names::default();
     let mut composition = object(EXAMPLES[2]);
-    assert!(!is_generated(&composition));
-    set(&mut composition, &names, &Few);
-    assert!(is_generated(&composition));
-    let text = composition.get("text").unwrap();
-    assert_eq!(text.text("status"), Some(GENERATED));
-    let div = text.text("div").unwrap().to_owned();
-    assert_eq!(div, div_of(&composition));
-    // Fields and code lists may have changed since.
-    composition.set("status", Json::string("cancelled"));
-    assert!(is_generated(&composition));
+    let of = |composition: &Object| composition.get("text").and_then(|text| text.text("div")).unwrap().to_owned();
+    assert!(!is_generated(&of(&composition)));
+    set(&mut composition, &Names::default(), &Few);
+    let div = of(&composition);
+    assert!(is_generated(&div) && div == div_of(&composition));
+    assert_eq!(composition.get("text").unwrap().text("status"), Some(GENERATED));
     for changed in [
         div.replace("<p>Otsus", "<p> Otsus"),
         div.replace("class=\"hcert-", "class=\"hcert-0"),
@@ -405,20 +399,18 @@ fn a_narrative_is_generated_as_long_as_nobody_changes_it() {
         div[..OPENING.len() + 3].to_owned(),
         "<div/>".to_owned(),
     ] {
-        assert_ne!(changed, div);
-        composition.set("text", Json::object([("div", Json::string(changed))]));
-        assert!(!is_generated(&composition));
+        assert!(changed != div && !is_generated(&changed), "{changed}");
     }
-    assert!(!is_generated(&Object::default()));
 }
 
 #[test]
 fn a_narrative_from_before_the_digest_is_known_by_its_beginning_and_its_state() {
-    let div = r#"<div xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"et\" xml:lang=\"et\"><p><b>T</b></p><p>Olek: Lõpetatud</p></div>"#;
-    let with = |status: &str, div: &str| object(&format!(r#"{{"status":"{status}","text":{{"div":"{div}"}}}}"#));
-    assert!(is_generated(&with("final", div)));
-    assert!(!is_generated(&with("cancelled", div)));
-    assert!(!is_generated(&with("final", &div.replace("<p><b>", "<p>"))));
+    let div = r#"<div xmlns="http://www.w3.org/1999/xhtml" lang="et" xml:lang="et"><p><b>T</b></p><p>Olek: Lõpetatud</p></div>"#;
+    assert!(is_generated_without_digest(div));
+    assert!(is_generated_without_digest(&div.replace("Lõpetatud", "Mustand")));
+    for other in [div.replace("Lõpetatud", "Aegunud"), div.replace("<p><b>", "<p>"), div.replace("lang=\"et\" ", "")] {
+        assert!(!is_generated_without_digest(&other), "{other}");
+    }
 }
 
 /// A certificate with a narrative and these sections, in the state that an operation made.
@@ -483,6 +475,7 @@ fn an_operation_keeps_any_right_narrative_and_generates_the_others() {
         let (status, div) = told(text("extensions", &kept));
         assert_eq!(status, "additional");
         assert!(div.find("Tühistatud").unwrap() < 300 && div.len() > kept.len());
+        assert_eq!(without_state(&div).as_deref(), Some(kept.as_str()));
     }
     for replaced in [
         Json::Null,
@@ -495,7 +488,7 @@ fn an_operation_keeps_any_right_narrative_and_generates_the_others() {
     ] {
         let (status, div) = told(replaced);
         assert_eq!(status, "generated");
-        assert!(has_own_digest(&div) && div.find("Tühistatud").unwrap() < 300, "{div}");
+        assert!(is_generated(&div) && div.find("Tühistatud").unwrap() < 300, "{div}");
     }
 }
 
