@@ -114,7 +114,7 @@ impl<'o, 'a> Certificate<'o, 'a> {
         page.line(|line| self.number().is_some_and(|number| line.part("Tervisetõend nr ", number)));
         let state = match self.state() {
             Some(State::Draft) => Some("Olek: Mustand. Tervisetõend veel ei kehti."),
-            Some(State::Completed) => Some("Olek: Lõpetatud."),
+            Some(State::Completed) => Some("Olek: Lõpetatud. Tervisetõend on välja antud."),
             // The others stand at the top.
             _ => None,
         };
@@ -137,7 +137,7 @@ impl<'o, 'a> Certificate<'o, 'a> {
         page.line(|line| {
             line.words("Otsus: ");
             match &decision {
-                Some(decision) => decision.write_with_detail(line),
+                Some(decision) => decision.write(line),
                 None => {
                     line.words("puudub");
                     self.state().is_some()
@@ -198,7 +198,7 @@ impl<'o, 'a> Certificate<'o, 'a> {
                 match (value, component.get("valueQuantity")) {
                     (Some(job), _) => {
                         line.words("Amet: ");
-                        job.write_with_detail(line)
+                        job.write(line)
                     }
                     (None, Some(rate)) => line.quantity("Töökoormus: ", rate, None),
                     (None, None) => false,
@@ -238,7 +238,7 @@ impl<'o, 'a> Certificate<'o, 'a> {
     /// What a section is called, by the code list.
     fn heading(&self, line: &mut Line, section: &Json) -> bool {
         let words = section.get("code").and_then(|code| Words::of(code, self.terms));
-        let is_told = words.is_some_and(|words| words.write(line));
+        let is_told = words.is_some_and(|words| words.write_name(line));
         line.words(":");
         is_told
     }

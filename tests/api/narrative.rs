@@ -95,7 +95,7 @@ async fn twenty_narratives_are_read_as_a_patient_reads_them() {
     let hazard = json!({"valueCodeableConcept": {"coding": [{
         "system": "https://fhir.ee/CodeSystem/toolaadi-ja-tookeskkonnaga-seotud-ohutegurid", "code": "114"
     }]}});
-    let ucum = json!({"valueQuantity": {"value": 7.5, "comparator": "<=", "system": "http://unitsofmeasure.org", "code": "kg"}});
+    let ucum = json!({"valueQuantity": {"value": 7.5, "system": "http://unitsofmeasure.org", "code": "kg"}});
     let job = json!({
         "code": {"coding": [{"system": SNOMED, "code": "160922003", "display": "Job details"}]},
         "valueCodeableConcept": {"coding": [{"system": "https://fhir.ee/CodeSystem/ametite-klassifikaator", "code": "22122501"}]}
@@ -186,6 +186,19 @@ async fn after_an_operation_no_narrative_reads_as_valid_whoever_wrote_it() {
 }
 
 #[tokio::test]
+async fn an_operation_does_not_fail_for_a_narrative_as_long_as_a_body_may_be() {
+    let server = Server::start().await;
+    let long = div(&format!("<p>{}</p>", "õ".repeat(900_000)));
+    let certificate = server.create(driver().with("/text", json!({"status": "generated", "div": long}))).await;
+    server.post(&format!("{certificate}/$suspend"), Body::reason(&"&".repeat(10_000))).await.expect(200);
+    let cancelled = server.post(&format!("{certificate}/$cancel"), Body::reason(&"õ".repeat(10_000))).await.expect(200);
+    let narrative = cancelled.json()["text"]["div"].as_str().expect("a narrative").to_owned();
+    assert!(narrative.find("Olek: Tühistatud.").is_some_and(|at| at < 200) && narrative.ends_with("õ</p></div>"));
+    // The whole reason stands in its section.
+    assert_eq!(narrative.matches("õ…").count(), 1);
+}
+
+#[tokio::test]
 async fn a_narrative_of_another_certificate_is_not_taken_over() {
     let server = Server::start().await;
     let other = server.create(driver().number("TT-OTHER")).await;
@@ -215,6 +228,12 @@ async fn a_generated_narrative_follows_the_code_lists_and_one_that_somebody_chan
     let generated = read(&server, &certificate).await["text"].clone();
     assert!(plain(&json!({"text": generated})).contains("Otsus: Lubab töötada\n"), "{generated}");
     load(&server, decisions()).await;
+    // The same words are looked up.
+    let path = format!("CodeSystem/$lookup?system={SNOMED}&code=160926000&displayLanguage=et");
+    let answer = server.get(&path).await.expect(200).json();
+    let parameters = answer["parameter"].as_array().expect("parameters");
+    let display = parameters.iter().find(|parameter| parameter["name"] == "display").expect("a display");
+    assert_eq!(display["valueString"], "Sobib töötama");
     let changed = |text: &Value| {
         let body = decided(occupational(), "160926000").with("/text", text.clone());
         body.section("change-reason", &div("Parandus"))

@@ -53,7 +53,8 @@ pub fn without_state(div: &str) -> Option<String> {
 
 /// The part for the top of a narrative; nothing for a certificate whose state needs none.
 pub(super) fn on_top(certificate: &Certificate) -> Option<String> {
-    let words = match certificate.state()? {
+    let state = certificate.state()?;
+    let words = match state {
         State::Suspended => "Olek: Peatatud. Tervisetõend praegu ei kehti.",
         State::Revoked => "Olek: Tühistatud. Tervisetõend ei kehti.",
         State::Draft | State::Completed | State::Deleted => return None,
@@ -64,8 +65,10 @@ pub(super) fn on_top(certificate: &Certificate) -> Option<String> {
         true
     });
     // The newest first: what was suspended may be cancelled, never the other way round.
-    for code in [CANCEL_REASON, SUSPEND_REASON] {
-        page.line(|line| certificate.section_text(line, code));
-    }
+    page.line(|line| certificate.section_text(line, CANCEL_REASON));
+    page.line(|line| {
+        line.words(if state == State::Revoked { "Varem peatatud. " } else { "" });
+        certificate.section_text(line, SUSPEND_REASON)
+    });
     Some(page.end())
 }

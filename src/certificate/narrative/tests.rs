@@ -247,7 +247,10 @@ fn a_state_that_does_not_hold_stands_at_the_top_and_no_other_is_said_to_hold() {
             "preliminary",
             "<p><b>T</b></p><p>Olek: Mustand. Tervisetõend veel ei kehti.</p><p>Otsus: puudub</p><p>Märgitud kehtivusaeg: 12.01.2025 kuni 11.01.2035</p>",
         ),
-        ("final", "<p><b>T</b></p><p>Olek: Lõpetatud.</p><p>Otsus: puudub</p><p>Kehtib 12.01.2025 kuni 11.01.2035</p>"),
+        (
+            "final",
+            "<p><b>T</b></p><p>Olek: Lõpetatud. Tervisetõend on välja antud.</p><p>Otsus: puudub</p><p>Kehtib 12.01.2025 kuni 11.01.2035</p>",
+        ),
         (
             "cancelled",
             "<div class=\"hcert-state\" lang=\"et\" xml:lang=\"et\"><p><b>Olek: Peatatud. Tervisetõend praegu ei kehti.</b></p></div><p><b>T</b></p><p>Otsus: puudub</p><p>Märgitud kehtivusaeg: 12.01.2025 kuni 11.01.2035</p>",
@@ -272,7 +275,10 @@ fn validity_is_told_in_tallinn_days_with_the_precision_given() {
         (r#""start":"2025","end":"2026-02-31""#, "alates 2025"),
     ] {
         let members = format!(r#""status":"final","event":[{{"id":"a"}},{{"period":{{{period}}}}}]"#);
-        assert_eq!(told_of(&members), format!("<p>Olek: Lõpetatud.</p><p>Otsus: puudub</p><p>Kehtib {expected}</p>"));
+        assert_eq!(
+            told_of(&members),
+            format!("<p>Olek: Lõpetatud. Tervisetõend on välja antud.</p><p>Otsus: puudub</p><p>Kehtib {expected}</p>")
+        );
     }
 }
 
@@ -287,7 +293,7 @@ fn the_newest_reasons_are_told_and_only_under_the_codes_of_the_service() {
         reason("reject-reason", "Puidutolm."),
     ];
     let told = told_of(&format!(r#""status":"entered-in-error","section":[{}]"#, sections.join(",")));
-    let on_top = "<p><b>Olek: Tühistatud. Tervisetõend ei kehti.</b></p><p>Tühistamise põhjus: Viga isikus</p><p>Peatamise põhjus: a &lt; b</p></div>";
+    let on_top = "<p><b>Olek: Tühistatud. Tervisetõend ei kehti.</b></p><p>Tühistamise põhjus: Viga isikus</p><p>Varem peatatud. Peatamise põhjus: a &lt; b</p></div>";
     assert!(told.contains(on_top), "{told}");
     assert!(told.ends_with("<p>Otsus: puudub</p><p>Eitava otsuse põhjendus: Puidutolm.</p>"), "{told}");
 }

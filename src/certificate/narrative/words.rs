@@ -11,7 +11,7 @@ pub(super) struct Words<'c> {
     /// The title of the code system, where `name` is a code.
     system: Option<&'c str>,
     /// The client's own words, where they say more than the term.
-    pub detail: Option<&'c str>,
+    detail: Option<&'c str>,
 }
 
 impl<'c> Words<'c> {
@@ -45,18 +45,21 @@ impl<'c> Words<'c> {
         text.trim().eq_ignore_ascii_case(self.name.trim())
     }
 
-    /// Its words without the detail.
-    pub fn write(&self, line: &mut Line) -> bool {
-        let is_told = line.text(self.name);
-        line.in_brackets(self.system.into_iter());
-        is_told
+    /// Its name alone.
+    pub fn write_name(&self, line: &mut Line) -> bool {
+        line.text(self.name)
     }
 
     /// All its words.
-    pub fn write_with_detail(&self, line: &mut Line) -> bool {
-        let is_told = self.write(line);
-        line.in_brackets(self.detail.into_iter());
+    pub fn write(&self, line: &mut Line) -> bool {
+        let is_told = self.write_name(line);
+        line.in_brackets(self.details());
         is_told
+    }
+
+    /// What stands in brackets behind the name.
+    fn details(&self) -> impl Iterator<Item = &'c str> + use<'c> {
+        [self.system, self.detail].into_iter().flatten()
     }
 }
 
@@ -72,19 +75,20 @@ pub(super) fn observation(line: &mut Line, observation: &Json, terms: &dyn Terms
     let concept = component.map_or_else(|| observation.get("valueCodeableConcept"), |component| component.get("code"));
     let Some(concept) = concept else { return false };
     let Some(words) = Words::of(concept, terms) else { return false };
-    let is_told = words.write(line);
+    let is_told = words.write_name(line);
     let value = component.and_then(|component| component.get("valueCodeableConcept"));
     let value = value.and_then(|value| Words::of(value, terms));
     if let Some(value) = &value {
         line.words(": ");
-        value.write(line);
+        value.write_name(line);
     }
     let mut codings = concept.items("coding").iter();
     let unit = codings.find_map(|coding| terms.unit(coding.text("system")?, coding.text("code")?));
     let quantity = component.and_then(|component| component.get("valueQuantity"));
     let has_amount = quantity.is_some_and(|quantity| line.quantity(" ", quantity, unit));
     let missing = (unit.is_some() && !has_amount).then_some("kogus on märkimata");
+    let details = words.details().chain(value.iter().flat_map(Words::details));
     let notes = observation.items("note").iter().filter_map(|note| note.text("text"));
-    line.in_brackets([missing, words.detail, value.and_then(|value| value.detail)].into_iter().flatten().chain(notes));
+    line.in_brackets(missing.into_iter().chain(details).chain(notes));
     is_told
 }
