@@ -10,6 +10,7 @@ pub mod personal_code;
 pub mod profile;
 pub mod section;
 pub mod state;
+pub mod terms;
 pub mod transition;
 
 use std::fmt;
@@ -22,6 +23,7 @@ pub use names::{IdentifierSystems, Names};
 pub use personal_code::{PersonalCode, PersonalCodeError, Sex};
 pub use profile::Profile;
 pub use state::{State, Status};
+pub use terms::Terms;
 
 /// A certificate's id: a decimal number, counted up by the store and never used again. Contract 1.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

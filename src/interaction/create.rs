@@ -23,7 +23,7 @@ impl Service {
         let warnings = std::mem::take(&mut sound.warnings);
         self.check_author(context, sound.row())?;
         let resolved = self.resolve(context, &value, None, Purpose::Write).await?;
-        let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, standard.names)?;
+        let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, &standard)?;
         let (who, subject) = (context.who.clone(), resolved.patient);
         let content = Content { trigger: Trigger::Create, brings, tail, row, who, subject };
         let written = self.write(Write::Create { content, if_none_exist, rows: context.rows(May::Read) }).await?;

@@ -13,11 +13,13 @@ use crate::fhir::json::{self, Json};
 use crate::search::Hit;
 use crate::search::class::Class;
 use crate::search::row::Row;
+use crate::terminology::Terminology;
 
 /// Makes certificates what a caller is shown, on whichever thread.
 pub struct Shower {
     engine: Arc<Engine>,
     names: Names,
+    terminology: Arc<Terminology>,
     /// None: the view of everything is the same.
     held: Option<Arc<Held>>,
     /// Where all are shown in one way.
@@ -31,6 +33,7 @@ impl Service {
         Shower {
             engine: self.engine.clone(),
             names: self.settings.names.clone(),
+            terminology: self.terminology(),
             held: None,
             only: None,
             by_class: None,
@@ -98,7 +101,7 @@ impl Shower {
         let identifier = estonian.map(|(system, value)| (system.as_str(), value.as_str()));
         let mut json = json::parse_stored(&stored.resource);
         if let Json::Object(composition) = &mut json {
-            employer::show(composition, identifier, &self.names);
+            employer::show(composition, identifier, &self.names, &*self.terminology);
         }
         Ok(json.to_vec())
     }

@@ -39,7 +39,7 @@ impl Service {
             let warnings = std::mem::take(&mut sound.warnings);
             self.check_author(context, sound.row())?;
             let resolved = self.resolve(context, &value, Some(&stored), Purpose::Write).await?;
-            let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, standard.names)?;
+            let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, &standard)?;
             let (who, subject) = (context.who.clone(), resolved.patient);
             let content = Content { trigger: Trigger::Update, brings, tail, row, who, subject };
             let (if_match, rows) = (context.if_match.clone(), context.rows(May::Update));

@@ -150,7 +150,7 @@ impl Service {
                 let told = match self.resolve(context, &resource, stored, Purpose::Look).await {
                     Ok(resolved) => {
                         reflected.extend(resolved.warning.clone());
-                        sound.about(&mut resource, &resolved, standard.names)
+                        sound.about(&mut resource, &resolved, &standard)
                     }
                     Err(outcome) => Err(outcome),
                 };

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use super::concept::{Concept, speaks};
+use super::concept::Concept;
+use super::term::in_language;
 use super::value_set::Include;
 use super::{About, Certainty, Membership, Terminology, ValueSet};
 use crate::fhir::json::Json;
@@ -31,12 +32,8 @@ impl<'t> Coded<'t> {
 
     /// Its name, in the language asked for where a list has one.
     pub fn display(&self, language: Option<&str>) -> Option<&'t str> {
-        let in_language = |language: &str| {
-            self.sources().find_map(|(about, concept)| match &about.language {
-                Some(own) if speaks(own, language) => concept.display.as_deref(),
-                _ => concept.designation(language),
-            })
-        };
+        let in_language =
+            |language: &str| self.sources().find_map(|(about, concept)| in_language(about, concept, language));
         let any = || self.sources().find_map(|(_, concept)| concept.display.as_deref());
         language.and_then(in_language).or_else(any)
     }

@@ -23,6 +23,7 @@ mod form;
 mod history;
 mod life_cycle;
 mod names;
+mod narrative;
 mod operation;
 mod overload;
 mod page;

@@ -35,7 +35,7 @@ pub fn create(body: &[u8]) -> Result<(Certificate, Vec<Issue>), Vec<Issue>> {
         let standard = standard();
         let mut sound = sound(&mut value, source, problems, Before::default(), &standard, "http://localhost/fhir")?;
         let warnings = std::mem::take(&mut sound.warnings);
-        Ok((sound.certificate(&value), warnings))
+        Ok((sound.certificate(&mut value, &standard), warnings))
     });
     created.map_err(|refused| refused.issues().to_vec())
 }

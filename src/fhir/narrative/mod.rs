@@ -13,7 +13,7 @@ mod text;
 
 pub use allowed::problems;
 pub use problem::Problem;
-pub use text::{collapsed, escape, is_bounded, plain_text, section_text};
+pub use text::{begin_with, collapsed, escape, is_bounded, plain_text, section_text};
 
 /// The namespace a Narrative's div stands in.
 pub const XHTML: &str = "http://www.w3.org/1999/xhtml";
