@@ -44,13 +44,9 @@ impl Slice {
         for by in &slicing.by {
             match by {
                 Discriminator::Type => words.push(self.types.join(" or ")),
-                Discriminator::Profile => words.extend(self.profiles.iter().filter_map(|url| {
-                    let code = validator.profile(url)?.rules.child("code").and_then(|code| {
-                        let coding = code.child("coding").and_then(|coding| coding.value.as_ref());
-                        code.value.as_ref().or(coding).map(|value| value.asks.words())
-                    });
-                    Some(format!("meta.profile {url} or code {}", code.unwrap_or_default()))
-                })),
+                Discriminator::Profile => {
+                    words.extend(self.profiles.iter().filter_map(|url| validator.profile(url)).map(Profile::known_by));
+                }
                 Discriminator::Value(path) => {
                     let value = self.rules.child(path).and_then(|rules| rules.value.as_ref());
                     words.push(format!("{path} {}", value.map(|value| value.asks.words()).unwrap_or_default()));
@@ -62,8 +58,17 @@ impl Slice {
 }
 
 impl Profile {
+    /// How a resource is known to be meant to follow this profile, for messages.
+    pub fn known_by(&self) -> String {
+        let code = self.rules.child("code").and_then(|code| {
+            let coding = code.child("coding").and_then(|coding| coding.value.as_ref());
+            code.value.as_ref().or(coding).map(|value| value.asks.words())
+        });
+        format!("meta.profile {} or code {}", self.url, code.unwrap_or_default())
+    }
+
     /// Whether a resource is meant to follow this profile: it says so in `meta.profile`; or it names no profile known here, and has
-    /// the code that this one fixes. Contract 8.2.
+    /// the code that this one fixes, `display` included. Contract 8.2.
     pub fn is_of(&self, validator: &Validator, resource: &Json) -> bool {
         if resource.text("resourceType") != Some(self.resource_type.as_str()) {
             return false;
