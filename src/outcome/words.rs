@@ -7,6 +7,7 @@ use std::borrow::Cow;
 const WORDS: &[(&str, &str)] = &[
     ("null", "null"),
     ("none", "puudub"),
+    ("allowed are: tags of BCP 47 such as et or en-GB", "lubatud on BCP 47 keelemärgendid, näiteks et või en-GB"),
     ("a boolean", "tõeväärtus"),
     ("a number", "arv"),
     ("a string", "tekst"),
@@ -62,6 +63,8 @@ const WORDS: &[(&str, &str)] = &[
 #[rustfmt::skip]
 const BEGINNINGS: &[(&str, &str)] = &[
     ("one of ", "üks järgmistest: "),
+    ("allowed are: ", "lubatud on: "),
+    ("known here are: ", "siin on teada: "),
     ("one type of ", "üks tüüp elemendile "),
     ("it lacks the claim ", "selles puudub väide "),
     ("it has a wrong claim ", "selles on vale väide "),
@@ -79,6 +82,8 @@ const BEGINNINGS: &[(&str, &str)] = &[
     ("a processing instruction: ", "töötlusjuhis: "),
     ("a named character in place of its number: ", "nimega märk oma numbri asemel: "),
     ("an element of another namespace than XHTML: ", "element väljastpoolt XHTML-i nimeruumi: "),
+    ("an element inside one that must not hold it: ", "element teises, mis seda sisaldada ei tohi: "),
+    ("text directly inside an element that must not hold it: ", "tekst otse elemendis, mis seda sisaldada ei tohi: "),
     ("XML that is not well-formed", "vigane XML"),
     ("elements that end in the wrong order: ", "elemendid, mis lõpevad vales järjekorras: "),
     ("a prefix without a namespace: ", "nimeruumita eesliide: "),
