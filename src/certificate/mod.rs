@@ -11,6 +11,7 @@ pub mod profile;
 pub mod section;
 pub mod state;
 pub mod transition;
+pub mod usable;
 
 use std::fmt;
 use std::num::NonZeroU64;

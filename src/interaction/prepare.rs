@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::rulebook::Standard;
 use super::subject::{self, Resolved};
-use crate::certificate::transition::Need;
-use crate::certificate::{Id, Names, Status, head, narrative, section};
+use crate::certificate::transition::{Need, Trigger, decide};
+use crate::certificate::{Id, Names, State, Status, head, narrative, section, usable};
 use crate::fhir::json::{self, Json, Object, Source};
 use crate::fhir::shape;
 use crate::limits::{REASON_TERMS, ROW_TERMS_MAX};
@@ -67,6 +67,8 @@ impl Sound<'_> {
 pub struct Before<'s> {
     /// The id of the path.
     pub id: Option<Id>,
+    /// What the stored version is.
+    pub state: Option<State>,
     /// The stored version, as it is served.
     pub resource: &'s [u8],
     /// Its sections that only the service writes; those of the body are dropped (Contract 3.5).
@@ -97,7 +99,7 @@ pub fn sound<'j, 's>(
     base_url: &str,
 ) -> Result<Sound<'s>, Outcome> {
     let names = standard.names;
-    let Before { id, resource, kept } = before;
+    let Before { id, state, resource, kept } = before;
     let took_any = match &mut *json {
         Json::Object(object) => !section::take_service_sections(object, names).is_empty(),
         _ => false,
@@ -124,6 +126,7 @@ pub fn sound<'j, 's>(
     problems.take_further(Problems::from(Vec::from_iter(unknowable)));
 
     let Json::Object(object) = json else { return Err(problems.into_issues().into()) };
+    problems.take_further(Problems::from(usable::check(object, names, standard.final_must_be_usable)));
     let renarrated = narrate(object, resource, names);
     source = source.filter(|_| !took_any && !shape.rewrote && !made_relative && !renarrated && kept.is_empty());
     if !kept.is_empty() {
@@ -144,8 +147,11 @@ pub fn sound<'j, 's>(
         }
     };
     let has_errors = problems.has_errors();
-    let issues = problems.into_issues();
-    let Some(row) = row.filter(|_| !has_errors) else { return Err(issues.into()) };
+    let mut issues = problems.into_issues();
+    let Some(row) = row.filter(|_| !has_errors) else {
+        issues.extend(reason_missing(object, state, names));
+        return Err(issues.into());
+    };
     let brings = match row.class.state.status() {
         Status::Preliminary => Need::Preliminary,
         _ if section::has_change_reason(object, names) => Need::ChangeReason,
@@ -164,6 +170,8 @@ pub fn content_problems(
     problems.take_further(shape::check(json, "Composition").problems);
     let profile = profile.or_else(|| profile_of(json, standard));
     problems.take_further(standard.validator.check(json, profile, &standard.terminology).problems);
+    let unusable = json.as_object().map(|object| usable::check(object, standard.names, standard.final_must_be_usable));
+    problems.take_further(Problems::from(unusable.unwrap_or_default()));
     problems.into_issues()
 }
 
@@ -173,7 +181,7 @@ fn profile_of<'r>(json: &Json, standard: &Standard<'r>) -> Option<&'r Profile> {
     let Standard { names, validator, .. } = *standard;
     let named = json.get("meta").map_or(&[][..], |meta| meta.items("profile"));
     let known = match named {
-        [Json::String(address)] => names.profile_of(address).and_then(|_| validator.profile(address)),
+        [Json::String(address)] => names.profile_of(address).and_then(|_| validator.profile_of_any_version(address)),
         _ => None,
     };
     known.or_else(|| validator.profile(&format!("{}/StructureDefinition/ee-health-certificate", names.profile_base)))
@@ -248,6 +256,17 @@ pub fn certificate_of_import(json: &mut Json, source: Option<Source>, names: &Na
     Ok(Certificate { tail: tail(object, source.filter(|_| !shape.rewrote), None), row, brings: Need::Nothing })
 }
 
+/// That the change of a completed certificate lacks its reason, for a body that is refused anyway: of a right one the writer says it, who
+/// knows the newest version. Contract 3.3, 5.1.
+fn reason_missing(certificate: &Object, before: Option<State>, names: &Names) -> Option<Issue> {
+    let is_final = certificate.get("status").and_then(Json::as_str) == Some(Status::Final.code());
+    if !is_final || section::has_change_reason(certificate, names) {
+        return None;
+    }
+    let refused = decide(Some(before?), Trigger::Update, Need::Final).err()?;
+    refused.issues().iter().find(|issue| issue.code() == Hcert::ChangeReasonMissing).cloned()
+}
+
 fn check_id(certificate: &Object, id: Option<Id>) -> Option<Issue> {
     let id = id?.to_string();
     let found = certificate.get("id")?.as_str()?;
@@ -290,7 +309,7 @@ mod tests {
 
     fn standard() -> Standard<'static> {
         let terminology = Arc::new(Terminology::new(&NAMES, false, &[]).unwrap());
-        Standard { names: &NAMES, validator: &VALIDATOR, terminology }
+        Standard { names: &NAMES, validator: &VALIDATOR, terminology, final_must_be_usable: false }
     }
 
     /// A right certificate with one piece of its text replaced.

@@ -7,6 +7,16 @@ use std::borrow::Cow;
 const WORDS: &[(&str, &str)] = &[
     ("null", "null"),
     ("none", "puudub"),
+    ("the id of an element, which has no white space", "elemendi id, milles ei ole tühikuid"),
+    ("it is not a registry code of eight digits", "see ei ole kaheksakohaline registrikood"),
+    ("Practitioner/ and a valid personal code", "Practitioner/ ja õige isikukood"),
+    ("Organization/ and a valid registry code", "Organization/ ja õige registrikood"),
+    ("a reference to a contained PractitionerRole", "viide sisalduvale ressursile PractitionerRole"),
+    ("open or closed, as valueString", "open või closed kujul valueString"),
+    ("a simple value", "lihtväärtus"),
+    ("a simple value, or a resource as 'resource'", "lihtväärtus, või ressurss kujul 'resource'"),
+    ("a Coding with a code, in a Parameters resource by POST", "koodiga Coding ressursis Parameters (POST)"),
+    ("a CodeableConcept with codings, in a Parameters resource by POST", "koodidega CodeableConcept ressursis Parameters (POST)"),
     ("allowed are: tags of BCP 47 such as et or en-GB", "lubatud on BCP 47 keelemärgendid, näiteks et või en-GB"),
     ("a boolean", "tõeväärtus"),
     ("a number", "arv"),
@@ -64,6 +74,7 @@ const WORDS: &[(&str, &str)] = &[
 const BEGINNINGS: &[(&str, &str)] = &[
     ("one of ", "üks järgmistest: "),
     ("allowed are: ", "lubatud on: "),
+    ("the employment names ", "töösuhtes on "),
     ("known here are: ", "siin on teada: "),
     ("one type of ", "üks tüüp elemendile "),
     ("it lacks the claim ", "selles puudub väide "),
@@ -93,7 +104,7 @@ const BEGINNINGS: &[(&str, &str)] = &[
 ];
 
 /// Places whose values are words of ours, never texts of a caller alone.
-const PLACES: &[&str] = &["expected", "found", "known", "version", "state", "request", "problem"];
+const PLACES: &[&str] = &["expected", "found", "known", "version", "state", "request", "problem", "type"];
 
 /// The Estonian for the value of a place; a value that is no word of ours stays.
 pub fn estonian<'v>(place: &str, value: &'v str) -> Cow<'v, str> {

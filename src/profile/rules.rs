@@ -10,6 +10,8 @@ use crate::fhir::json::Json;
 pub struct Profile {
     /// Canonical address without version.
     pub url: String,
+    /// The one version that is served.
+    pub version: String,
     /// `ee-health-certificate-driver`
     pub id: String,
     /// Name for people.

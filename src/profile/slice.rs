@@ -58,6 +58,11 @@ impl Slice {
 }
 
 impl Profile {
+    /// Whether a canonical address names no version, or the one that is served.
+    pub fn has_version_of(&self, canonical: &str) -> bool {
+        canonical.split_once('|').is_none_or(|(_, version)| version == self.version)
+    }
+
     /// How a resource is known to be meant to follow this profile, for messages.
     pub fn known_by(&self) -> String {
         let code = self.rules.child("code").and_then(|code| {
@@ -90,6 +95,10 @@ impl Profile {
 
 /// The profiles known here that a resource names in `meta.profile`.
 pub fn claimed<'v>(validator: &'v Validator, resource: &Json) -> impl Iterator<Item = &'v Profile> {
-    let named = resource.get("meta").map_or(&[][..], |meta| meta.items("profile"));
-    named.iter().filter_map(|url| validator.profile(url.as_str()?))
+    named(resource).iter().filter_map(|url| validator.profile(url.as_str()?))
+}
+
+/// What a resource says in `meta.profile`.
+pub fn named<'j>(resource: &'j Json<'j>) -> &'j [Json<'j>] {
+    resource.get("meta").map_or(&[][..], |meta| meta.items("profile"))
 }

@@ -45,7 +45,6 @@ const EMPTY: Content = only(&[]);
 const INLINE: Content = Content { inline: true, block: false, named: &[] };
 const FLOW: Content = Content { inline: true, block: true, named: &[] };
 const ADDRESS: Content = Content { inline: true, block: false, named: &["p"] };
-const MAP: Content = Content { inline: false, block: true, named: &["area"] };
 
 const fn only(named: &'static [&'static str]) -> Content {
     Content { inline: false, block: false, named }
@@ -55,18 +54,13 @@ const fn element(name: &'static str, kind: Kind, content: Content, attributes: &
     Element { name, kind, content, attributes }
 }
 
-/// Elements and what may stand nowhere inside them, at no depth. `p` is what the HL7 validator asks; `a` and `pre` are the
-/// prohibitions of XHTML 1.0, appendix B.
-pub(super) const EXCLUSIONS: [(&str, &[&str]); 3] = [
-    ("a", &["a"]),
-    ("p", &["blockquote", "div", "ol", "p", "table", "ul"]),
-    ("pre", &["big", "img", "small", "sub", "sup"]),
-];
+/// Elements and what may stand nowhere inside them, at no depth. Source: XHTML 1.0, appendix B.
+pub(super) const EXCLUSIONS: [(&str, &[&str]); 2] = [("a", &["a"]), ("pre", &["big", "img", "small", "sub", "sup"])];
 
 /// Each element, in alphabetical order: what it is, what may stand in it, and its attributes.
 ///
-/// Content models are those of XHTML 1.0 Transitional, since R5 refers to HTML 4.0 as a whole. Only nesting is asked: neither the
-/// order of a table's parts nor that a list has an item.
+/// Content models are those of XHTML 1.0 Transitional, since R5 refers to HTML 4.0 as a whole; of a `map` the areas alone, as the HL7
+/// validator has it. Only nesting is asked: neither the order of a table's parts nor that a list has an item. Decision 149.
 #[rustfmt::skip]
 pub(super) const ELEMENTS: &[Element] = &[
     element("a", Inline, INLINE, &["accesskey", "charset", "coords", "href", "hreflang", "name", "rel", "rev", "shape", "tabindex", "type"]),
@@ -101,7 +95,7 @@ pub(super) const ELEMENTS: &[Element] = &[
     element("img", Inline, EMPTY, &["align", "alt", "border", "height", "ismap", "longdesc", "src", "usemap", "width"]),
     element("kbd", Inline, INLINE, &[]),
     element("li", Part, FLOW, &["type", "value"]),
-    element("map", Inline, MAP, &["name"]),
+    element("map", Inline, only(&["area"]), &["name"]),
     element("ol", Block, only(&["li"]), &["compact", "start", "type"]),
     element("p", Block, INLINE, &["align"]),
     element("pre", Block, INLINE, &["width", "xml:space"]),

@@ -7,6 +7,7 @@ mod population;
 mod remote;
 mod rules;
 mod subject;
+mod together;
 mod walk;
 
 use hcert::config::Config;
