@@ -59,7 +59,7 @@ async fn a_registry_that_does_not_answer_hides_no_problem_and_adds_none() {
     let server = Server::start().await;
     let body = about_patient(424_242);
     let wrong = body.clone().without("/title");
-    for fault in ["refuse", "garbage", "MPI-016"] {
+    for fault in ["refuse", "garbage", "MPI-029"] {
         let refused = server.post("Composition", body.clone()).header("x-hcert-fault", fault).await;
         assert_eq!(refused.status, 503, "{refused}");
         server.post("Composition", wrong.clone()).header("x-hcert-fault", fault).await.refused(422, &["HCERT-147"]);
