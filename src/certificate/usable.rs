@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn what_is_no_certificate_is_passed_over() {
-        for odd in [r#"{"status":"preliminary"}"#, r#"{"section":1,"contained":{},"author":["x"]}"#] {
+        for odd in [r#"{"status":"preliminary"}"#, r#"{"section":1,"contained":{"id":"x"},"author":["x"]}"#] {
             let json = json::parse(odd.as_bytes()).unwrap();
             check(json.as_object().unwrap(), &Names::default(), true);
         }
