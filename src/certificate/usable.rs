@@ -9,20 +9,20 @@ use crate::fhir::json::{Json, Object};
 use crate::outcome::{Hcert, Issue, Severity};
 
 /// One way in which a certificate cannot be used.
-struct Rule {
+struct UsabilityRule {
     /// Whether the setting `final_must_be_usable` makes it an error of a final certificate.
     refuses: bool,
-    find: fn(&Certificate) -> Vec<Issue>,
+    find: fn(&CheckedComposition) -> Vec<Issue>,
 }
 
 /// The rules, in the order of Contract 8.7. Each tells of its own code and of the element it is about.
 #[rustfmt::skip]
-const RULES: [Rule; 5] = [
-    Rule { refuses: true,  find: decision_missing },         // HCERT-204
-    Rule { refuses: true,  find: reject_reason_missing },    // HCERT-205
-    Rule { refuses: true,  find: employer_wrong },           // HCERT-206
-    Rule { refuses: false, find: author_code_wrong },        // HCERT-207
-    Rule { refuses: false, find: author_reference_missing }, // HCERT-208
+const RULES: [UsabilityRule; 5] = [
+    UsabilityRule { refuses: true,  find: decision_missing },         // HCERT-204
+    UsabilityRule { refuses: true,  find: reject_reason_missing },    // HCERT-205
+    UsabilityRule { refuses: true,  find: employer_wrong },           // HCERT-206
+    UsabilityRule { refuses: false, find: author_code_wrong },        // HCERT-207
+    UsabilityRule { refuses: false, find: author_reference_missing }, // HCERT-208
 ];
 
 /// Decisions that are rejections, as far as the public guide names them: of the codes for drivers it has no negative one.
@@ -35,7 +35,7 @@ const REGISTRY_CODES: &str = "/org/est/br";
 ///
 /// Source: Contract 8.7.
 pub fn check(composition: &Object, names: &Names, final_must_be_usable: bool) -> Vec<Issue> {
-    let certificate = Certificate { composition, names };
+    let certificate = CheckedComposition { composition, names };
     let is_strict = final_must_be_usable && certificate.is_final();
     let found = RULES.iter().flat_map(|rule| {
         let severity = if rule.refuses && is_strict { Severity::Error } else { Severity::Warning };
@@ -45,12 +45,12 @@ pub fn check(composition: &Object, names: &Names, final_must_be_usable: bool) ->
 }
 
 /// A Composition, asked for what others need of it.
-struct Certificate<'o, 'a> {
+struct CheckedComposition<'o, 'a> {
     composition: &'o Object<'a>,
     names: &'o Names,
 }
 
-impl<'o, 'a> Certificate<'o, 'a> {
+impl<'o, 'a> CheckedComposition<'o, 'a> {
     fn is_final(&self) -> bool {
         self.composition.get("status").and_then(Json::as_str) == Some("final")
     }
@@ -77,12 +77,12 @@ impl<'o, 'a> Certificate<'o, 'a> {
     }
 }
 
-fn decision_missing(certificate: &Certificate) -> Vec<Issue> {
+fn decision_missing(certificate: &CheckedComposition) -> Vec<Issue> {
     let is_missing = certificate.is_final() && certificate.sections(section::DECISION).next().is_none();
     is_missing.then(|| Issue::new(Hcert::DecisionMissing).at("Composition.section")).into_iter().collect()
 }
 
-fn reject_reason_missing(certificate: &Certificate) -> Vec<Issue> {
+fn reject_reason_missing(certificate: &CheckedComposition) -> Vec<Issue> {
     if section::has_text(certificate.composition, section::REJECT_REASON, certificate.names) {
         return Vec::new();
     }
@@ -101,7 +101,7 @@ fn reject_reason_missing(certificate: &Certificate) -> Vec<Issue> {
 }
 
 /// An employer finds its certificates by the text of the section, which must be its registry code alone. Contract 4.4, 7.3.
-fn employer_wrong(certificate: &Certificate) -> Vec<Issue> {
+fn employer_wrong(certificate: &CheckedComposition) -> Vec<Issue> {
     let wrong = certificate.sections(section::EMPLOYER).filter_map(|(at, section)| {
         let text = plain_text_of(section)?;
         let problem = match is_registry_code(&text) {
@@ -114,7 +114,7 @@ fn employer_wrong(certificate: &Certificate) -> Vec<Issue> {
     wrong.collect()
 }
 
-impl Certificate<'_, '_> {
+impl CheckedComposition<'_, '_> {
     /// A registry code that the employment of a section names beside this one. A number of another register says nothing.
     fn other_employer(&self, section: &Json, code: &str) -> Option<String> {
         let employments = section.items("entry").iter().filter_map(|entry| self.contained(entry));
@@ -165,7 +165,7 @@ const AUTHOR_PARTS: [AuthorPart; 2] = [
     },
 ];
 
-fn author_code_wrong(certificate: &Certificate) -> Vec<Issue> {
+fn author_code_wrong(certificate: &CheckedComposition) -> Vec<Issue> {
     let wrong = certificate.author().into_iter().filter_map(|(part, expression, reference)| {
         let reference = reference?;
         let unversioned = reference.split_once("/_history/").map_or(reference, |(reference, _)| reference);
@@ -176,7 +176,7 @@ fn author_code_wrong(certificate: &Certificate) -> Vec<Issue> {
     wrong.collect()
 }
 
-fn author_reference_missing(certificate: &Certificate) -> Vec<Issue> {
+fn author_reference_missing(certificate: &CheckedComposition) -> Vec<Issue> {
     let missing = |expected| Issue::new(Hcert::AuthorReferenceMissing).with("expected", expected);
     let parts = certificate.author().into_iter().filter(|(_, _, reference)| reference.is_none());
     let mut found: Vec<Issue> = parts.map(|(part, expression, _)| missing(part.expected).at(expression)).collect();

@@ -130,7 +130,7 @@ impl Found {
     }
 
     /// Whether an element may stand where it does. What stands in an unknown element is told with that one.
-    fn nesting(&mut self, element: Node, definition: &elements::Element) {
+    fn nesting(&mut self, element: Node, definition: &elements::XhtmlElement) {
         let Range { start, end } = element.range();
         let mut outer = element.parent_element().and_then(|parent| elements::of(parent.tag_name().name()));
         outer = outer.filter(|outer| !outer.may_hold(definition));

@@ -5,24 +5,24 @@
 //! elements (`center`, `font`, `u` …) are out. Deprecated attributes of these chapters (`align`, `bgcolor`, `start` …) are not
 //! named there as out, tell of looks alone, and stay.
 
-use Kind::{Block, Inline, Part};
+use XhtmlKind::{Block, Inline, Part};
 
 /// Attributes of every element; `xml:lang` is the one beside them.
 const COMMON: &[&str] = &["class", "dir", "id", "lang", "style", "title"];
 
 /// An element that R5 allows.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Element {
+pub(super) struct XhtmlElement {
     pub name: &'static str,
-    kind: Kind,
-    content: Content,
+    kind: XhtmlKind,
+    content: ContentModel,
     /// Attributes beside the common ones, in alphabetical order.
     pub attributes: &'static [&'static str],
 }
 
 /// Where an element may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum XhtmlKind {
     /// Where blocks may.
     Block,
     /// Where text may.
@@ -33,7 +33,7 @@ enum Kind {
 
 /// What may stand directly inside an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Content {
+struct ContentModel {
     /// Text and inline elements.
     inline: bool,
     block: bool,
@@ -41,17 +41,22 @@ struct Content {
     named: &'static [&'static str],
 }
 
-const EMPTY: Content = only(&[]);
-const INLINE: Content = Content { inline: true, block: false, named: &[] };
-const FLOW: Content = Content { inline: true, block: true, named: &[] };
-const ADDRESS: Content = Content { inline: true, block: false, named: &["p"] };
+const EMPTY: ContentModel = only(&[]);
+const INLINE: ContentModel = ContentModel { inline: true, block: false, named: &[] };
+const FLOW: ContentModel = ContentModel { inline: true, block: true, named: &[] };
+const ADDRESS: ContentModel = ContentModel { inline: true, block: false, named: &["p"] };
 
-const fn only(named: &'static [&'static str]) -> Content {
-    Content { inline: false, block: false, named }
+const fn only(named: &'static [&'static str]) -> ContentModel {
+    ContentModel { inline: false, block: false, named }
 }
 
-const fn element(name: &'static str, kind: Kind, content: Content, attributes: &'static [&'static str]) -> Element {
-    Element { name, kind, content, attributes }
+const fn element(
+    name: &'static str,
+    kind: XhtmlKind,
+    content: ContentModel,
+    attributes: &'static [&'static str],
+) -> XhtmlElement {
+    XhtmlElement { name, kind, content, attributes }
 }
 
 /// Elements and what may stand nowhere inside them, at no depth. Source: XHTML 1.0, appendix B.
@@ -62,7 +67,7 @@ pub(super) const EXCLUSIONS: [(&str, &[&str]); 2] = [("a", &["a"]), ("pre", &["b
 /// Content models are those of XHTML 1.0 Transitional, since R5 refers to HTML 4.0 as a whole; of a `map` the areas alone, as the HL7
 /// validator has it. Only nesting is asked: neither the order of a table's parts nor that a list has an item. Decision 149.
 #[rustfmt::skip]
-pub(super) const ELEMENTS: &[Element] = &[
+pub(super) const ELEMENTS: &[XhtmlElement] = &[
     element("a", Inline, INLINE, &["accesskey", "charset", "coords", "href", "hreflang", "name", "rel", "rev", "shape", "tabindex", "type"]),
     element("abbr", Inline, INLINE, &[]),
     element("acronym", Inline, INLINE, &[]),
@@ -125,18 +130,18 @@ const TABLE_CELL: &[&str] = &[
 ];
 
 /// The element of a name; nothing for one that is not allowed. XML tells upper case from lower, so `B` is none.
-pub(super) fn of(name: &str) -> Option<&'static Element> {
+pub(super) fn of(name: &str) -> Option<&'static XhtmlElement> {
     let at = ELEMENTS.binary_search_by_key(&name, |element| element.name).ok()?;
     Some(&ELEMENTS[at])
 }
 
-impl Element {
+impl XhtmlElement {
     /// Whether another element may stand directly inside this one.
-    pub(super) fn may_hold(&self, inner: &Element) -> bool {
+    pub(super) fn may_hold(&self, inner: &XhtmlElement) -> bool {
         let by_kind = match inner.kind {
-            Kind::Block => self.content.block,
-            Kind::Inline => self.content.inline,
-            Kind::Part => false,
+            XhtmlKind::Block => self.content.block,
+            XhtmlKind::Inline => self.content.inline,
+            XhtmlKind::Part => false,
         };
         by_kind || self.content.named.contains(&inner.name)
     }
