@@ -123,6 +123,8 @@ pub struct Search {
 #[serde(default, deny_unknown_fields)]
 pub struct Certificate {
     pub unique_number: bool,
+    /// Contract 8.7.
+    pub final_must_be_usable: bool,
 }
 
 /// `[validation]`

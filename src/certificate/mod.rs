@@ -12,6 +12,7 @@ pub mod section;
 pub mod state;
 pub mod terms;
 pub mod transition;
+pub mod usable;
 
 use std::fmt;
 use std::num::NonZeroU64;

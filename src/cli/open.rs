@@ -164,7 +164,7 @@ pub fn service(
     clock: Clock,
 ) -> Result<Service, String> {
     let names = names(config, base_url);
-    let rulebook = Rulebook::open(engine.clone(), names.clone(), config.validation.strict)?;
+    let rulebook = rulebook_of(config, engine.clone(), names.clone())?;
     let settings = Settings {
         names,
         issue_system: config.namespaces.hcert_issue_system.clone(),
@@ -259,7 +259,12 @@ pub fn audit_options(config: &Config, clock: Clock) -> audit::Options {
 /// # Errors
 /// The code lists in the store, or the profiles, cannot be used.
 pub fn rulebook(config: &Config, engine: Arc<Engine>) -> Result<Rulebook, String> {
-    Rulebook::open(engine, names(config, &config.base_url()), config.validation.strict)
+    rulebook_of(config, engine, names(config, &config.base_url()))
+}
+
+fn rulebook_of(config: &Config, engine: Arc<Engine>, names: Names) -> Result<Rulebook, String> {
+    let rulebook = Rulebook::open(engine, names, config.validation.strict)?;
+    Ok(rulebook.final_must_be_usable(config.certificate.final_must_be_usable))
 }
 
 /// The namespaces a certificate is written in.

@@ -19,7 +19,11 @@ impl Service {
         let if_none_exist = context.if_none_exist.as_deref().map(identifier_term).transpose()?;
         let standard = self.rulebook().now();
         let Read { mut value, problems, source } = json::parse_with_problems(body)?;
-        let mut sound = sound(&mut value, source, problems, Before::default(), &standard, &context.base_url)?;
+        let sound = sound(&mut value, source, problems, Before::default(), &standard, &context.base_url);
+        let mut sound = match sound {
+            Ok(sound) => sound,
+            Err(refused) => return Err(self.with_problems_of_patient(context, &value, None, refused).await),
+        };
         let warnings = std::mem::take(&mut sound.warnings);
         self.check_author(context, sound.row())?;
         let resolved = self.resolve(context, &value, None, Purpose::Write).await?;

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::rulebook::Standard;
 use super::subject::{self, Resolved};
-use crate::certificate::transition::Need;
-use crate::certificate::{Id, Names, Status, head, narrative, section};
+use crate::certificate::transition::{Need, Trigger, decide};
+use crate::certificate::{Id, Names, State, Status, head, narrative, section, usable};
 use crate::fhir::json::{self, Json, Object, Source};
 use crate::fhir::narrative::plain_text;
 use crate::fhir::shape;
@@ -72,6 +72,8 @@ impl Sound<'_> {
 pub struct Before<'s> {
     /// The id of the path.
     pub id: Option<Id>,
+    /// What the stored version is.
+    pub state: Option<State>,
     /// The stored version, as it is served.
     pub resource: &'s [u8],
     /// Its sections that only the service writes; those of the body are dropped (Contract 3.5).
@@ -102,7 +104,7 @@ pub fn sound<'j, 's>(
     base_url: &str,
 ) -> Result<Sound<'s>, Outcome> {
     let names = standard.names;
-    let Before { id, resource, kept } = before;
+    let Before { id, state, resource, kept } = before;
     let took_any = match &mut *json {
         Json::Object(object) => {
             let took_sections = !section::take_service_sections(object, names).is_empty();
@@ -132,6 +134,7 @@ pub fn sound<'j, 's>(
     problems.take_further(Problems::from(Vec::from_iter(unknowable)));
 
     let Json::Object(object) = json else { return Err(problems.into_issues().into()) };
+    problems.take_further(Problems::from(usable::check(object, names, standard.final_must_be_usable)));
     let is_narrated = is_narrated(object, resource);
     source = source.filter(|_| !took_any && !shape.rewrote && !made_relative && !is_narrated && kept.is_empty());
     if !kept.is_empty() {
@@ -152,8 +155,11 @@ pub fn sound<'j, 's>(
         }
     };
     let has_errors = problems.has_errors();
-    let issues = problems.into_issues();
-    let Some(row) = row.filter(|_| !has_errors) else { return Err(issues.into()) };
+    let mut issues = problems.into_issues();
+    let Some(row) = row.filter(|_| !has_errors) else {
+        issues.extend(reason_missing(object, state, names));
+        return Err(issues.into());
+    };
     let brings = match row.class.state.status() {
         Status::Preliminary => Need::Preliminary,
         _ if section::has_change_reason(object, names) => Need::ChangeReason,
@@ -172,6 +178,8 @@ pub fn content_problems(
     problems.take_further(shape::check(json, "Composition").problems);
     let profile = profile.or_else(|| profile_of(json, standard));
     problems.take_further(standard.validator.check(json, profile, &standard.terminology).problems);
+    let unusable = json.as_object().map(|object| usable::check(object, standard.names, standard.final_must_be_usable));
+    problems.take_further(Problems::from(unusable.unwrap_or_default()));
     problems.into_issues()
 }
 
@@ -181,7 +189,7 @@ fn profile_of<'r>(json: &Json, standard: &Standard<'r>) -> Option<&'r Profile> {
     let Standard { names, validator, .. } = *standard;
     let named = json.get("meta").map_or(&[][..], |meta| meta.items("profile"));
     let known = match named {
-        [Json::String(address)] => names.profile_of(address).and_then(|_| validator.profile(address)),
+        [Json::String(address)] => names.profile_of(address).and_then(|_| validator.profile_of_any_version(address)),
         _ => None,
     };
     known.or_else(|| validator.profile(&format!("{}/StructureDefinition/ee-health-certificate", names.profile_base)))
@@ -264,6 +272,17 @@ pub fn certificate_of_import(json: &mut Json, source: Option<Source>, names: &Na
     Ok(Certificate { tail: tail(object, source.filter(|_| !shape.rewrote), None), row, brings: Need::Nothing })
 }
 
+/// That the change of a completed certificate lacks its reason, for a body that is refused anyway: of a right one the writer says it, who
+/// knows the newest version. Contract 3.3, 5.1.
+fn reason_missing(certificate: &Object, before: Option<State>, names: &Names) -> Option<Issue> {
+    let is_final = certificate.get("status").and_then(Json::as_str) == Some(Status::Final.code());
+    if !is_final || section::has_change_reason(certificate, names) {
+        return None;
+    }
+    let refused = decide(Some(before?), Trigger::Update, Need::Final).err()?;
+    refused.issues().iter().find(|issue| issue.code() == Hcert::ChangeReasonMissing).cloned()
+}
+
 fn check_id(certificate: &Object, id: Option<Id>) -> Option<Issue> {
     let id = id?.to_string();
     let found = certificate.get("id")?.as_str()?;
@@ -306,7 +325,7 @@ mod tests {
 
     fn standard() -> Standard<'static> {
         let terminology = Arc::new(Terminology::new(&NAMES, false, &[]).unwrap());
-        Standard { names: &NAMES, validator: &VALIDATOR, terminology }
+        Standard { names: &NAMES, validator: &VALIDATOR, terminology, final_must_be_usable: false }
     }
 
     /// A right certificate with one piece of its text replaced.

@@ -145,6 +145,32 @@ impl Service {
         }
     }
 
+    /// Adds to a refused body what is wrong with its patient, so that one answer has all (Contract 5.1). The registry is asked only where
+    /// nothing is wrong with the subject as such, and as for a look: nobody is taken over for a body that is refused. A registry that
+    /// does not answer changes nothing; the body is wrong all the same. Decision 151.
+    pub(super) async fn with_problems_of_patient(
+        &self,
+        context: &Context,
+        certificate: &Json<'_>,
+        before: Option<&Stored>,
+        mut refused: Outcome,
+    ) -> Outcome {
+        let [subject] = certificate.items("subject") else { return refused };
+        let Some(named) = named(subject) else { return refused };
+        let is_of_subject = |expression: &String| expression.starts_with("Composition.subject");
+        let mut expressions = refused.issues().iter().flat_map(Issue::expression);
+        if certificate.text("resourceType") != Some("Composition") || expressions.any(is_of_subject) {
+            return refused;
+        }
+        let Err(further) = self.resolve(context, certificate, before, Purpose::Look).await else { return refused };
+        let is_unsure = matches!(named, Named::Identifier { .. }) && self.registry.may_know_more_for_a_write();
+        let is_told = further.status() < 500 && !(is_unsure && further.issues().iter().any(is_not_unique));
+        if is_told {
+            refused.merge(further);
+        }
+        refused
+    }
+
     /// The patient of the version before, when the body names the same. Contract 6.1.
     fn same(
         &self,
@@ -183,8 +209,12 @@ impl Service {
             Named::Identifier { system: Some(system), value } => format!("{system}|{value}"),
             Named::Identifier { system: None, value } => value.to_owned(),
         };
-        Issue::new(Hcert::PatientNotUnique).with("identifier", identifier)
+        Issue::new(Hcert::PatientNotUnique).with("identifier", identifier).at("Composition.subject[0]")
     }
+}
+
+fn is_not_unique(issue: &Issue) -> bool {
+    issue.code() == Hcert::PatientNotUnique
 }
 
 /// Writes whom the registry found into a certificate. True when the subject had no reference before.

@@ -192,11 +192,14 @@ impl Outcome {
         self
     }
 
-    /// HTTP status of an answer that is nothing but this.
+    /// HTTP status of an answer that is nothing but this. What another system refuses with 400 weighs as much as our own 400.
     pub fn status(&self) -> u16 {
-        match self.issues.is_empty() && !self.reflected.is_empty() {
-            true => self.reflected_status,
-            false => entry(self.leading()).status,
+        if self.issues.is_empty() && !self.reflected.is_empty() {
+            return self.reflected_status;
+        }
+        match entry(self.leading()).status {
+            422 if self.reflected_status == 400 => 400,
+            status => status,
         }
     }
 
@@ -208,10 +211,11 @@ impl Outcome {
         }
     }
 
-    /// The code of our own that decides the status: the first in the order of the catalogue, so that a body which cannot be read (400)
-    /// weighs more than a rule that it breaks (422). Contract 5.2.
+    /// The code of our own that decides the status: the first error in the order of the catalogue, so that a body which cannot be read
+    /// (400) weighs more than a rule that it breaks (422). Without an error, the first issue. Contract 5.2.
     pub fn leading(&self) -> Hcert {
-        self.issues.iter().map(Issue::code).min().unwrap_or(Hcert::Internal)
+        let errors = self.issues.iter().filter(|issue| issue.is_error()).map(Issue::code).min();
+        errors.or_else(|| self.issues.iter().map(Issue::code).min()).unwrap_or(Hcert::Internal)
     }
 
     /// Takes the issues of another outcome in.

@@ -205,6 +205,11 @@ impl Registry {
         }
     }
 
+    /// Whether another system may take a person over for a write whom it does not find for a look.
+    pub fn may_know_more_for_a_write(&self) -> bool {
+        matches!(self.side, Side::Remote(_))
+    }
+
     /// Ids of everybody who is the same person as this one, but for itself.
     pub async fn linked(&self, id: &str, caller: &Caller) -> Result<Vec<String>, Failed> {
         match &self.side {

@@ -141,12 +141,12 @@ impl Terminology {
         Ok(())
     }
 
-    /// What a value set allows, for messages: its code systems, and its codes as far as they are known and not too many. Empty when the
-    /// value set is not at hand.
+    /// What a value set allows, for messages: whether more is allowed than is known here, its code systems, and its codes as far as they
+    /// are known and not too many. Empty when the value set is not at hand.
     pub fn allowed(&self, value_set: &str) -> String {
         let Some(set) = self.value_set(value_set) else { return String::new() };
         let codes = self.expand(set).unwrap_or_default();
-        let mut words = String::new();
+        let mut words = String::from(if self.is_open(set) { "known here are: " } else { "allowed are: " });
         for (number, system) in set.systems.iter().enumerate() {
             let _ = write!(words, "{}{system}", if number == 0 { "" } else { "; " });
             let of_system = codes.iter().take(ALLOWED_CODES_MAX).filter(|coded| coded.system == system);

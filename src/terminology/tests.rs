@@ -184,7 +184,7 @@ fn a_message_lists_some_codes_and_counts_the_rest() {
     assert!(told.contains(&format!("{HAZARDS}: c0, c1,")) && told.contains("c19") && !told.contains("c20"), "{told}");
     assert!(told.contains(DRIVER) && told.ends_with(" … and 13 more"), "{told}");
     let terminology = terminology(false, &[]);
-    assert_eq!(terminology.allowed(DRIVER_KIND_SET), format!("{KIND}: driver-group-I, driver-group-II"));
+    assert_eq!(terminology.allowed(DRIVER_KIND_SET), format!("allowed are: {KIND}: driver-group-I, driver-group-II"));
     assert_eq!(terminology.allowed("urn:absent"), "");
 }
 

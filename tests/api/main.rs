@@ -38,5 +38,6 @@ mod time;
 mod tls;
 mod token;
 mod update;
+mod usable;
 mod validate;
 mod x_road;

@@ -161,7 +161,8 @@ impl Server {
             external_reference_system: config.registry.external_reference_system.clone(),
         };
         let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), config.validation.strict);
-        let rulebook = Arc::new(rulebook.expect("the profiles and lists that ship can be used"));
+        let rulebook = rulebook.expect("the profiles and lists that ship can be used");
+        let rulebook = Arc::new(rulebook.final_must_be_usable(config.certificate.final_must_be_usable));
         let registry = Registry::open(&config, engine.clone(), standing.clone()).expect("settings of a registry");
         registry.welcome().await.expect("the patients that ship can be stored");
         // They came before the story begins.

@@ -87,9 +87,9 @@ async fn what_cannot_be_looked_up_is_told() {
         ("?system=urn:none&code=x".to_owned(), 404, "HCERT-173"),
         (format!("?system={DRIVER}&code=01.06&version=1.0"), 404, "HCERT-173"),
         (format!("?system={KIND}&code=x&date=2025"), 400, "HCERT-170"),
-        (format!("?system={KIND}&code=x&code=y"), 400, "HCERT-172"),
+        (format!("?system={KIND}&code=x&code=y"), 400, "HCERT-209"),
         (format!("?system={KIND}&code="), 400, "HCERT-172"),
-        ("?coding=a".to_owned(), 400, "HCERT-172"),
+        ("?coding=a".to_owned(), 400, "HCERT-210"),
     ] {
         server.get(&format!("CodeSystem/$lookup{query}")).await.refused(status, &[code]);
     }
@@ -97,7 +97,7 @@ async fn what_cannot_be_looked_up_is_told() {
     server.post("CodeSystem/$lookup", "{}").await.expect(400);
     server.post("CodeSystem/$lookup", r#"{"resourceType":"Patient"}"#).await.refused(400, &["HCERT-106"]);
     let quantity = parameters(&[("code", "valueQuantity", json!({"value": 1}))]);
-    server.post("CodeSystem/$lookup", quantity).await.refused(400, &["HCERT-172"]);
+    server.post("CodeSystem/$lookup", quantity).await.refused(400, &["HCERT-210"]);
     let all = server.get("CodeSystem/$lookup?a=1&b=2").await.refused(400, &["HCERT-170", "HCERT-170"]);
     assert_eq!(all.places(), ["http.a", "http.b"]);
 }

@@ -125,7 +125,9 @@ async fn a_profile_may_be_nominated_and_what_is_stored_may_be_held_against_it() 
 async fn a_wrong_question_is_400() {
     let server = Server::start().await;
     server.post("Composition/$validate?mode=patch", Body::draft()).await.refused(400, &["HCERT-172"]);
-    server.post("Composition/$validate?mode=create&mode=create", Body::draft()).await.refused(400, &["HCERT-172"]);
+    server.post("Composition/$validate?mode=create&mode=create", Body::draft()).await.refused(400, &["HCERT-209"]);
+    let unserved = format!("Composition/$validate?profile={DRIVER}|9.9.9");
+    server.post(&unserved, Body::draft()).await.refused(400, &["HCERT-172"]);
     server.post("Composition/$validate?profile=https://other", Body::draft()).await.refused(400, &["HCERT-172"]);
     server.post("Composition/$validate?colour=blue", Body::draft()).await.refused(400, &["HCERT-170"]);
     server.post("Composition/$validate", Vec::new()).await.refused(400, &["HCERT-171"]);
@@ -135,11 +137,9 @@ async fn a_wrong_question_is_400() {
         .refused(400, &["HCERT-171"]);
     let twice = json!(Body::draft().json());
     let body = asking(&[("resource", "resource", twice.clone()), ("resource", "resource", twice)]);
-    server.post("Composition/$validate", body).await.refused(400, &["HCERT-172"]);
-    server
-        .post("Composition/$validate", asking(&[("mode", "valueInteger", json!(1))]))
-        .await
-        .refused(400, &["HCERT-172"]);
+    server.post("Composition/$validate", body).await.refused(400, &["HCERT-209"]);
+    let told = server.post("Composition/$validate", asking(&[("mode", "valueInteger", json!(1))])).await;
+    assert!(told.refused(400, &["HCERT-210"]).said().contains("valueInteger"));
     server.post("Composition/$validate", asking(&[("mode", "colour", json!(1))])).await.refused(400, &["HCERT-107"]);
     server.get("Composition/$validate").await.expect(405);
 }

@@ -26,7 +26,7 @@ static TERMINOLOGY: LazyLock<Arc<Terminology>> =
     LazyLock::new(|| Arc::new(Terminology::new(&NAMES, false, &[]).expect("the code lists can be used")));
 
 pub fn standard() -> Standard<'static> {
-    Standard { names: &NAMES, validator: &VALIDATOR, terminology: TERMINOLOGY.clone() }
+    Standard { names: &NAMES, validator: &VALIDATOR, terminology: TERMINOLOGY.clone(), final_must_be_usable: false }
 }
 
 /// What a create makes of a body: the certificate with its warnings, or the issues.

@@ -10,6 +10,7 @@ mod relayed;
 mod remote;
 mod rules;
 mod subject;
+mod together;
 mod walk;
 
 use hcert::config::Config;
