@@ -201,7 +201,8 @@ fn rewritten(bytes: &[u8], table: &Forms, met: impl Fn(usize, &str, &str)) -> Ve
 fn begins(bytes: &[u8], name: &str) -> bool {
     let Some(rest) = bytes.strip_prefix(name.as_bytes()) else { return false };
     let is_part = |at: usize| rest.get(at).is_some_and(u8::is_ascii_alphanumeric);
-    !is_part(0) && !(rest.first().is_some_and(|byte| b"-_.".contains(byte)) && is_part(1))
+    let goes_on = is_part(0) || (rest.first().is_some_and(|byte| b"-_.".contains(byte)) && is_part(1));
+    !goes_on
 }
 
 #[test]
