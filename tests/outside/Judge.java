@@ -2,9 +2,9 @@ import ca.uhn.fhir.context.FhirContext;
 import ca.uhn.fhir.context.support.IValidationSupport.IssueSeverity;
 import ca.uhn.fhir.validation.FhirValidator;
 import ca.uhn.fhir.validation.ResultSeverityEnum;
-import ca.uhn.fhir.validation.SingleValidationMessage;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -26,6 +26,7 @@ import org.hl7.fhir.common.hapi.validation.support.SnapshotGeneratingValidationS
 import org.hl7.fhir.common.hapi.validation.support.UnknownCodeSystemWarningValidationSupport;
 import org.hl7.fhir.common.hapi.validation.support.ValidationSupportChain;
 import org.hl7.fhir.common.hapi.validation.validator.FhirInstanceValidator;
+import org.hl7.fhir.instance.model.api.IBaseResource;
 import org.hl7.fhir.r5.utils.validation.constants.BestPracticeWarningLevel;
 
 /**
@@ -80,8 +81,12 @@ public class Judge {
 
     private static FhirValidator validator(ExecutorService threads, List<String> texts) throws InterruptedException, ExecutionException {
         var definitions = new PrePopulatedValidationSupport(R5);
-        for (var parsed : threads.invokeAll(texts.stream().map(text -> (java.util.concurrent.Callable<org.hl7.fhir.instance.model.api.IBaseResource>) () -> R5.newJsonParser().parseResource(text)).toList())) {
-            definitions.addResource(parsed.get());
+        var parsed = new ArrayList<Future<IBaseResource>>();
+        for (var text : texts) {
+            parsed.add(threads.submit(() -> R5.newJsonParser().parseResource(text)));
+        }
+        for (var definition : parsed) {
+            definitions.addResource(definition.get());
         }
         var unknownSystems = new UnknownCodeSystemWarningValidationSupport(R5);
         unknownSystems.setNonExistentCodeSystemSeverity(IssueSeverity.WARNING);
@@ -101,15 +106,19 @@ public class Judge {
     private static ObjectNode verdict(FhirValidator validator, JsonNode test) {
         var verdict = JSON.createObjectNode().put("name", test.get("name").asText());
         var refusals = verdict.putArray("refusals");
-        for (var message : validator.validateWithResult(test.get("body").asText()).getMessages()) {
-            if (message.getSeverity() == ResultSeverityEnum.ERROR || message.getSeverity() == ResultSeverityEnum.FATAL) {
-                refusals.addObject()
-                        .put("by", "hl7")
-                        .put("key", message.getMessageId())
-                        .put("path", message.getLocationString())
-                        .put("text", message.getMessage());
+        try {
+            for (var message : validator.validateWithResult(test.get("body").asText()).getMessages()) {
+                if (message.getSeverity() == ResultSeverityEnum.ERROR || message.getSeverity() == ResultSeverityEnum.FATAL) {
+                    refuse(refusals, message.getMessageId(), message.getLocationString(), message.getMessage());
+                }
             }
+        } catch (RuntimeException unreadable) {
+            refuse(refusals, unreadable.getClass().getSimpleName(), "", String.valueOf(unreadable.getMessage()));
         }
         return verdict;
+    }
+
+    private static void refuse(ArrayNode refusals, String key, String path, String text) {
+        refusals.addObject().put("by", "hl7").put("key", key).put("path", path).put("text", text);
     }
 }

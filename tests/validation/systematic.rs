@@ -4,6 +4,8 @@
 //! The tables say what is changed, and by the name of which member. Nothing is random: the same example gives the same changes, under
 //! the same names.
 
+use std::collections::HashSet;
+
 use hcert::fhir::json::Json;
 
 use crate::base::{self, Base};
@@ -76,6 +78,14 @@ const OF_CERTIFICATE: &[(&str, &str)] = &[
     ("relatesTo", r#"[{"type":"replaces"}]"#),
     ("useContext", r#"[{"code":{"code":"x"},"valueCodeableConcept":{"text":"x"}}]"#),
     ("useContext", r#"[{"code":{"code":"x"}}]"#),
+];
+
+/// Companions of primitive members, as JSON.
+const BESIDE: &[&str] = &[
+    r#"{"id":"a-1"}"#,
+    r#"{"id":"a b"}"#,
+    r#"{"extension":[{"url":"http://example.org/x","valueString":"x"}]}"#,
+    "{}",
 ];
 
 /// Texts by the name of the member that they are put into.
@@ -370,27 +380,44 @@ const DIVS: &[&str] = &[
 /// Numbers that are put in the place of every number.
 const NUMBERS: &[&str] = &["0", "-1", "1.10", "1E2", "1e-400", "123456789012345678", "true", "\"1\""];
 
-/// All changes of all examples.
+/// All changes of all examples, each once: of places that the same definition describes, one is changed.
 pub fn changes() -> Vec<Changed> {
-    base::EXAMPLES.iter().flat_map(|base| changes_of(base)).collect()
+    let mut changes = Changes { done: HashSet::new(), changed: Vec::new() };
+    for base in base::EXAMPLES {
+        let certificate = base.json();
+        let mut places = Vec::new();
+        Place { pointer: String::new(), name: "", element: String::new(), slice: String::new(), value: &certificate }
+            .collect(&mut places);
+        let [root, below @ ..] = places.as_slice() else { unreachable!("a certificate is a place") };
+        for (name, json) in OF_CERTIFICATE {
+            changes.add(base, root, &root.element, format!("with {name} {json}"), Set(&format!("/{name}"), json));
+        }
+        with_members(base, root, &mut changes);
+        for place in below {
+            with_members(base, place, &mut changes);
+            other_values(base, place, &mut changes);
+            other_lists(base, place, &mut changes);
+        }
+    }
+    changes.changed
 }
 
-fn changes_of(base: &Base) -> Vec<Changed> {
-    let certificate = base.json();
-    let mut places = Vec::new();
-    collect(&mut places, String::new(), "", &certificate);
-    let mut changed = Vec::new();
-    let mut change = |pointer: &str, what: String, mutation: Mutation| {
-        let pointer = if pointer.is_empty() { "/" } else { pointer };
-        changed.push(Changed { name: format!("{} {pointer}: {what}", base.example), body: base.with(mutation) });
-    };
-    for (name, json) in OF_CERTIFICATE {
-        change("", format!("{name} {json}"), Set(&format!("/{name}"), json));
+struct Changes {
+    /// Profile, definition of the place, and what was changed there.
+    done: HashSet<(String, String, String)>,
+    changed: Vec<Changed>,
+}
+
+impl Changes {
+    /// Makes a change unless the same was done at another place of `definition`, which is a place's `element` or its `slice`.
+    fn add(&mut self, base: &Base, place: &Place, definition: &str, what: String, mutation: Mutation) {
+        let profile = base.example.split('-').next().unwrap_or_default();
+        if self.done.insert((profile.to_owned(), definition.to_owned(), what.clone())) {
+            let pointer = if place.pointer.is_empty() { "/" } else { &place.pointer };
+            self.changed
+                .push(Changed { name: format!("{} {pointer}: {what}", base.example), body: base.with(mutation) });
+        }
     }
-    for place in &places {
-        place.changes(&mut change);
-    }
-    changed
 }
 
 /// One value inside a certificate.
@@ -398,97 +425,115 @@ struct Place<'j> {
     pointer: String,
     /// Name of the member; of an item, that of its list.
     name: &'j str,
+    /// What base R5 knows it by: `/contained/Observation/code`.
+    element: String,
+    /// What the profile knows it by: `/contained/decision/code`.
+    slice: String,
     value: &'j Json<'j>,
 }
 
-/// Every place below one, and itself, in the order of the text.
-fn collect<'j>(places: &mut Vec<Place<'j>>, pointer: String, name: &'j str, value: &'j Json<'j>) {
-    places.push(Place { pointer: pointer.clone(), name, value });
-    match value {
-        Json::Object(members) => {
-            for (name, member) in members.iter() {
-                collect(places, format!("{pointer}/{name}"), name, member);
-            }
+impl<'j> Place<'j> {
+    /// Adds itself, and every place below it, in the order of the text.
+    fn collect(self, places: &mut Vec<Place<'j>>) {
+        let Place { pointer, name, element, slice, value } = &self;
+        let mut below = Vec::new();
+        match *value {
+            Json::Object(members) => below.extend(members.iter().map(|(name, value)| {
+                let longer = |path: &str| format!("{path}/{name}");
+                Place { pointer: longer(pointer), name, element: longer(element), slice: longer(slice), value }
+            })),
+            Json::Array(items) => below.extend(items.iter().enumerate().map(|(at, value)| {
+                let element = value.text("resourceType").map_or(element.clone(), |name| format!("{element}/{name}"));
+                let slice = slice_of(value).map_or(slice.clone(), |name| format!("{slice}/{name}"));
+                Place { pointer: format!("{pointer}/{at}"), name: *name, element, slice, value }
+            })),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
         }
-        Json::Array(items) => {
-            for (at, item) in items.iter().enumerate() {
-                collect(places, format!("{pointer}/{at}"), name, item);
-            }
-        }
-        Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+        places.push(self);
+        below.into_iter().for_each(|place| place.collect(places));
+    }
+
+    fn is_item(&self) -> bool {
+        self.pointer.ends_with(|last: char| last.is_ascii_digit())
     }
 }
 
-impl Place<'_> {
-    fn changes(&self, change: &mut impl FnMut(&str, String, Mutation)) {
-        let pointer = self.pointer.as_str();
-        let own = text(self.value);
-        if let Json::Object(members) = self.value {
-            for (name, json) in MEMBERS.iter().filter(|(name, _)| members.get(name).is_none()) {
-                change(pointer, format!("with {name} {json}"), Set(&format!("{pointer}/{name}"), json));
+/// What names the slice of an item: the id of a contained resource, as `restriction` of `restriction-2`; the code of a section.
+fn slice_of(item: &Json) -> Option<String> {
+    let id = item.text("id").map(|id| id.trim_end_matches(|last: char| last == '-' || last.is_ascii_digit()));
+    let code = || item.get("code")?.items("coding").first()?.text("code");
+    id.or_else(code).map(str::to_owned)
+}
+
+/// A member that was not there.
+fn with_members(base: &Base, place: &Place, changes: &mut Changes) {
+    if let Json::Object(members) = place.value {
+        for (name, json) in MEMBERS.iter().filter(|(name, _)| members.get(name).is_none()) {
+            let pointer = format!("{}/{name}", place.pointer);
+            changes.add(base, place, &place.element, format!("with {name} {json}"), Set(&pointer, json));
+        }
+    }
+    if let (Json::String(_), false) = (place.value, place.is_item()) {
+        let (parent, name) = place.pointer.rsplit_once('/').expect("a text stands in an object");
+        for json in BESIDE {
+            let what = format!("beside _{name} {json}");
+            changes.add(base, place, &place.element, what, Set(&format!("{parent}/_{name}"), json));
+        }
+    }
+}
+
+/// Another value in its place.
+fn other_values(base: &Base, place: &Place, changes: &mut Changes) {
+    let own = text(place.value);
+    let mut set = |definition: &str, what: &str, json: &str| {
+        changes.add(base, place, definition, what.to_owned(), Set(&place.pointer, json));
+    };
+    set(&place.slice, "null", "null");
+    set(&place.slice, "inside a list", &format!("[{own}]"));
+    match place.value {
+        Json::Object(_) => {
+            set(&place.slice, "an empty object", "{}");
+            set(&place.slice, "a text instead", r#""x""#);
+        }
+        Json::Array(items) => {
+            set(&place.slice, "an empty list", "[]");
+            set(&place.slice, "a text instead", r#""x""#);
+            set(&place.slice, "its first item instead", &text(&items[0]));
+            set(&place.slice, "with a null behind", &format!("{},null]", own.trim_end_matches(']')));
+        }
+        Json::Number(_) => NUMBERS.iter().for_each(|json| set(&place.slice, &format!("as {json}"), json)),
+        Json::String(original) => {
+            set(&place.slice, "a number instead", "1");
+            set(&place.slice, "inside an object", &format!(r#"{{"value":{own}}}"#));
+            TEXTS.iter().for_each(|(what, text)| set(&place.slice, what, &string(text)));
+            set(&place.slice, "with blanks around", &string(&format!(" {original} ")));
+            set(&place.slice, "in capitals", &string(&original.to_uppercase()));
+            for text in of(TEXTS_OF, place.name).filter(|text| **text != *original) {
+                set(&place.slice, &format!("as {text}"), &string(text));
             }
         }
-        if pointer.is_empty() {
-            return;
+        Json::Null | Json::Bool(_) => {}
+    }
+    if place.name == "div" {
+        for inside in NARRATIVES {
+            let div = format!(r#"<div xmlns="http://www.w3.org/1999/xhtml">{inside}</div>"#);
+            set(&place.element, &format!("around {inside}"), &string(&div));
         }
-        let mut set = |what: &str, json: &str| change(pointer, what.to_owned(), Set(pointer, json));
-        set("null", "null");
-        set("inside a list", &format!("[{own}]"));
-        match self.value {
-            Json::Object(_) => {
-                set("an empty object", "{}");
-                set("a text instead", r#""x""#);
-            }
-            Json::Array(items) => {
-                set("an empty list", "[]");
-                set("a text instead", r#""x""#);
-                set("its first item instead", &text(&items[0]));
-                set("with a null behind", &format!("{},null]", own.trim_end_matches(']')));
-            }
-            Json::String(original) => {
-                set("a number instead", "1");
-                set("inside an object", &format!(r#"{{"value":{own}}}"#));
-                for (what, text) in TEXTS {
-                    set(what, &string(text));
-                }
-                set("with blanks around", &string(&format!(" {original} ")));
-                set("in capitals", &string(&original.to_uppercase()));
-                for text in of(TEXTS_OF, self.name).filter(|text| **text != *original) {
-                    set(&format!("as {text}"), &string(text));
-                }
-            }
-            Json::Number(_) => NUMBERS.iter().for_each(|json| set(&format!("as {json}"), json)),
-            Json::Null | Json::Bool(_) => {}
-        }
-        if self.name == "div" {
-            for inside in NARRATIVES {
-                let div = format!(r#"<div xmlns="http://www.w3.org/1999/xhtml">{inside}</div>"#);
-                set(&format!("around {inside}"), &string(&div));
-            }
-            DIVS.iter().for_each(|div| set(&format!("as {div}"), &string(div)));
-        }
-        change(pointer, "removed".to_owned(), Remove(pointer));
-        let is_item = pointer.rsplit('/').next().is_some_and(|step| step.parse::<usize>().is_ok());
-        if is_item {
-            change(pointer, "once more".to_owned(), Repeat(pointer));
-        } else {
-            change(pointer, "as a member twice".to_owned(), Twice(pointer, &own));
-        }
-        if let Json::Array(_) = self.value {
-            for json in of(ITEMS_OF, self.name) {
-                change(pointer, format!("and {json}"), Push(pointer, json));
-            }
-        }
-        if let (Json::String(_), Some((parent, name)), false) = (self.value, pointer.rsplit_once('/'), is_item) {
-            for json in [
-                r#"{"id":"a-1"}"#,
-                r#"{"id":"a b"}"#,
-                r#"{"extension":[{"url":"http://example.org/x","valueString":"x"}]}"#,
-                "{}",
-            ] {
-                change(pointer, format!("beside _{name} {json}"), Set(&format!("{parent}/_{name}"), json));
-            }
-        }
+        DIVS.iter().for_each(|div| set(&place.element, &format!("as {div}"), &string(div)));
+    }
+}
+
+/// Less or more of it.
+fn other_lists(base: &Base, place: &Place, changes: &mut Changes) {
+    let mut change = |what: String, mutation: Mutation| changes.add(base, place, &place.slice, what, mutation);
+    change("removed".to_owned(), Remove(&place.pointer));
+    if place.is_item() {
+        change("once more".to_owned(), Repeat(&place.pointer));
+    } else {
+        change("as a member twice".to_owned(), Twice(&place.pointer, &text(place.value)));
+    }
+    if let Json::Array(_) = place.value {
+        of(ITEMS_OF, place.name).for_each(|json| change(format!("and {json}"), Push(&place.pointer, json)));
     }
 }
 
