@@ -243,6 +243,12 @@ mod tests {
     }
 
     #[test]
+    fn a_control_character_is_shown_as_its_picture() {
+        let issue = Issue::new(Hcert::FormatWrong).with("value", "a\u{8}b\0\t\n").with("type", "string");
+        assert_eq!(issue.text(Language::English), "'a\u{2408}b\u{2400}\t\n' is not a valid string");
+    }
+
+    #[test]
     fn a_place_without_a_value_stays_open() {
         let issue = Issue::new(Hcert::FormatWrong).with("value", "x");
         assert_eq!(issue.text(Language::English), "'x' is not a valid <type>");

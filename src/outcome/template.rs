@@ -9,11 +9,22 @@ pub fn fill<'v>(mut template: &str, value: impl Fn(&str) -> Option<Cow<'v, str>>
         let place = behind.split_once('>').and_then(|(name, behind)| Some((value(name)?, behind)));
         let (filled, behind) = place.unwrap_or((Cow::Borrowed("<"), behind));
         text.push_str(before);
-        text.push_str(&filled);
+        text.extend(filled.chars().map(shown));
         template = behind;
     }
     text.push_str(template);
     text
+}
+
+/// A control character as its picture (U+2408 for U+0008), since R5's `string` has none but tab, line feed and carriage return.
+///
+/// Decision 156.
+fn shown(character: char) -> char {
+    match character {
+        '\t' | '\n' | '\r' => character,
+        '\0'..'\x20' => char::from_u32(0x2400 + u32::from(character)).expect("each of the 32 has a picture"),
+        _ => character,
+    }
 }
 
 /// Names of the places, in their order.

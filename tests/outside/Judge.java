@@ -79,6 +79,8 @@ public class Judge {
         }
     }
 
+    // HAPI will do without the class that lets unknown code systems pass, and has no other means yet.
+    @SuppressWarnings("deprecation")
     private static FhirValidator validator(ExecutorService threads, List<String> texts) throws InterruptedException, ExecutionException {
         var definitions = new PrePopulatedValidationSupport(R5);
         var parsed = new ArrayList<Future<IBaseResource>>();

@@ -23,7 +23,6 @@ const TEXTS: &[(&str, &str)] = &[
     ("empty", ""),
     ("a blank", " "),
     ("no-break spaces", "\u{a0}\u{a0}"),
-    ("another text", "zzz"),
     ("a text with blanks inside", "a  b"),
     ("a control character", "a\u{1}b"),
 ];
@@ -385,9 +384,16 @@ pub fn changes() -> Vec<Changed> {
     let mut changes = Changes { done: HashSet::new(), changed: Vec::new() };
     for base in base::EXAMPLES {
         let certificate = base.json();
+        let profile = base.example.split('-').next().unwrap_or_default();
         let mut places = Vec::new();
-        Place { pointer: String::new(), name: "", element: String::new(), slice: String::new(), value: &certificate }
-            .collect(&mut places);
+        Place {
+            pointer: String::new(),
+            name: "",
+            element: String::new(),
+            slice: profile.to_owned(),
+            value: &certificate,
+        }
+        .collect(&mut places);
         let [root, below @ ..] = places.as_slice() else { unreachable!("a certificate is a place") };
         for (name, json) in OF_CERTIFICATE {
             changes.add(base, root, &root.element, format!("with {name} {json}"), Set(&format!("/{name}"), json));
@@ -403,16 +409,15 @@ pub fn changes() -> Vec<Changed> {
 }
 
 struct Changes {
-    /// Profile, definition of the place, and what was changed there.
-    done: HashSet<(String, String, String)>,
+    /// Definition of a place, and what was changed there.
+    done: HashSet<(String, String)>,
     changed: Vec<Changed>,
 }
 
 impl Changes {
     /// Makes a change unless the same was done at another place of `definition`, which is a place's `element` or its `slice`.
     fn add(&mut self, base: &Base, place: &Place, definition: &str, what: String, mutation: Mutation) {
-        let profile = base.example.split('-').next().unwrap_or_default();
-        if self.done.insert((profile.to_owned(), definition.to_owned(), what.clone())) {
+        if self.done.insert((definition.to_owned(), what.clone())) {
             let pointer = if place.pointer.is_empty() { "/" } else { &place.pointer };
             self.changed
                 .push(Changed { name: format!("{} {pointer}: {what}", base.example), body: base.with(mutation) });
@@ -427,7 +432,7 @@ struct Place<'j> {
     name: &'j str,
     /// What base R5 knows it by: `/contained/Observation/code`.
     element: String,
-    /// What the profile knows it by: `/contained/decision/code`.
+    /// What the profile knows it by: `driver/contained/decision/code`.
     slice: String,
     value: &'j Json<'j>,
 }
@@ -482,34 +487,36 @@ fn with_members(base: &Base, place: &Place, changes: &mut Changes) {
     }
 }
 
-/// Another value in its place.
+/// Another value in its place. What no definition allows is tried once for an element, what a profile may be about once for a slice.
 fn other_values(base: &Base, place: &Place, changes: &mut Changes) {
+    let Place { element, slice, .. } = place;
     let own = text(place.value);
     let mut set = |definition: &str, what: &str, json: &str| {
         changes.add(base, place, definition, what.to_owned(), Set(&place.pointer, json));
     };
-    set(&place.slice, "null", "null");
-    set(&place.slice, "inside a list", &format!("[{own}]"));
+    set(element, "null", "null");
+    set(element, "inside a list", &format!("[{own}]"));
     match place.value {
         Json::Object(_) => {
-            set(&place.slice, "an empty object", "{}");
-            set(&place.slice, "a text instead", r#""x""#);
+            set(element, "an empty object", "{}");
+            set(element, "a text instead", r#""x""#);
         }
         Json::Array(items) => {
-            set(&place.slice, "an empty list", "[]");
-            set(&place.slice, "a text instead", r#""x""#);
-            set(&place.slice, "its first item instead", &text(&items[0]));
-            set(&place.slice, "with a null behind", &format!("{},null]", own.trim_end_matches(']')));
+            set(element, "an empty list", "[]");
+            set(element, "a text instead", r#""x""#);
+            set(element, "its first item instead", &text(&items[0]));
+            set(element, "with a null behind", &format!("{},null]", own.trim_end_matches(']')));
         }
-        Json::Number(_) => NUMBERS.iter().for_each(|json| set(&place.slice, &format!("as {json}"), json)),
+        Json::Number(_) => NUMBERS.iter().for_each(|json| set(slice, &format!("as {json}"), json)),
         Json::String(original) => {
-            set(&place.slice, "a number instead", "1");
-            set(&place.slice, "inside an object", &format!(r#"{{"value":{own}}}"#));
-            TEXTS.iter().for_each(|(what, text)| set(&place.slice, what, &string(text)));
-            set(&place.slice, "with blanks around", &string(&format!(" {original} ")));
-            set(&place.slice, "in capitals", &string(&original.to_uppercase()));
+            set(element, "a number instead", "1");
+            set(element, "inside an object", &format!(r#"{{"value":{own}}}"#));
+            TEXTS.iter().for_each(|(what, text)| set(element, what, &string(text)));
+            set(element, "with blanks around", &string(&format!(" {original} ")));
+            set(slice, "in capitals", &string(&original.to_uppercase()));
+            set(slice, "another text", r#""zzz""#);
             for text in of(TEXTS_OF, place.name).filter(|text| **text != *original) {
-                set(&place.slice, &format!("as {text}"), &string(text));
+                set(slice, &format!("as {text}"), &string(text));
             }
         }
         Json::Null | Json::Bool(_) => {}
@@ -517,9 +524,9 @@ fn other_values(base: &Base, place: &Place, changes: &mut Changes) {
     if place.name == "div" {
         for inside in NARRATIVES {
             let div = format!(r#"<div xmlns="http://www.w3.org/1999/xhtml">{inside}</div>"#);
-            set(&place.element, &format!("around {inside}"), &string(&div));
+            set(element, &format!("around {inside}"), &string(&div));
         }
-        DIVS.iter().for_each(|div| set(&place.element, &format!("as {div}"), &string(div)));
+        DIVS.iter().for_each(|div| set(element, &format!("as {div}"), &string(div)));
     }
 }
 
