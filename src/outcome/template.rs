@@ -16,13 +16,11 @@ pub fn fill<'v>(mut template: &str, value: impl Fn(&str) -> Option<Cow<'v, str>>
     text
 }
 
-/// A control character as its picture (U+2408 for U+0008), since R5's `string` has none but tab, line feed and carriage return.
-///
-/// Decision 156.
+/// U+FFFD in place of a control character: R5's `string` has none but tab, line feed and carriage return. Decision 156.
 fn shown(character: char) -> char {
     match character {
         '\t' | '\n' | '\r' => character,
-        '\0'..'\x20' => char::from_u32(0x2400 + u32::from(character)).expect("each of the 32 has a picture"),
+        '\0'..='\u{1f}' => '\u{fffd}',
         _ => character,
     }
 }
