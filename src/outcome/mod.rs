@@ -126,7 +126,7 @@ impl Issue {
     }
 }
 
-/// A value without the control characters that a FHIR string must not hold; each is named instead.
+/// A value without the control characters that a FHIR string must not hold; each is named instead. Decision 156.
 ///
 /// Source: FHIR R5 `datatypes.html#string`.
 fn printable(value: Cow<'static, str>) -> Cow<'static, str> {

@@ -1,11 +1,13 @@
 """Lays our verdicts beside those from outside, and fails on a difference that nobody has explained.
 
-    compare.py CASES VERDICTS...
+    compare.py EXPLAINED CASES VERDICTS...
 
 A case is a line {"name", "kind", "accepted", "issues": [{"code", "type", "expression"}], "body"}. How it is compared:
 
 - `right`: a right certificate. A refusal from outside is a difference, and so is one of ours.
 - `structural`: base R5 decides it, so both must say the same.
+- `change`: a systematic change of a right certificate, for an outside that knows our profiles: both must say the same.
+- `served`: a body that the service sent, which is right as far as we know. What the outside refuses is a difference.
 - any other kind (`profile`, `narrative` ...): rules that the outside does not know in full. Only what we accept and the outside
   refuses is a difference.
 
@@ -14,7 +16,7 @@ one inside the other. It is told, not judged: the outside may see another fault 
 
 What the outside could not evaluate (`unknown`) counts as a difference in a right certificate, and nowhere else.
 
-explained.json lists the differences that are known: [{"name", "kind", "ours", "outside", "reason"}]. All but `reason` are regular
+EXPLAINED lists the differences that are known: [{"name", "kind", "ours", "outside", "body", "reason"}]. All but `reason` are regular
 expressions and may be left out; `ours` looks at our issues (`HCERT-107 structure Composition.foo`, or `accepts`), `outside` at the
 outside's refusal (`models extra_forbidden foo ...`, or `accepts`). An explanation that fits nothing fails the run as well.
 """
@@ -25,7 +27,11 @@ import pathlib
 import re
 import sys
 
-EXPLAINED = pathlib.Path(__file__).with_name("explained.json")
+# Kinds of which a body that only we refuse is a difference.
+BOTH = ("right", "structural", "change")
+
+# Unexplained differences that are told in full; the rest is counted.
+TOLD_MAX = 200
 
 
 def lines(path):
@@ -44,7 +50,7 @@ def differences(case, refusals):
         refused = refusals
     if case["accepted"]:
         return [text(refusal) for refusal in refused]
-    if not refused and case["kind"] in ("right", "structural"):
+    if not refused and case["kind"] in BOTH:
         return ["accepts"]
     return []
 
@@ -80,18 +86,19 @@ def explains(entry, case, outside):
         and fits("kind", [case["kind"]])
         and fits("ours", ours(case))
         and fits("outside", [outside])
+        and fits("body", [case["body"]])
     )
 
 
 def main():
-    cases = lines(sys.argv[1])
+    cases = lines(sys.argv[2])
     refusals = collections.defaultdict(list)
-    for path in sys.argv[2:]:
+    for path in sys.argv[3:]:
         verdicts = lines(path)
         assert [verdict["name"] for verdict in verdicts] == [case["name"] for case in cases], path
         for at, verdict in enumerate(verdicts):
             refusals[at] += verdict["refusals"]
-    explained = json.loads(EXPLAINED.read_text(encoding="utf-8"))
+    explained = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))
 
     table = collections.defaultdict(collections.Counter)
     used, unexplained, unknown = collections.Counter(), [], collections.Counter()
@@ -122,8 +129,10 @@ def main():
         print(f"{kind:<12}", *(f"{row[column]:>{len(column) + 1}}" for column in columns))
     for (key, why), times in sorted(unknown.items()):
         print(f"not evaluated {times} times: {key}: {why}")
-    for case, outside in unexplained:
+    for case, outside in unexplained[:TOLD_MAX]:
         print(f"unexplained: {case['kind']} {case['name']}\n  we:      {'; '.join(ours(case))}\n  outside: {outside}")
+    if len(unexplained) > TOLD_MAX:
+        print(f"and {len(unexplained) - TOLD_MAX} more")
     idle = [entry for number, entry in enumerate(explained) if not used[number]]
     for entry in idle:
         print(f"an explanation fits nothing: {json.dumps(entry, ensure_ascii=False)}")

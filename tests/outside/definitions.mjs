@@ -3,7 +3,7 @@
 //
 //     node definitions.mjs SCRATCH CASES > VERDICTS
 //
-// SCRATCH holds the npm packages `fhirpath`, which evaluates the invariants, and `hl7.fhir.r5.core`, unpacked in `package`. A body
+// SCRATCH holds the npm packages `fhirpath`, which evaluates the invariants, and `hl7.fhir.r5.core`, unpacked in `r5/package`. A body
 // is walked by its StructureDefinitions, so that every element meets the invariants of its definition and of its type. The
 // profiles in data/profiles that a resource claims add their own. The form of the answer is that of models.py.
 
@@ -31,7 +31,7 @@ const REGEX = "http://hl7.org/fhir/StructureDefinition/regex";
 /** A definition by kind and address, such as `ValueSet http://...`; null for one that the package has not. */
 const published = once((name) => {
   const [kind, address] = name.split(" ");
-  const file = join(scratch, "package", `${kind}-${address.slice(address.lastIndexOf("/") + 1)}.json`);
+  const file = join(scratch, "r5", "package", `${kind}-${address.slice(address.lastIndexOf("/") + 1)}.json`);
   const found = existsSync(file) ? read(file) : null;
   return found?.url === address ? found : null;
 });

@@ -10,7 +10,7 @@ use crate::mutation::Mutation::{self, *};
 #[derive(Debug)]
 pub struct Base {
     pub example: &'static str,
-    pub changes: &'static [Mutation],
+    pub changes: &'static [Mutation<'static>],
 }
 
 macro_rules! bases {
@@ -64,6 +64,17 @@ bases! {
         Set("/status", r#""entered-in-error""#),
     ];
 }
+
+/// The examples that are certificates, as they are.
+pub static EXAMPLES: &[&Base] = &[
+    &DRIVER,
+    &DRIVER_DRAFT,
+    &DRIVER_CHANGED,
+    &DRIVER_PAPER,
+    &OCCUPATIONAL,
+    &OCCUPATIONAL_DRAFT,
+    &OCCUPATIONAL_REJECTED,
+];
 
 impl Base {
     pub fn json(&self) -> Json<'static> {

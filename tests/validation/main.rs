@@ -14,4 +14,5 @@ mod random;
 mod right;
 mod row;
 mod rows;
+mod systematic;
 mod table;

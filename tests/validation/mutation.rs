@@ -5,34 +5,34 @@ use std::borrow::Cow;
 use hcert::fhir::json::{self, Json, Object};
 
 #[derive(Clone, Copy, Debug)]
-pub enum Mutation {
+pub enum Mutation<'m> {
     /// Nothing is changed.
     Nothing,
     /// Takes a member or an item out.
-    Remove(&'static str),
+    Remove(&'m str),
     /// Puts a value in the place of another, or a member where none was.
-    Set(&'static str, &'static str),
+    Set(&'m str, &'m str),
     /// Puts an item behind the last one of a list; makes the list when there is none.
-    Push(&'static str, &'static str),
+    Push(&'m str, &'m str),
     /// Puts a member beside the one with its name, so that it stands twice.
-    Twice(&'static str, &'static str),
+    Twice(&'m str, &'m str),
     /// Gives a member another name.
-    Rename(&'static str, &'static str),
+    Rename(&'m str, &'m str),
     /// Puts an item of a list behind the last one once more.
-    Repeat(&'static str),
+    Repeat(&'m str),
     /// Puts a text of so many letters in a place.
-    Long(&'static str, usize),
+    Long(&'m str, usize),
     /// Contains a further resource, and refers to it by its id from a section without code, so that nothing else is wrong.
-    Contain(&'static str),
+    Contain(&'m str),
     /// Replaces the first such piece of the whole body, for what no JSON value can say.
-    Text(&'static str, &'static str),
+    Text(&'m str, &'m str),
     /// Another body altogether.
-    Body(&'static str),
+    Body(&'m str),
 }
 
 use Mutation::*;
 
-impl Mutation {
+impl Mutation<'_> {
     /// The body with the change.
     ///
     /// # Panics
@@ -47,13 +47,13 @@ impl Mutation {
                 let (parent, name) = parent(json, pointer);
                 let Json::Object(Object(members)) = parent else { panic!("{pointer} is no member") };
                 assert!(members.iter().any(|(known, _)| known == name), "{pointer} is not there");
-                members.push((Cow::Borrowed(name), read(value)));
+                members.push((owned(name), read(value)));
             }
             Rename(pointer, to) => {
                 let (parent, name) = parent(json, pointer);
                 let Json::Object(Object(members)) = parent else { panic!("{pointer} is no member") };
                 let member = members.iter_mut().find(|(known, _)| known == name);
-                member.unwrap_or_else(|| panic!("{pointer} is not there")).0 = Cow::Borrowed(to);
+                member.unwrap_or_else(|| panic!("{pointer} is not there")).0 = owned(to);
             }
             Repeat(pointer) => {
                 let again = at(json, pointer).clone();
@@ -84,11 +84,15 @@ fn read(text: &str) -> Json<'static> {
     json::parse_with_problems(text.as_bytes()).unwrap_or_else(|_| panic!("{text}")).value.into_owned()
 }
 
-fn split(pointer: &'static str) -> (&'static str, &'static str) {
+fn owned(name: &str) -> Cow<'static, str> {
+    Cow::Owned(name.to_owned())
+}
+
+fn split(pointer: &str) -> (&str, &str) {
     pointer.rsplit_once('/').unwrap_or_else(|| panic!("{pointer} is no pointer"))
 }
 
-fn parent<'j>(json: &'j mut Json<'static>, pointer: &'static str) -> (&'j mut Json<'static>, &'static str) {
+fn parent<'j, 'p>(json: &'j mut Json<'static>, pointer: &'p str) -> (&'j mut Json<'static>, &'p str) {
     let (parent, name) = split(pointer);
     (at(json, parent), name)
 }
@@ -104,7 +108,7 @@ fn at<'j>(json: &'j mut Json<'static>, pointer: &str) -> &'j mut Json<'static> {
     })
 }
 
-fn remove(json: &mut Json<'static>, pointer: &'static str) {
+fn remove(json: &mut Json<'static>, pointer: &str) {
     let (parent, name) = parent(json, pointer);
     match parent {
         Json::Object(object) => {
@@ -117,21 +121,24 @@ fn remove(json: &mut Json<'static>, pointer: &'static str) {
     }
 }
 
-fn set(json: &mut Json<'static>, pointer: &'static str, value: Json<'static>) {
+fn set(json: &mut Json<'static>, pointer: &str, value: Json<'static>) {
     let (parent, name) = parent(json, pointer);
     match parent {
-        Json::Object(object) => object.set(name, value),
+        Json::Object(Object(members)) => match members.iter_mut().find(|(known, _)| known == name) {
+            Some((_, old)) => *old = value,
+            None => members.push((owned(name), value)),
+        },
         Json::Array(items) => items[name.parse::<usize>().unwrap_or_else(|_| panic!("{pointer} is no item"))] = value,
         _ => panic!("{pointer} is not there"),
     }
 }
 
-fn push(json: &mut Json<'static>, pointer: &'static str, value: Json<'static>) {
+fn push(json: &mut Json<'static>, pointer: &str, value: Json<'static>) {
     let (parent, name) = parent(json, pointer);
     let list = match parent {
         Json::Object(object) => {
             if object.get(name).is_none() {
-                object.set(name, Json::Array(Vec::new()));
+                object.0.push((owned(name), Json::Array(Vec::new())));
             }
             object.get_mut(name)
         }

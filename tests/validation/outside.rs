@@ -1,40 +1,82 @@
-//! The table as cases for `tests/outside/run`, which asks other implementations the same (`docs/VALIDATION.md`).
+//! What `tests/outside/run` asks other implementations, too: the table, systematic changes of the examples, and the definitions that
+//! both are judged by (`docs/VALIDATION.md`).
 
-use std::fmt::Write;
-use std::{env, fs};
+use std::collections::HashSet;
+use std::env;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
 
+use hcert::definitions;
 use hcert::fhir::json::{Json, Object};
 use hcert::outcome::{self, Issue};
 
-use crate::judge::{self, Judged};
+use crate::judge::{self, Judged, NAMES};
 use crate::rows::TABLES;
+use crate::systematic;
 
 /// Bytes of a body from which a case is left out: it asks about a bound of ours, not about a rule.
 const CASE_BYTES_MAX: usize = 100_000;
 
-/// Writes a case a line to the file that `HCERT_OUTSIDE_CASES` names; does nothing without it.
+/// Changes of the examples that are compared at least.
+const CHANGES_MIN: usize = 3_000;
+
+/// Writes `rows.ndjson`, `changes.ndjson` and `definitions.ndjson` into the folder that `HCERT_OUTSIDE` names; without it, the cases
+/// are judged all the same and written nowhere.
 #[test]
 fn outside() {
-    let Some(path) = env::var_os("HCERT_OUTSIDE_CASES") else { return };
-    let mut lines = String::new();
+    let mut rows = Lines::create("rows");
     for table in TABLES {
         for row in table.rows.iter().filter(|row| row.judged == Judged::Create) {
-            let body = row.body();
-            // What is no UTF-8 or too large says nothing about rules.
-            let Some(body) = String::from_utf8(body).ok().filter(|body| body.len() < CASE_BYTES_MAX) else { continue };
-            let issues = judge::issues(body.as_bytes(), row.judged);
-            let errors = issues.iter().filter(|issue| issue.is_error());
-            let case = Json::object([
-                ("name", Json::string(row.name)),
-                ("kind", Json::string(table.kind)),
-                ("accepted", Json::Bool(!issues.iter().any(Issue::is_error))),
-                ("issues", Json::Array(errors.map(told).collect())),
-                ("body", Json::string(body)),
-            ]);
-            writeln!(lines, "{}", String::from_utf8_lossy(&case.to_vec())).expect("a String takes everything");
+            rows.case(row.name, table.kind, row.body());
         }
     }
-    fs::write(path, lines).expect("HCERT_OUTSIDE_CASES names a file that can be written");
+    let mut changes = Lines::create("changes");
+    let (mut names, mut bodies) = (HashSet::new(), HashSet::new());
+    for change in systematic::changes() {
+        assert!(names.insert(change.name.clone()), "two changes are called {}", change.name);
+        if bodies.insert(change.body.clone()) {
+            changes.case(&change.name, "change", change.body);
+        }
+    }
+    assert!(bodies.len() >= CHANGES_MIN, "{} changes", bodies.len());
+    let mut lines = Lines::create("definitions");
+    for resource_type in ["CodeSystem", "ValueSet", "StructureDefinition", "OperationDefinition"] {
+        definitions::of_type(resource_type).for_each(|definition| lines.write(&definition.read(&NAMES)));
+    }
+}
+
+/// A file of a JSON value a line, or nothing where no folder is named.
+struct Lines(Option<BufWriter<File>>);
+
+impl Lines {
+    fn create(name: &str) -> Lines {
+        let folder = env::var_os("HCERT_OUTSIDE").map(PathBuf::from);
+        Lines(folder.map(|folder| {
+            fs::create_dir_all(&folder).expect("HCERT_OUTSIDE names a folder that can be made");
+            BufWriter::new(File::create(folder.join(format!("{name}.ndjson"))).expect("a file in HCERT_OUTSIDE"))
+        }))
+    }
+
+    fn write(&mut self, line: &Json) {
+        if let Some(file) = &mut self.0 {
+            writeln!(file, "{}", String::from_utf8_lossy(&line.to_vec())).expect("a file that can be written");
+        }
+    }
+
+    /// A body and what we say of it. What is no UTF-8 or too large says nothing about rules and is left out.
+    fn case(&mut self, name: &str, kind: &'static str, body: Vec<u8>) {
+        let Some(body) = String::from_utf8(body).ok().filter(|body| body.len() < CASE_BYTES_MAX) else { return };
+        let issues = judge::issues(body.as_bytes(), Judged::Create);
+        let errors = issues.iter().filter(|issue| issue.is_error());
+        self.write(&Json::object([
+            ("name", Json::string(name)),
+            ("kind", Json::string(kind)),
+            ("accepted", Json::Bool(!issues.iter().any(Issue::is_error))),
+            ("issues", Json::Array(errors.map(told).collect())),
+            ("body", Json::string(body)),
+        ]));
+    }
 }
 
 fn told(issue: &Issue) -> Json<'static> {

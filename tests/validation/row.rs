@@ -10,7 +10,7 @@ pub struct Row {
     /// What is wrong, as a sentence without a full stop.
     pub name: &'static str,
     pub base: &'static Base,
-    pub mutation: Mutation,
+    pub mutation: Mutation<'static>,
     /// Each issue as `HCERT-147 required Composition.status`, in any order; nothing for what is taken. Warnings stand in it only
     /// where nothing is refused, as `warning HCERT-196 code-invalid Composition.category[0]`.
     pub told: &'static [&'static str],
@@ -18,7 +18,12 @@ pub struct Row {
 }
 
 /// A row of what a create takes or refuses.
-pub const fn row(name: &'static str, base: &'static Base, mutation: Mutation, told: &'static [&'static str]) -> Row {
+pub const fn row(
+    name: &'static str,
+    base: &'static Base,
+    mutation: Mutation<'static>,
+    told: &'static [&'static str],
+) -> Row {
     Row { name, base, mutation, told, judged: Judged::Create }
 }
 
