@@ -245,7 +245,8 @@ pub fn silent(failed: Failed) -> Outcome {
             let issue = Issue::new(Hcert::HeaderWrong).with("header", "x-hcert-fault").with("value", problem);
             return issue.at("http.x-hcert-fault").into();
         }
-        // No FHIR server answers so to what the service asks, but where somebody may be missing.
+        // Where a person may be missing, this 404 means "nobody found" and does not get here. Elsewhere no FHIR server
+        // sends it.
         Failed::NotFound => (Hcert::RegistryUnreadable, "its status is 404, without an OperationOutcome".to_owned()),
         Failed::Silent(Silent::Timeout(cause)) => (Hcert::RegistryTimeout, cause),
         Failed::Silent(Silent::Unreachable(cause)) => (Hcert::RegistryUnreachable, cause),
