@@ -106,12 +106,12 @@ const STANDARDS_STATUS: &str = "http://hl7.org/fhir/StructureDefinition/structur
 /// Source: SMART App Launch 1.0, 2.1.
 const OAUTH_URIS: &str = "http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris";
 
-/// Who is let in, as clients have to know it.
+/// The rules for tokens, as far as clients have to know them.
 #[derive(Clone, Debug, Default)]
 pub struct TokenPolicy {
-    /// Nobody is let in without a token: mode `jwt`. Contract 7.2.
+    /// Whether requests need a token: mode `jwt`. Contract 7.2.
     pub is_needed: bool,
-    /// Where the issuer authorizes, and where it gives out tokens, as far as the settings say.
+    /// Addresses of the issuer, as far as the settings say.
     pub authorization_endpoint: Option<String>,
     pub token_endpoint: Option<String>,
 }

@@ -145,9 +145,9 @@ impl Service {
         }
     }
 
-    /// Adds to a refused body what is wrong with its patient, so that one answer has all (Contract 5.1). The registry is asked only where
-    /// nothing is wrong with the subject as such, and as for a look: nobody is taken over for a body that is refused. A registry that
-    /// does not answer changes nothing; the body is wrong all the same. Decision 151.
+    /// Adds the problems of the patient to those of a refused body, so that one response has all (Contract 5.1). The
+    /// registry is asked only where the subject itself has no problem, and as for a read, so that it adds no person. A
+    /// registry that does not answer changes nothing, because the body is wrong all the same. Decision 151.
     pub(super) async fn with_problems_of_patient(
         &self,
         context: &Context,
