@@ -78,12 +78,14 @@ pub struct Server {
     pub drain_timeout_s: u64,
 }
 
-/// How `Bundle.entry.fullUrl` is written. Contract 1.2.
+/// How `Bundle.entry.fullUrl` is written in a search for certificates. Every other Bundle has absolute addresses. Contract 1.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FullUrl {
+    /// Relative, as the specification shows.
     #[default]
-    Relative,
+    #[serde(alias = "relative")]
+    Specification,
     Absolute,
 }
 
@@ -121,6 +123,8 @@ pub struct Search {
 #[serde(default, deny_unknown_fields)]
 pub struct Certificate {
     pub unique_number: bool,
+    /// Contract 8.7.
+    pub final_must_be_usable: bool,
 }
 
 /// `[validation]`
@@ -252,6 +256,7 @@ pub struct XRoad {
 #[serde(default, deny_unknown_fields)]
 pub struct Namespaces {
     pub code_system_base: String,
+    pub person_identifier_base: String,
     pub profile_base: String,
     pub hcert_ns: String,
     pub hcert_issue_system: String,
@@ -327,7 +332,7 @@ impl Default for Server {
             listen: "127.0.0.1:8080".to_owned(),
             base_path: "/fhir".to_owned(),
             base_url: None,
-            full_url: FullUrl::Relative,
+            full_url: FullUrl::Specification,
             trusted_proxies: Vec::new(),
             workers: limits::WORKERS,
             plain_behind_proxy: false,
@@ -429,6 +434,7 @@ impl Default for Namespaces {
     fn default() -> Self {
         Namespaces {
             code_system_base: "https://fhir.ee".to_owned(),
+            person_identifier_base: "https://fhir.ee/sid".to_owned(),
             profile_base: "https://fhir.ee/hcert".to_owned(),
             hcert_ns: "https://fhir.ee/hcert".to_owned(),
             hcert_issue_system: "https://hcert.tehik.ee/issue".to_owned(),
@@ -518,6 +524,19 @@ mod tests {
     #[test]
     fn the_file_of_the_project_holds_the_defaults() {
         assert_eq!(load(FILE_OF_THE_PROJECT).unwrap(), Config::default());
+    }
+
+    #[test]
+    fn the_old_name_of_a_relative_full_url_is_still_read() {
+        for (name, expected) in [
+            ("relative", FullUrl::Specification),
+            ("specification", FullUrl::Specification),
+            ("absolute", FullUrl::Absolute),
+        ] {
+            let read = load(&format!("[server]\nfull_url = \"{name}\"")).unwrap();
+            assert_eq!(read.server.full_url, expected, "{name}");
+        }
+        assert!(load("[server]\nfull_url = \"nonsense\"").is_err());
     }
 
     #[test]

@@ -106,8 +106,9 @@ fn filled(text: &str, names: &Names) -> String {
         text.replace(&format!("{{{}}}", system.placeholder()), names.issue_systems.of(*system))
     });
     [
-        ("{profile_base}", &names.profile_base),
+        ("{profile_base}", names.profile_base.as_str()),
         ("{code_system_base}", &names.code_system_base),
+        ("{person_identifier_base}", names.identifiers.base()),
         ("{hcert_ns}", &names.hcert_ns),
         ("{hcert_issue_system}", &names.hcert_issue_system),
     ]

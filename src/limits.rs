@@ -284,9 +284,14 @@ pub const OPEN_FILES_RESERVED: usize = 320;
 /// Requests at once on one HTTP/2 connection. Clients open a second connection long before they need more.
 pub const STREAMS_MAX: u32 = 64;
 
-/// Bytes of a request's first line and headers. Room for the longest query a setting allows and the usual headers beside it; the
-/// number of headers is bounded by hyper to 100.
+/// Bytes of a request's first line and headers. Room for the longest query a setting allows and the usual headers beside it.
 pub const HEADER_BYTES_MAX: usize = 96 * 1024;
+
+/// Headers of a request. hyper's own bound.
+pub const HEADERS_MAX: usize = 100;
+
+/// Bytes of a request target. Room for the longest query a setting allows and a path before it; hyper reads none of 64 KiB.
+pub const TARGET_BYTES_MAX: usize = 64_000;
 
 /// Bytes of all request bodies held at once. Beyond it a write is answered with 503 before memory runs out.
 pub const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -383,10 +388,16 @@ pub const TERMINOLOGY_IMPORTS_MAX: usize = 8;
 /// Codes of one expansion. More are asked for piece by piece; a list to choose from is shorter.
 pub const EXPANSION_CODES_MAX: usize = 1_000;
 
+/// `include`, `exclude` and `valueSet` of a value set that a request brings. Every code that it names is looked for in each of them.
+pub const EXPANSION_PARTS_MAX: usize = 100;
+
+/// Codes that the expansion of a value set in a request looks at: the largest list here has some 10 000.
+pub const EXPANSION_CANDIDATES_MAX: usize = 20_000;
+
 /// Codes that a message lists. More than twenty nobody reads.
 pub const ALLOWED_CODES_MAX: usize = 20;
 
-/// Characters of a header of X-Road that is handed on. Contract 1.4.
+/// Characters of a header of X-Road that the audit trail keeps, and of a name in a path of X-Road. Contract 1.4.
 pub const X_ROAD_CHARACTERS_MAX: usize = 256;
 
 /// Patients that a search of the embedded registry looks at. Each takes 40 bytes while it is answered; all of Estonia has fewer.
@@ -400,9 +411,6 @@ pub const WIDE_PATIENT_SEARCHES: usize = 2;
 
 /// Patients that one identifier is asked for. One person has it; registers with errors in them have a handful.
 pub const PATIENTS_OF_IDENTIFIER_MAX: usize = 100;
-
-/// Seconds that a registry told to hang does so. Longer than anybody waits.
-pub const REGISTRY_HANG_S: u64 = 120;
 
 /// Codes of a fault. The longest chain there is has three; eight leave room for one that a registry should never send.
 pub const FAULT_CODES_MAX: usize = 8;
@@ -547,7 +555,10 @@ pub const GIVE_WAY_NICE: i32 = 15;
 /// Bytes of a search's parameters that its audit event keeps. A search asked by hand has a tenth.
 pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 1024;
 
-/// Bytes of any other text of an audit event: a name, a code, a header.
+/// Bytes of a header of X-Road in an audit event: all characters that are kept, each of four bytes, and the mark of one that was cut.
+pub const AUDIT_CLAIMED_BYTES_MAX: usize = 4 * X_ROAD_CHARACTERS_MAX + 64;
+
+/// Bytes of any other text of an audit event: a name, a code.
 pub const AUDIT_TEXT_BYTES_MAX: usize = 512;
 
 /// Connections at once to the management listener. A probe, a scraper and a person or two; more wait.

@@ -9,6 +9,7 @@ mod concept;
 mod expansion;
 mod file;
 mod membership;
+mod term;
 mod value_set;
 
 use std::collections::{HashMap, HashSet};
@@ -23,6 +24,7 @@ pub use concept::Concept;
 pub use expansion::Coded;
 pub use file::read as read_file;
 pub use membership::{Certainty, Membership};
+pub use term::ESTONIAN;
 pub use value_set::ValueSet;
 
 /// A list that an operator loaded.
@@ -39,6 +41,8 @@ pub struct Loaded {
 pub struct Terminology {
     code_systems: HashMap<String, CodeSystem>,
     value_sets: HashMap<String, ValueSet>,
+    /// By code system: the value sets that list codes of it one by one, by address, and which `include` does.
+    listings: HashMap<String, Vec<(String, usize)>>,
     /// In some code system capitals do not count, so that codes are looked up in its spelling.
     any_ignores_case: bool,
 }
@@ -50,8 +54,12 @@ impl Terminology {
     /// # Errors
     /// Every reason why the loaded lists cannot be used together, in words for the operator.
     pub fn new(names: &Names, strict: bool, loaded: &[Loaded]) -> Result<Terminology, Vec<String>> {
-        let mut terminology =
-            Terminology { code_systems: HashMap::new(), value_sets: HashMap::new(), any_ignores_case: false };
+        let mut terminology = Terminology {
+            code_systems: HashMap::new(),
+            value_sets: HashMap::new(),
+            listings: HashMap::new(),
+            any_ignores_case: false,
+        };
         for resource_type in ["CodeSystem", "ValueSet"] {
             for definition in definitions::of_type(resource_type) {
                 let problems = terminology.add(definition.read(names), Origin::Shipped, strict);
@@ -66,6 +74,7 @@ impl Terminology {
         }
         if problems.is_empty() {
             problems = terminology.problems_together();
+            terminology.find_listings();
         }
         if problems.is_empty() { Ok(terminology) } else { Err(problems) }
     }
@@ -143,6 +152,17 @@ impl Terminology {
     /// A value set by its address; a `|version` behind it is passed over.
     pub fn value_set(&self, url: &str) -> Option<&ValueSet> {
         self.value_sets.get(without_version(url))
+    }
+
+    /// A value set that a request brings, to be expanded with the lists at hand. Its form was checked.
+    ///
+    /// # Errors
+    /// Everything that keeps it from being expanded here.
+    pub fn supplied(&self, resource: Json<'static>) -> Result<ValueSet, Vec<String>> {
+        let set = ValueSet::supplied(resource)?;
+        let missing = set.imports().filter(|url| self.value_set(url).is_none());
+        let missing: Vec<String> = missing.map(|url| format!("it imports {url}, which is not at hand")).collect();
+        if missing.is_empty() { Ok(set) } else { Err(missing) }
     }
 
     /// All lists of one resource type (`CodeSystem`, `ValueSet`), by address.

@@ -53,7 +53,7 @@ pub fn serve(engine: &Arc<Engine>, policy: Policy, tokens: Option<Arc<Tokens>>, 
 fn settings(config: &Config) -> interaction::Settings {
     let door = Settings::new(config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
     interaction::Settings {
-        names: Names { base_url: door.base_url.to_string(), ..Names::default() },
+        names: Names::new(door.base_url.to_string(), &config.namespaces.pairs()),
         issue_system: config.namespaces.hcert_issue_system.clone(),
         count: Counts { default: config.search.count_default, max: config.search.count_max },
         link_seconds: i64::from(config.search.link_minutes) * 60,
@@ -102,8 +102,10 @@ impl Store {
             people.push('\n');
             bodies.push(other.body());
         }
-        bulk::import_patients(&engine, &mut people.as_bytes(), import, &mut |event| drop(event))
-            .expect("the patients of a corpus can be imported");
+        bulk::import_patients(&engine, &Names::default().identifiers, &mut people.as_bytes(), import, &mut |event| {
+            drop(event)
+        })
+        .expect("the patients of a corpus can be imported");
         // How many rounds the index took is the machine's affair, so it is built once more in one.
         engine.close();
         std::fs::remove_dir_all(folder.join("index")).expect("the index can be deleted while nothing runs");

@@ -3,8 +3,9 @@
 //! A tag is a varint: number of the field times two, plus one where bytes follow (their length first) instead of a varint. Absent
 //! fields take nothing. `docs/AUDIT.md` lists the numbers; they are never used again for another field.
 
-use super::event::{self, Action, Entity, Event, Method, query_within, text_within};
+use super::event::{self, Action, Entity, Event, Method, query_within, text_within, within};
 use crate::certificate::{Id, Seq, Version};
+use crate::limits::{AUDIT_CLAIMED_BYTES_MAX, AUDIT_TEXT_BYTES_MAX};
 
 const FORMAT: u8 = 1;
 
@@ -55,15 +56,22 @@ pub fn write(out: &mut Vec<u8>, event: &Event) {
         (field::APPLICATION, &who.application),
         (field::SESSION, &who.session),
         (field::IP, &from.ip),
+        (field::CODE, code),
+        (field::NOTE, &event.note),
+    ];
+    let claimed = [
         (field::X_ROAD_CLIENT, &from.x_road_client),
         (field::X_ROAD_ID, &from.x_road_id),
         (field::X_ROAD_ISSUE, &from.x_road_issue),
         (field::X_ROAD_USER, &from.x_road_user),
-        (field::CODE, code),
-        (field::NOTE, &event.note),
     ];
-    let given = texts.into_iter().filter_map(|(field, text)| Some((field, text.as_deref()?)));
-    given.for_each(|(field, value)| text(out, field, text_within(value)));
+    let texts = texts.into_iter().map(|(field, value)| (field, value, AUDIT_TEXT_BYTES_MAX));
+    let claimed = claimed.into_iter().map(|(field, value)| (field, value, AUDIT_CLAIMED_BYTES_MAX));
+    for (field, value, bytes_max) in texts.chain(claimed) {
+        if let Some(value) = value {
+            text(out, field, within(value, bytes_max));
+        }
+    }
     who.roles.iter().for_each(|role| text(out, field::ROLE, text_within(role)));
     if !trace.is_empty() {
         text(out, field::TRACE, text_within(trace));
@@ -262,7 +270,7 @@ mod tests {
 
     use super::*;
     use crate::audit::{From, Who};
-    use crate::limits::{AUDIT_QUERY_BYTES_MAX, AUDIT_TEXT_BYTES_MAX};
+    use crate::limits::AUDIT_QUERY_BYTES_MAX;
 
     fn bytes(event: &Event) -> Vec<u8> {
         let mut out = Vec::new();

@@ -163,6 +163,51 @@ impl Action {
     pub fn parse(name: &str) -> Option<Action> {
         Action::ALL.iter().copied().find(|action| action.name() == name)
     }
+
+    /// Create, read, update, delete or execute: `AuditEvent.action`. FHIR R5 `valueset-audit-event-action.html`.
+    pub fn letter(self) -> &'static str {
+        use Action::*;
+        match self {
+            CompositionCreate | TokenIssue | BulkImport | PatientsImport => "C",
+            CompositionUpdate | CompositionSuspend | CompositionCancel | ConsentSet | TerminologyChange => "U",
+            CompositionDelete | AuditRetention => "D",
+            CompositionValidate | AuditVerify | AuditRepaired | TokenRefused | Backup | Restore | StoreVerify
+            | StoreCompact | StoreMigrate | IndexRebuild | StoreStats | Unknown => "E",
+            CompositionRead
+            | CompositionVread
+            | CompositionHistory
+            | CompositionHistoryType
+            | CompositionSearch
+            | ConsentGet
+            | PatientRead
+            | PatientVread
+            | PatientHistory
+            | PatientSearch
+            | AuditRead
+            | AuditSearch
+            | AuditExport
+            | DefinitionRead
+            | BulkExport
+            | PatientsList => "R",
+        }
+    }
+
+    /// FHIR's name of the interaction, where it has one.
+    pub fn interaction(self) -> Option<&'static str> {
+        use Action::*;
+        Some(match self {
+            CompositionRead | PatientRead | AuditRead => "read",
+            CompositionVread | PatientVread => "vread",
+            CompositionHistory | PatientHistory => "history-instance",
+            CompositionHistoryType => "history-type",
+            CompositionSearch | PatientSearch | AuditSearch => "search-type",
+            CompositionCreate => "create",
+            CompositionUpdate => "update",
+            CompositionDelete => "delete",
+            CompositionSuspend | CompositionCancel | CompositionValidate | ConsentGet | ConsentSet => "operation",
+            _ => return None,
+        })
+    }
 }
 
 /// What the store knows of a change, for [`Event::of_change`].
@@ -201,6 +246,11 @@ impl Event {
             change: Some(change.seq),
             ..Event::default()
         }
+    }
+
+    /// Whether the answer was a refusal or a failure: `AuditEvent.outcome` is `error` then, and else `success`.
+    pub fn is_refused(&self) -> bool {
+        self.status >= 400 || self.code.is_some()
     }
 
     /// The highest change that the trail stands for behind this event. A restore sets the store back to its change: those after it never

@@ -10,10 +10,12 @@ use crate::certificate::Names;
 use crate::fhir::date_time;
 use crate::fhir::json::{Json, Object};
 
-const RESTFUL: &str = "http://hl7.org/fhir/restful-interaction";
+/// Code system of the interactions of FHIR.
+pub const RESTFUL: &str = "http://hl7.org/fhir/restful-interaction";
 const EVENT_TYPE: &str = "http://terminology.hl7.org/CodeSystem/audit-event-type";
 const ENTITY_ROLE: &str = "http://terminology.hl7.org/CodeSystem/object-role";
-const SEVERITY: &str = "http://hl7.org/fhir/issue-severity";
+/// Code system of `AuditEvent.outcome.code`.
+pub const SEVERITY: &str = "http://hl7.org/fhir/issue-severity";
 
 /// The event as a resource; its id is its number.
 pub fn resource(number: Number, event: &Event, names: &Names) -> Vec<u8> {
@@ -23,7 +25,7 @@ pub fn resource(number: Number, event: &Event, names: &Names) -> Vec<u8> {
     set("id", Json::string(number.0.to_string()));
     set("category", list([concept([coding(EVENT_TYPE, category(event.action))])]));
     set("code", code(event.action, names));
-    set("action", Json::string(letter(event.action)));
+    set("action", Json::string(event.action.letter()));
     set("severity", Json::string(severity(event)));
     let at = date_time::instant(event.at);
     set("occurredDateTime", Json::string(at.clone()));
@@ -42,64 +44,24 @@ pub fn resource(number: Number, event: &Event, names: &Names) -> Vec<u8> {
 }
 
 fn code(action: Action, names: &Names) -> Json<'static> {
-    let own = coding(&format!("{}/CodeSystem/audit-action", names.hcert_ns), action.name());
-    match interaction(action) {
+    let own = coding(&action_system(names), action.name());
+    match action.interaction() {
         Some(interaction) => concept([own, coding(RESTFUL, interaction)]),
         None => concept([own]),
     }
 }
 
-/// FHIR's name of the interaction, where it has one.
-fn interaction(action: Action) -> Option<&'static str> {
-    use Action::*;
-    Some(match action {
-        CompositionRead | PatientRead | AuditRead => "read",
-        CompositionVread | PatientVread => "vread",
-        CompositionHistory | PatientHistory => "history-instance",
-        CompositionHistoryType => "history-type",
-        CompositionSearch | PatientSearch | AuditSearch => "search-type",
-        CompositionCreate => "create",
-        CompositionUpdate => "update",
-        CompositionDelete => "delete",
-        CompositionSuspend | CompositionCancel | CompositionValidate | ConsentGet | ConsentSet => "operation",
-        _ => return None,
-    })
+/// Code system of our own names of actions.
+pub fn action_system(names: &Names) -> String {
+    format!("{}/CodeSystem/audit-action", names.hcert_ns)
 }
 
 fn category(action: Action) -> &'static str {
     use Action::*;
     match action {
         AuditRetention | AuditRepaired => "object",
-        _ if interaction(action).is_some() || action == DefinitionRead => "rest",
+        _ if action.interaction().is_some() || action == DefinitionRead => "rest",
         _ => "object",
-    }
-}
-
-/// Create, read, update, delete or execute. FHIR R5 `valueset-audit-event-action.html`.
-fn letter(action: Action) -> &'static str {
-    use Action::*;
-    match action {
-        CompositionCreate | TokenIssue | BulkImport | PatientsImport => "C",
-        CompositionUpdate | CompositionSuspend | CompositionCancel | ConsentSet | TerminologyChange => "U",
-        CompositionDelete | AuditRetention => "D",
-        CompositionValidate | AuditVerify | AuditRepaired | TokenRefused | Backup | Restore | StoreVerify
-        | StoreCompact | StoreMigrate | IndexRebuild | StoreStats | Unknown => "E",
-        CompositionRead
-        | CompositionVread
-        | CompositionHistory
-        | CompositionHistoryType
-        | CompositionSearch
-        | ConsentGet
-        | PatientRead
-        | PatientVread
-        | PatientHistory
-        | PatientSearch
-        | AuditRead
-        | AuditSearch
-        | AuditExport
-        | DefinitionRead
-        | BulkExport
-        | PatientsList => "R",
     }
 }
 
@@ -113,8 +75,7 @@ fn severity(event: &Event) -> &'static str {
 
 fn outcome(event: &Event, names: &Names) -> Json<'static> {
     let mut outcome = Object::default();
-    let is_refused = event.status >= 400 || event.code.is_some();
-    outcome.set("code", coding(SEVERITY, if is_refused { "error" } else { "success" }));
+    outcome.set("code", coding(SEVERITY, if event.is_refused() { "error" } else { "success" }));
     let mut details = Vec::new();
     if let Some(code) = &event.code {
         details.push(concept([coding(&names.hcert_issue_system, code)]));
@@ -132,12 +93,11 @@ fn outcome(event: &Event, names: &Names) -> Json<'static> {
 /// The person first, then their institution.
 fn agents(event: &Event, names: &Names) -> Vec<Json<'static>> {
     let Event { who, from, method, .. } = event;
-    let base = &names.code_system_base;
     let mut person = Object::default();
     let name = [&who.given_name, &who.family_name].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
     let mut named = Object::default();
     if let Some(code) = &who.person {
-        named.set("identifier", identifier(format!("{base}/sid/pid/est/ni"), code));
+        named.set("identifier", identifier(names.identifiers.estonian_code(), code));
     }
     let shown = if name.is_empty() { who.application.clone().unwrap_or_default() } else { name };
     match (shown.is_empty(), who.person.is_some()) {
@@ -165,7 +125,7 @@ fn agents(event: &Event, names: &Names) -> Vec<Json<'static>> {
     let mut agents = vec![Json::Object(person)];
     for (code, role) in [(&who.organization, "organization"), (&who.represented_party, "represented-party")] {
         let Some(code) = code else { continue };
-        let identifier = identifier(format!("{base}/sid/org/est/br"), code);
+        let identifier = identifier(names.identifiers.institution(), code);
         agents.push(Json::object([
             ("role", list([concept([coding(&format!("{}/CodeSystem/audit-role", names.hcert_ns), role)])])),
             ("who", Json::object([("type", Json::string("Organization")), ("identifier", identifier)])),
@@ -226,8 +186,8 @@ fn reference(address: String) -> Json<'static> {
     Json::object([("reference", Json::string(address))])
 }
 
-fn identifier(system: String, value: &str) -> Json<'static> {
-    Json::object([("system", Json::string(system)), ("value", Json::string(value.to_owned()))])
+fn identifier(system: &str, value: &str) -> Json<'static> {
+    Json::object([("system", Json::string(system.to_owned())), ("value", Json::string(value.to_owned()))])
 }
 
 fn coding(system: &str, code: &str) -> Json<'static> {

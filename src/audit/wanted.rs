@@ -8,22 +8,41 @@ use crate::certificate::{Id, Version};
 /// Conditions that an event has to meet, all of them; each is met by one of its values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Certificates; with a version only that one.
-    pub entities: Vec<Vec<Entity>>,
+    pub entities: Vec<Vec<AuditedEntity>>,
     /// Ids of patients.
     pub patients: Vec<Vec<String>>,
-    /// Personal codes or roles.
-    pub agents: Vec<Vec<String>>,
+    pub agents: Vec<Vec<Agent>>,
     pub actions: Vec<Vec<Action>>,
-    /// Statuses from and to, or codes.
     pub outcomes: Vec<Vec<Result>>,
     /// Milliseconds since 1970 UTC.
     pub times: Vec<RangeInclusive<i64>>,
 }
 
+/// What an event shows or changes: `AuditEvent.entity.what`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuditedEntity {
+    /// With a version only that one.
+    Certificate(Entity),
+    /// By id.
+    Patient(String),
+}
+
+/// Who took part: `AuditEvent.agent`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Agent {
+    /// By personal code.
+    Person(String),
+    /// The institution or the represented party, by registry code.
+    Organization(String),
+    Role(String),
+}
+
 /// How a request ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Result {
+    /// Whether it was refused or failed.
+    Refused(bool),
+    /// From and to.
     Status(RangeInclusive<u16>),
     Code(String),
 }
@@ -44,8 +63,8 @@ impl Wanted {
         times.iter().all(|times| times.contains(&event.at))
             && actions.iter().all(|any| any.contains(&event.action))
             && outcomes.iter().all(|any| any.iter().any(|result| result.is_of(event)))
-            && agents.iter().all(|any| any.iter().any(|agent| is_agent(agent, event)))
-            && entities.iter().all(|any| any.iter().any(|wanted| event.entities.iter().any(|own| covers(wanted, own))))
+            && agents.iter().all(|any| any.iter().any(|agent| agent.is_of(event)))
+            && entities.iter().all(|any| any.iter().any(|entity| entity.is_of(event)))
             && patients.iter().all(|any| concerns(any, event, patient_of))
     }
 }
@@ -53,18 +72,33 @@ impl Wanted {
 impl Result {
     fn is_of(&self, event: &Event) -> bool {
         match self {
+            Result::Refused(refused) => event.is_refused() == *refused,
             Result::Status(range) => range.contains(&event.status),
             Result::Code(code) => event.code.as_ref() == Some(code),
         }
     }
 }
 
-fn is_agent(agent: &String, event: &Event) -> bool {
-    event.who.person.as_ref() == Some(agent) || event.who.roles.contains(agent)
+impl AuditedEntity {
+    fn is_of(&self, event: &Event) -> bool {
+        match self {
+            AuditedEntity::Certificate((id, version)) => {
+                event.entities.iter().any(|own| own.0 == *id && (version.is_none() || own.1 == *version))
+            }
+            AuditedEntity::Patient(id) => event.patients.contains(id),
+        }
+    }
 }
 
-fn covers(wanted: &Entity, own: &Entity) -> bool {
-    wanted.0 == own.0 && (wanted.1.is_none() || wanted.1 == own.1)
+impl Agent {
+    fn is_of(&self, event: &Event) -> bool {
+        let who = &event.who;
+        match self {
+            Agent::Person(code) => who.person.as_ref() == Some(code),
+            Agent::Organization(code) => [&who.organization, &who.represented_party].contains(&&Some(code.clone())),
+            Agent::Role(role) => who.roles.contains(role),
+        }
+    }
 }
 
 /// Patients stand in the event, or behind the certificates in it.
@@ -96,16 +130,20 @@ mod tests {
     fn each_condition_is_asked_and_all_of_them_have_to_hold() {
         let mut patient_of = |id: Id, _| (id == Id::FIRST).then(|| "200".to_owned());
         let mut holds = |wanted: Wanted| wanted.matches(&event(), &mut patient_of);
-        let all = Wanted::default;
+        let (all, doctor) = (Wanted::default, || Agent::Role("doctor".into()));
         assert!(holds(all()));
         for (expected, wanted) in [
-            (true, Wanted { entities: vec![vec![(Id::FIRST, None)]], ..all() }),
-            (true, Wanted { entities: vec![vec![(Id::FIRST, Version::new(2))]], ..all() }),
-            (false, Wanted { entities: vec![vec![(Id::FIRST, Version::new(1))]], ..all() }),
+            (true, Wanted { entities: vec![vec![AuditedEntity::Certificate((Id::FIRST, None))]], ..all() }),
+            (true, Wanted { entities: vec![vec![AuditedEntity::Certificate((Id::FIRST, Version::new(2)))]], ..all() }),
+            (false, Wanted { entities: vec![vec![AuditedEntity::Certificate((Id::FIRST, Version::new(1)))]], ..all() }),
             (true, Wanted { patients: vec![vec!["7".into(), "200".into()]], ..all() }),
             (false, Wanted { patients: vec![vec!["7".into()]], ..all() }),
-            (true, Wanted { agents: vec![vec!["doctor".into()], vec!["47101010033".into()]], ..all() }),
-            (false, Wanted { agents: vec![vec!["doctor".into()], vec!["nurse".into()]], ..all() }),
+            (false, Wanted { entities: vec![vec![AuditedEntity::Patient("200".into())]], ..all() }),
+            (true, Wanted { agents: vec![vec![doctor()], vec![Agent::Person("47101010033".into())]], ..all() }),
+            (false, Wanted { agents: vec![vec![doctor()], vec![Agent::Role("nurse".into())]], ..all() }),
+            (false, Wanted { agents: vec![vec![Agent::Organization("47101010033".into())]], ..all() }),
+            (true, Wanted { outcomes: vec![vec![Result::Refused(true)]], ..all() }),
+            (false, Wanted { outcomes: vec![vec![Result::Refused(false)]], ..all() }),
             (false, Wanted { actions: vec![vec![Action::ConsentSet]], ..all() }),
             (true, Wanted { outcomes: vec![vec![Result::Status(400..=499)]], ..all() }),
             (true, Wanted { outcomes: vec![vec![Result::Code("HCERT-179".into())]], ..all() }),

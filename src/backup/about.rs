@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
+use crate::engine::Names;
 
 /// Number of the form of archives. One with a higher number is refused.
 const FORMAT: u32 = 1;
@@ -73,7 +74,11 @@ impl About {
                 "it was written by release {release} in form {format}, and this release knows forms up to {FORMAT}"
             ));
         }
-        let about: About = serde_json::from_slice(bytes).map_err(|error| format!("its head is damaged: {error}"))?;
+        let mut about: About =
+            serde_json::from_slice(bytes).map_err(|error| format!("its head is damaged: {error}"))?;
+        for (name, value) in Names::UNRECORDED {
+            about.names.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+        }
         let is_ordered = about.after <= about.until && about.patients_after <= about.patients_until;
         let is_full = about.after == 0 && about.patients_after == 0 && about.audit_after == 0;
         match is_ordered && (about.base.is_some() || is_full) && about.at >= 0 {
@@ -137,7 +142,9 @@ pub fn sample() -> About {
         release,
         store: "store".into(),
         epoch: "epoch".into(),
-        names: BTreeMap::from([("hcert_ns".to_owned(), "https://fhir.ee/hcert".to_owned())]),
+        names: [("hcert_ns", "https://fhir.ee/hcert"), ("person_identifier_base", "https://example.ee/sid")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
         at: 1_793_000_000_123,
         after: 0,
         until: 7,
@@ -154,6 +161,14 @@ pub fn sample() -> About {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_archive_from_before_a_name_was_a_setting_has_its_default() {
+        let mut about = sample();
+        let [(name, default)] = Names::UNRECORDED;
+        assert_ne!(about.names.remove(name).unwrap(), default);
+        assert_eq!(About::read(&about.write()).unwrap().names[name], default);
+    }
 
     #[test]
     fn what_an_archive_is_comes_back_and_a_later_form_is_told_as_such() {

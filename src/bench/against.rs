@@ -73,11 +73,11 @@ async fn create(target: &Target, plan: &Plan, certificates: u64, watch: &dyn Wat
     let mut tasks = Vec::new();
     for client in 0..CREATORS {
         let (target, corpus, ids) = (target.clone(), corpus.clone(), ids.clone());
-        let (everybody, seed) = (everybody.clone(), plan.seed);
+        let (everybody, seed, renaming) = (everybody.clone(), plan.seed, plan.renaming.clone());
         tasks.push(tokio::task::spawn_local(async move {
             let mut connection = Connection::new(&target);
             for number in (1..=certificates).filter(|number| number % CREATORS == client) {
-                let body = corpus.certificate(number).body();
+                let body = renaming.applied(corpus.certificate(number).body());
                 let id = create_one(&mut connection, &target, &[body.as_bytes()]).await;
                 ids.borrow_mut()[number as usize] = id.map_err(|refused| refused.told(&everybody, seed))?;
             }
@@ -96,13 +96,13 @@ async fn create(target: &Target, plan: &Plan, certificates: u64, watch: &dyn Wat
         collector.note(number, 1, &corpus.certificate(number).facts());
     }
     let ids = ids.take();
-    let sample = collector.sample(plan.seed, |number| ids[number as usize].clone());
+    let sample = collector.sample(plan.seed, &plan.renaming, |number| ids[number as usize].clone());
     Ok(Sample { shared: true, ..sample })
 }
 
 /// Creates a certificate for the stranger with the largest number, so that a registry that does not know enough patients is told of at once.
 async fn knows_the_last(target: &Target, plan: &Plan, corpus: &Corpus, everybody: &Range<u64>) -> Result<(), Trouble> {
-    let body = Body::new(&corpus.certificate(1).body());
+    let body = Body::new(&plan.renaming.applied(corpus.certificate(1).body()));
     let last = (everybody.end - 1).to_string();
     let created = create_one(&mut Connection::new(target), target, &body.parts(&last)).await;
     created.map(drop).map_err(|refused| refused.told(everybody, plan.seed))

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::child::{Launcher, Memory, Process};
 use super::floor;
-use super::plan::Watch;
+use super::plan::{Plan, Watch};
 use super::report::{Disk, Import};
 use super::sample::{Collector, Sample, everybody};
 use super::scratch::{disk_bytes, free_bytes};
@@ -55,12 +55,12 @@ pub fn check_room(folder: &Path, count: u64) -> Result<(), Trouble> {
 ///
 /// # Errors
 /// The import fails, with its own words; or the order to stop comes.
-pub fn fill(launcher: &Launcher, data: &Path, seed: u64, count: u64, watch: &dyn Watch) -> Result<Filled, Trouble> {
+pub fn fill(launcher: &Launcher, data: &Path, plan: &Plan, count: u64, watch: &dyn Watch) -> Result<Filled, Trouble> {
     let children = cpu_of_children();
     let generating = cpu_of_this_thread();
     let start = Instant::now();
     let (mut process, stdin) = launcher.import(data)?;
-    let corpus = Corpus::new(seed, count);
+    let corpus = Corpus::new(plan.seed, count);
     let mut collector = Collector::new(corpus.clone(), count);
     let mut lines = BufWriter::with_capacity(1 << 18, stdin);
     let mut line = String::new();
@@ -68,6 +68,7 @@ pub fn fill(launcher: &Launcher, data: &Path, seed: u64, count: u64, watch: &dyn
     for change in corpus {
         line.clear();
         change.write_entry(&mut line);
+        plan.renaming.apply(&mut line);
         line.push('\n');
         if let Err(error) = lines.write_all(line.as_bytes()) {
             return Err(gave_up(&mut process, data, &error));
@@ -101,7 +102,11 @@ pub fn fill(launcher: &Launcher, data: &Path, seed: u64, count: u64, watch: &dyn
         memory_peak,
     };
     watch.at(count);
-    Ok(Filled { versions, import, sample: collector.sample(seed, |number| number.to_string().into()) })
+    Ok(Filled {
+        versions,
+        import,
+        sample: collector.sample(plan.seed, &plan.renaming, |number| number.to_string().into()),
+    })
 }
 
 /// Has everybody imported of whom certificates are or will be created, by a process of its own. That is not timed, and done once the
@@ -109,14 +114,15 @@ pub fn fill(launcher: &Launcher, data: &Path, seed: u64, count: u64, watch: &dyn
 ///
 /// # Errors
 /// As [`fill`].
-pub fn patients(launcher: &Launcher, data: &Path, seed: u64, count: u64, watch: &dyn Watch) -> Result<(), Trouble> {
+pub fn patients(launcher: &Launcher, data: &Path, plan: &Plan, count: u64, watch: &dyn Watch) -> Result<(), Trouble> {
     let (mut process, stdin) = launcher.import_patients(data)?;
-    let everybody = everybody(seed, count);
+    let everybody = everybody(plan.seed, count);
     let mut lines = BufWriter::with_capacity(1 << 18, stdin);
     let mut line = String::new();
     for (told, subject) in (0..).zip(everybody.subjects()) {
         line.clear();
         everybody.write_patient(subject, &mut line);
+        plan.renaming.apply(&mut line);
         line.push('\n');
         if let Err(error) = lines.write_all(line.as_bytes()) {
             return Err(gave_up(&mut process, data, &error));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::client::Target;
 use super::scenario::{SCENARIOS, Scenario};
+use crate::corpus::Renaming;
 use crate::limits::CORPUS_CERTIFICATES_MAX;
 
 /// What to measure.
@@ -24,6 +25,8 @@ pub struct Plan {
     pub against: Option<(String, Target)>,
     /// Settings that differ from their defaults.
     pub settings: Vec<(String, String)>,
+    /// To the namespaces that these settings lead to; another server may have them too.
+    pub renaming: Renaming,
 }
 
 /// Is told how far a bench has come.

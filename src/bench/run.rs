@@ -84,7 +84,7 @@ impl Sizing<'_> {
         let launcher = Launcher::new(&self.plan.settings, self.stop)?;
         let told = count(certificates);
         self.watch.phase(&format!("{told}: import"), Some(certificates));
-        let filled = fill::fill(&launcher, &data, self.plan.seed, certificates, self.watch)?;
+        let filled = fill::fill(&launcher, &data, self.plan, certificates, self.watch)?;
         self.watch.phase(&format!("{told}: looking at the disk"), None);
         let disk = fill::disk(&data, filled.versions, self.config, self.stop)?;
         let mut size = Size {
@@ -98,7 +98,7 @@ impl Sizing<'_> {
 
         let patients = everybody(self.plan.seed, certificates).subjects().count();
         self.watch.phase(&format!("{told}: patients"), Some(patients as u64));
-        fill::patients(&launcher, &data, self.plan.seed, certificates, self.watch)?;
+        fill::patients(&launcher, &data, self.plan, certificates, self.watch)?;
         let commits = self.commits(&data, &folder)?;
         self.watch.phase(&format!("{told}: starts"), None);
         let nowhere = super::client::Target::parse("http://127.0.0.1:9").expect("an address in numbers is one");

@@ -8,7 +8,7 @@ use jiff::civil::Date;
 
 use super::load::Random;
 use crate::certificate::State;
-use crate::corpus::{Category, Corpus, Facts};
+use crate::corpus::{Category, Corpus, Facts, Renaming};
 use crate::registry::PersonalCode;
 
 /// Certificates that can be asked for at most: more would take memory from the server, fewer would be served out of a cache.
@@ -198,7 +198,7 @@ impl Collector {
     }
 
     /// What was noted, ready to be asked for. `id` tells the id of a number.
-    pub fn sample(self, seed: u64, id: impl Fn(u64) -> Box<str>) -> Sample {
+    pub fn sample(self, seed: u64, renaming: &Renaming, id: impl Fn(u64) -> Box<str>) -> Sample {
         let mut numbers: Vec<(u64, (u32, State))> = self.known.into_iter().collect();
         numbers.sort_unstable_by_key(|(number, _)| *number);
         let mut sample = Sample::default();
@@ -209,7 +209,7 @@ impl Collector {
                 State::Draft if sample.drafts.len() < DRAFTS_MAX => {
                     let id = id(number);
                     let fresh = self.corpus.certificate(number);
-                    let body = with_id(&fresh.body(), &id).into_bytes();
+                    let body = with_id(&renaming.applied(fresh.body()), &id).into_bytes();
                     sample.drafts.push(Draft { id, body });
                 }
                 _ => {}
@@ -228,7 +228,8 @@ impl Collector {
         let dense = Dense::PAIRS.into_iter().map(|categories| Dense { categories, hits: completed(categories) });
         sample.dense = dense.filter(|dense| dense.hits > 0).collect();
         sample.strangers = self.strangers;
-        sample.bodies = (1..=BODIES).map(|number| Body::new(&crate::corpus::certificate(seed + 1, number))).collect();
+        let body = |number| Body::new(&renaming.applied(crate::corpus::certificate(seed + 1, number)));
+        sample.bodies = (1..=BODIES).map(body).collect();
         sample
     }
 }
@@ -281,7 +282,7 @@ mod tests {
         for change in corpus {
             collector.note(change.id().get(), change.version().get(), &change.facts());
         }
-        collector.sample(3, |number| number.to_string().into())
+        collector.sample(3, &Renaming::default(), |number| number.to_string().into())
     }
 
     #[test]
@@ -328,7 +329,7 @@ mod tests {
                 collector.note(number, 1, &facts);
             }
         }
-        let sample = collector.sample(1, |number| number.to_string().into());
+        let sample = collector.sample(1, &Renaming::default(), |number| number.to_string().into());
         assert_eq!(sample.certificates.len() as u64, CERTIFICATES_MAX);
         assert_eq!(&*sample.certificates.last().unwrap().id, "1000000");
         assert!(sample.drafts.len() <= DRAFTS_MAX);
@@ -351,7 +352,7 @@ mod tests {
             let facts = collector.corpus.certificate(number).facts();
             collector.note(number, 1, &facts);
         }
-        let sample = collector.sample(3, |number| number.to_string().into());
+        let sample = collector.sample(3, &Renaming::default(), |number| number.to_string().into());
         assert!(!sample.subjects.is_empty() && sample.subjects.iter().all(|subject| subject.number >= 1_100));
     }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::audit::{self, Action, Event, Log, Order, Wanted};
+use crate::audit::{self, Action, AuditedEntity, Event, Log, Order, Wanted};
 use crate::certificate::{Id, Names, Version};
 use crate::engine::Engine;
 use crate::fhir::date_time;
@@ -37,15 +37,16 @@ pub fn export_audit(
 ) -> Result<u64, String> {
     let now = crate::engine::system_clock()();
     let mut told = Event::of_command(Action::AuditExport, now, "hcert audit export");
-    let wanted = wanted(engine, asked)?;
+    let estonian = names.identifiers.estonian_code();
+    let wanted = wanted(engine, asked, estonian)?;
     told.patients = wanted.patients.concat();
-    told.entities = wanted.entities.concat();
+    told.entities = asked.certificate.and_then(Id::new).map(|id| (id, None)).into_iter().collect();
     let end = |time: Option<i64>, open: &str| time.map_or_else(|| open.to_owned(), date_time::instant);
     told.note = Some(format!("from {} to {}", end(asked.since, "the beginning"), end(asked.until, "the end")));
     log.append(&told).and_then(|_| log.sync_now()).map_err(|failing| failing.to_string())?;
     let trail = log.trail().map_err(|error| error.to_string())?;
     let code = asked.patient.clone().filter(|asked| is_code(asked));
-    let mut patients = PatientsOf { engine, code, known: HashMap::new() };
+    let mut patients = PatientsOf { engine, estonian, code, known: HashMap::new() };
     let mut count = 0;
     for event in trail.events(Order::OldestFirst, wanted.span()) {
         let (number, event) = event.map_err(|error| error.to_string())?;
@@ -59,13 +60,13 @@ pub fn export_audit(
     Ok(count)
 }
 
-fn wanted(engine: &Engine, asked: &AuditAsked) -> Result<Wanted, String> {
+fn wanted(engine: &Engine, asked: &AuditAsked, estonian: &str) -> Result<Wanted, String> {
     let mut wanted = Wanted::default();
     if let Some(id) = asked.certificate.and_then(Id::new) {
-        wanted.entities.push(vec![(id, None)]);
+        wanted.entities.push(vec![AuditedEntity::Certificate((id, None))]);
     }
     if let Some(patient) = &asked.patient {
-        wanted.patients.push(patients(engine, patient)?);
+        wanted.patients.push(patients(engine, patient, estonian)?);
     }
     wanted.times.push(asked.since.unwrap_or(i64::MIN)..=asked.until.unwrap_or(i64::MAX));
     Ok(wanted)
@@ -73,18 +74,15 @@ fn wanted(engine: &Engine, asked: &AuditAsked) -> Result<Wanted, String> {
 
 /// The ids that somebody may have: all of whom the embedded registry knows with the code, and the code itself, for certificates that
 /// keep it.
-fn patients(engine: &Engine, asked: &str) -> Result<Vec<String>, String> {
+fn patients(engine: &Engine, asked: &str, estonian: &str) -> Result<Vec<String>, String> {
     let mut patients = vec![asked.to_owned()];
     if is_code(asked) {
         let known = engine.patients_with(asked).map_err(|error| error.to_string())?;
-        let of_estonia = known.into_iter().filter(|(system, _)| system.ends_with(ESTONIAN));
+        let of_estonia = known.into_iter().filter(|(system, _)| system == estonian);
         patients.extend(of_estonia.map(|(_, id)| id.to_string()));
     }
     Ok(patients)
 }
-
-/// How the system of Estonian personal codes ends.
-const ESTONIAN: &str = "/sid/pid/est/ni";
 
 fn is_code(text: &str) -> bool {
     text.len() == 11 && text.bytes().all(|byte| byte.is_ascii_digit())
@@ -93,6 +91,8 @@ fn is_code(text: &str) -> bool {
 /// Whose versions are, remembered for those that are asked for again and again.
 struct PatientsOf<'e> {
     engine: &'e Engine,
+    /// System of Estonian personal codes.
+    estonian: &'e str,
     /// The personal code that is asked for; who has it is called by it.
     code: Option<String>,
     known: HashMap<(Id, Version), Option<String>>,
@@ -106,7 +106,7 @@ impl PatientsOf<'_> {
         let subject = self.engine.subject(id, version).ok().flatten();
         let found = subject.map(|subject| {
             let has = |code: &String| {
-                subject.identifiers.iter().any(|(system, value)| system.ends_with(ESTONIAN) && value == code)
+                subject.identifiers.iter().any(|(system, value)| system == self.estonian && value == code)
             };
             self.code.clone().filter(has).unwrap_or(subject.id)
         });

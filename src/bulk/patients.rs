@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::chunk::{Chunk, Chunks, LINE_BYTES_MAX};
 use super::import::{refused_words, words};
 use super::{Event, ImportOptions, Progress};
-use crate::certificate::Id;
+use crate::certificate::{Id, IdentifierSystems};
 use crate::engine::{Engine, Error, PatientWrite, PatientWritten, Refused, StoredPatient};
 use crate::fhir::json::{self, Json};
 use crate::limits::BAD_PATIENTS_TOLD_MAX;
@@ -19,7 +19,7 @@ use crate::registry::person;
 const COMMITS: usize = 2;
 
 /// Reads Patients, one a line, and stores them in batches. One without id is a person not met before, unless somebody has its first
-/// identifier. Running it again is how it is resumed: what is there already is passed over.
+/// identifier. `systems` tells which identifiers are personal codes. Running it again is how it is resumed: what is there already is passed over.
 ///
 /// Only the first [`BAD_PATIENTS_TOLD_MAX`] bad lines are reported; all are counted.
 ///
@@ -27,11 +27,13 @@ const COMMITS: usize = 2;
 /// What ended the run early, in words. Everything stored before stays.
 pub fn import(
     engine: &Engine,
+    systems: &IdentifierSystems,
     lines: &mut dyn BufRead,
     options: ImportOptions,
     report: &mut dyn FnMut(Event),
 ) -> Result<Progress, String> {
-    let mut run = Run { engine, options, report, progress: Progress::default(), doubts: 0, commits: VecDeque::new() };
+    let mut run =
+        Run { engine, systems, options, report, progress: Progress::default(), doubts: 0, commits: VecDeque::new() };
     let mut chunks = Chunks::new(lines);
     let mut read = chunks.next();
     while let Ok(Some(chunk)) = &read {
@@ -50,6 +52,7 @@ pub fn import(
 
 struct Run<'r> {
     engine: &'r Engine,
+    systems: &'r IdentifierSystems,
     options: ImportOptions,
     report: &'r mut dyn FnMut(Event),
     progress: Progress,
@@ -64,7 +67,7 @@ impl Run<'_> {
         let mut writes = Vec::new();
         for (number, line) in chunk.lines() {
             let too_long = || format!("the line is longer than {LINE_BYTES_MAX} bytes");
-            match line.ok_or_else(too_long).and_then(patient) {
+            match line.ok_or_else(too_long).and_then(|line| patient(line, self.systems)) {
                 Ok(write) => writes.push(write),
                 Err(problem) => {
                     if self.options.stop_at_bad {
@@ -132,9 +135,9 @@ impl Run<'_> {
     }
 }
 
-fn patient(line: &[u8]) -> Result<PatientWrite, String> {
+fn patient(line: &[u8], systems: &IdentifierSystems) -> Result<PatientWrite, String> {
     let mut patient = json::parse(line).map_err(words)?;
-    person::read(&mut patient).map_err(|error| error.to_string())
+    person::read(&mut patient, systems).map_err(|error| error.to_string())
 }
 
 /// What a list tells.

@@ -5,14 +5,19 @@
 use std::collections::BTreeSet;
 
 use super::section::EMPLOYEE_SUGGESTIONS;
-use super::{Names, narrative};
+use super::{Names, Terms, narrative};
 use crate::fhir::json::{Json, Object};
 
 /// Makes a certificate what its employer is shown: the advice and the contained resources that only it used go, `meta.profile` names
 /// the employer's profile, `text` is written anew, and `subject.identifier` is the patient's Estonian personal code, where it is known.
 ///
 /// `identifier` is system and value.
-pub fn show<'a>(composition: &mut Object<'a>, identifier: Option<(&'a str, &'a str)>, names: &Names) {
+pub fn show<'a>(
+    composition: &mut Object<'a>,
+    identifier: Option<(&'a str, &'a str)>,
+    names: &Names,
+    terms: &dyn Terms,
+) {
     let before = used(composition);
     without_advice(composition);
     let after = used(composition);
@@ -42,7 +47,7 @@ pub fn show<'a>(composition: &mut Object<'a>, identifier: Option<(&'a str, &'a s
             }
         }
     }
-    narrative::set(composition, names);
+    narrative::set(composition, names, terms);
 }
 
 /// Takes the sections of advice out, at any depth. Their code alone says what they are, whatever its system.
@@ -111,7 +116,7 @@ mod tests {
         let Json::Object(mut composition) = json::parse(SHARED.as_bytes()).unwrap().into_owned() else {
             unreachable!()
         };
-        show(&mut composition, identifier, &Names::default());
+        show(&mut composition, identifier, &Names::default(), &narrative::tests::Few);
         String::from_utf8(Json::Object(composition).to_vec()).unwrap()
     }
 

@@ -10,7 +10,9 @@ pub mod personal_code;
 pub mod profile;
 pub mod section;
 pub mod state;
+pub mod terms;
 pub mod transition;
+pub mod usable;
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -18,10 +20,11 @@ use std::num::NonZeroU64;
 pub use condition::{Condition, Tag};
 pub use consent::{Access, Consent};
 pub use head::Stamp;
-pub use names::Names;
+pub use names::{IdentifierSystems, Names};
 pub use personal_code::{PersonalCode, PersonalCodeError, Sex};
 pub use profile::Profile;
 pub use state::{State, Status};
+pub use terms::Terms;
 
 /// A certificate's id: a decimal number, counted up by the store and never used again. Contract 1.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

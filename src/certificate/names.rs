@@ -1,5 +1,7 @@
 //! The namespaces a certificate is written in.
 
+use std::sync::Arc;
+
 use crate::certificate::Profile;
 use crate::outcome::IssueSystems;
 
@@ -12,6 +14,8 @@ pub struct Names {
     pub base_url: String,
     /// `{code_system_base}`
     pub code_system_base: String,
+    /// Those below `{person_identifier_base}`.
+    pub identifiers: IdentifierSystems,
     /// `{profile_base}`
     pub profile_base: String,
     /// `{hcert_ns}`
@@ -22,7 +26,74 @@ pub struct Names {
     pub issue_systems: IssueSystems,
 }
 
+/// Systems of the identifiers of persons and institutions, all below `{person_identifier_base}`. Cloning copies no text.
+///
+/// Source: Contract 1.1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdentifierSystems {
+    base: Arc<str>,
+    persons: Arc<str>,
+    estonian_code: Arc<str>,
+    institution: Arc<str>,
+}
+
+impl IdentifierSystems {
+    /// `base` is `{person_identifier_base}`, without a slash at its end.
+    pub fn new(base: &str) -> IdentifierSystems {
+        let below = |path| [base, path].concat().into();
+        IdentifierSystems {
+            base: base.into(),
+            persons: below("/pid"),
+            estonian_code: below("/pid/est/ni"),
+            institution: below("/org/est/br"),
+        }
+    }
+
+    /// `{person_identifier_base}`
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// `…/pid`: the branch of the identifier systems of persons, of whatever country.
+    pub fn persons(&self) -> &str {
+        &self.persons
+    }
+
+    /// `…/pid/est/ni`: Estonian personal codes.
+    pub fn estonian_code(&self) -> &str {
+        &self.estonian_code
+    }
+
+    /// `…/org/est/br`: codes of the Estonian business register.
+    pub fn institution(&self) -> &str {
+        &self.institution
+    }
+}
+
+impl Default for IdentifierSystems {
+    fn default() -> Self {
+        IdentifierSystems::new("https://fhir.ee/sid")
+    }
+}
+
 impl Names {
+    /// `namespaces` are names and values of the settings `[namespaces]`, all of them.
+    pub fn new(base_url: String, namespaces: &[(String, String)]) -> Names {
+        let value = |setting: &str| {
+            let found = namespaces.iter().find(|(name, _)| name == setting);
+            found.expect("a test of the settings finds one for every placeholder").1.clone()
+        };
+        Names {
+            base_url,
+            code_system_base: value("code_system_base"),
+            identifiers: IdentifierSystems::new(&value("person_identifier_base")),
+            profile_base: value("profile_base"),
+            hcert_ns: value("hcert_ns"),
+            hcert_issue_system: value("hcert_issue_system"),
+            issue_systems: IssueSystems::new(value),
+        }
+    }
+
     /// Code system of `Composition.section.code`. Source: specification 2.5.
     pub fn section_system(&self) -> String {
         format!("{}/CodeSystem/tervisetoendi-sektsioon", self.code_system_base)
@@ -57,6 +128,7 @@ impl Default for Names {
         Names {
             base_url: "http://127.0.0.1:8080/fhir".into(),
             code_system_base: "https://fhir.ee".into(),
+            identifiers: IdentifierSystems::default(),
             profile_base: "https://fhir.ee/hcert".into(),
             hcert_ns: "https://fhir.ee/hcert".into(),
             hcert_issue_system: "https://hcert.tehik.ee/issue".into(),

@@ -1,71 +1,84 @@
-//! The narrative of a certificate that came without one: short, Estonian, out of its own fields.
+//! The narrative of a certificate in its own fields: short, Estonian, in terms instead of codes, for the person it is about.
 //!
-//! A field that is missing or not what R5 says is left out, as the certificate may not have been judged yet. Who it is about and
-//! who wrote it is not told: both are personal codes. Source: Contract 8.5.
+//! A field that is missing or not what R5 says is left out, as the certificate may not have been judged yet. The patient is named by
+//! the reference alone. Source: Contract 8.5; Decisions 142 to 146.
 
-use super::section::{CANCEL_REASON, SUSPEND_REASON, has_code};
-use super::{Names, Status};
+mod page;
+mod state;
+#[cfg(test)]
+pub(super) mod tests;
+mod words;
+
+use super::section::{CHANGE_REASON, EMPLOYEE_SUGGESTIONS, has_code};
+use super::{Names, State, Status, Terms};
 use crate::fhir::date_time::normalise;
 use crate::fhir::json::{Json, Object};
-use crate::fhir::narrative::{XHTML, escape, plain_text};
-use crate::limits::{GENERATED_CHARACTERS_MAX, GENERATED_LINES_MAX, GENERATED_TEXT_CHARACTERS_MAX};
+use crate::fhir::narrative::plain_text;
+use page::{Line, Page, is_blank};
+pub use state::{set_state, without_state};
+use words::Words;
 
 /// `text.status` of a narrative that holds what the fields hold.
 pub const GENERATED: &str = "generated";
 
-/// What follows the namespace in the opening tag.
-const LANGUAGE: &str = r#"" lang="et" xml:lang="et">"#;
+/// A generated div: `OPENING`, the digest of what follows `CLOSING` as 16 hexadecimal digits, `CLOSING`, lines, `</div>`.
+const OPENING: &str = r#"<div xmlns="http://www.w3.org/1999/xhtml" class="hcert-"#;
+const CLOSING: &str = r#"" lang="et" xml:lang="et">"#;
+const DIGEST_DIGITS: usize = 16;
 
-/// Characters that the marks of what was left out and the ends of lists take at most.
-const ENDING_CHARACTERS: usize = 100;
-
-/// Sections whose entries are told as lists, under their headings. Source: specification 2.5.
-#[rustfmt::skip]
-const LISTS: &[(&str, &str)] = &[
-    ("medical-restrictions",         "Meditsiinilised piirangud:"),
-    ("work-additional-restrictions", "Töötamiseks vajalikud lisatingimused:"),
-    ("risk-factors",                 "Töölaadi ja töökeskkonnaga seotud ohutegurid:"),
-];
+/// How a generated div began before it had a digest. Decision 144.
+const OPENING_WITHOUT_DIGEST: &str = r#"<div xmlns="http://www.w3.org/1999/xhtml" lang="et" xml:lang="et"><p><b>"#;
 
 /// Elements of a resource that stand before its `text`.
 const BEFORE_TEXT: &[&str] =
     &["resourceType", "id", "_id", "meta", "implicitRules", "_implicitRules", "language", "_language"];
 
-/// The div of a certificate, the same whenever the fields are the same; whatever they hold, it is right XHTML of at most 50 lines
-/// and 10 000 characters.
-pub fn generate(composition: &Object, names: &Names) -> String {
-    let certificate = Certificate { composition, names };
-    let mut page = Page::new();
-    page.line("<p><b>", &certificate.title(), "</b></p>");
-    page.line_if("<p>Tervisetõend nr ", certificate.number(names), "</p>");
-    let status = composition.get("status").and_then(Json::as_str).and_then(Status::parse);
-    page.line_if("<p>Olek: ", status.map(|status| status.state().name().to_owned()), "</p>");
-    for (code, start) in [(SUSPEND_REASON, "<p>Peatamise põhjus: "), (CANCEL_REASON, "<p>Tühistamise põhjus: ")] {
-        page.line_if(start, certificate.reason(code), "</p>");
+/// The div of a certificate, the same whenever fields and code lists are the same; whatever they hold, it is right XHTML of at most
+/// 50 lines and 10 000 characters.
+pub fn generate(composition: &Object, names: &Names, terms: &dyn Terms) -> String {
+    let certificate = Certificate { composition, names, terms };
+    let mut start = String::with_capacity(4096);
+    start.extend([OPENING, "0000000000000000", CLOSING]);
+    let on_top = state::on_top(&certificate);
+    start.push_str(on_top.as_deref().unwrap_or_default());
+    let mut page = Page::new(start);
+    certificate.write_head(&mut page);
+    certificate.write_decision(&mut page);
+    for code in ["medical-restrictions", "work-additional-restrictions", "risk-factors"] {
+        certificate.write_observations(&mut page, code);
     }
-    page.line_if("<p>Otsus: ", certificate.entries("decision").find_map(value), "</p>");
-    page.line_if("<p>Kehtib ", certificate.validity(), "</p>");
-    for (code, heading) in LISTS {
-        page.list(heading, certificate.entries(code).filter_map(restriction_or_value));
+    certificate.write_employment(&mut page);
+    for code in ["employer-suggestions", EMPLOYEE_SUGGESTIONS, CHANGE_REASON] {
+        page.line(|line| certificate.section_text(line, code));
     }
-    page.end()
+    page.line(|line| certificate.health_declaration(line));
+    let mut div = page.end();
+    let digest = digest(&div[OPENING.len() + DIGEST_DIGITS..]);
+    div.replace_range(OPENING.len()..OPENING.len() + DIGEST_DIGITS, &digest);
+    div
 }
 
-/// Whether the narrative is what [`generate`] makes of the other fields, so that it may be made anew when they change.
-pub fn is_generated(composition: &Object, names: &Names) -> bool {
-    let div = composition.get("text").and_then(|text| text.text("div"));
-    div.is_some_and(|div| may_be_generated(div) && div == generate(composition, names))
+/// Whether a div is one of [`generate`], of whatever certificate, and nobody changed it since; so it may be generated anew.
+pub fn is_generated(div: &str) -> bool {
+    let rest = div.strip_prefix(OPENING);
+    rest.and_then(|rest| rest.split_at_checked(DIGEST_DIGITS)).is_some_and(|(digits, rest)| digits == digest(rest))
 }
 
-/// Whether a div begins as those of [`generate`] do, which hardly any other does.
-pub fn may_be_generated(div: &str) -> bool {
-    let opening = || div.strip_prefix("<div xmlns=\"")?.strip_prefix(XHTML)?.strip_prefix(LANGUAGE);
-    opening().is_some()
+/// Whether a div looks like those that the service generated before they had a digest. Decision 144.
+pub fn is_generated_without_digest(div: &str) -> bool {
+    let mut states = State::ALL.into_iter().map(|state| format!("<p>Olek: {}</p>", state.name()));
+    div.starts_with(OPENING_WITHOUT_DIGEST) && states.any(|state| div.contains(&state))
+}
+
+/// FNV-1a of 64 bits: it tells a change, not a forgery, which would only be generated anew.
+fn digest(text: &str) -> String {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    format!("{:0DIGEST_DIGITS$x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
 }
 
 /// Gives the certificate the narrative of its fields, in the place of the one it has, or where R5 has its place.
-pub fn set(composition: &mut Object, names: &Names) {
-    let div = generate(composition, names);
+pub fn set(composition: &mut Object, names: &Names, terms: &dyn Terms) {
+    let div = generate(composition, names, terms);
     let text = Json::object([("status", Json::string(GENERATED)), ("div", Json::string(div))]);
     composition.remove("text");
     let at = composition.iter().take_while(|(name, _)| BEFORE_TEXT.contains(name)).count();
@@ -76,83 +89,248 @@ pub fn set(composition: &mut Object, names: &Names) {
 struct Certificate<'o, 'a> {
     composition: &'o Object<'a>,
     names: &'o Names,
+    terms: &'o dyn Terms,
 }
 
 impl<'o, 'a> Certificate<'o, 'a> {
+    /// Kind, number, state, patient, and who wrote it when.
+    fn write_head(&self, page: &mut Page) {
+        let kind = self.items("category").iter().find_map(|category| Words::of(category, self.terms));
+        let title = self.text("title").filter(|title| !is_blank(title));
+        page.heading(|line| match (title, &kind) {
+            (Some(title), _) => line.text(title),
+            (None, Some(kind)) => kind.write(line),
+            (None, None) => {
+                line.words("Tervisetõend");
+                true
+            }
+        });
+        if let Some(kind) = kind.filter(|kind| title.is_some_and(|title| !kind.is(title))) {
+            page.line(|line| {
+                line.words("Liik: ");
+                kind.write(line)
+            });
+        }
+        page.line(|line| self.number().is_some_and(|number| line.part("Tervisetõend nr ", number)));
+        let state = match self.state() {
+            Some(State::Draft) => Some("Olek: Mustand. Tervisetõend veel ei kehti."),
+            Some(State::Completed) => Some("Olek: Lõpetatud. Tervisetõend on välja antud."),
+            // The others stand at the top.
+            _ => None,
+        };
+        page.line(|line| state.map(|state| line.words(state)).is_some());
+        let subject = self.items("subject").iter().find_map(|subject| subject.text("reference"));
+        page.line(|line| subject.is_some_and(|subject| line.part("Patsient: ", without_version(subject))));
+        page.line(|line| self.author(line));
+        page.line(|line| {
+            let day = self.text("date").and_then(estonian_date);
+            day.is_some_and(|day| line.part("Koostatud: ", &day))
+        });
+    }
+
+    /// The decision, why it is a rejection, how long it holds, and why not longer.
+    fn write_decision(&self, page: &mut Page) {
+        let decision = self.entries("decision").find_map(|decision| {
+            let value = decision.get("valueCodeableConcept")?;
+            Words::of(value, self.terms)
+        });
+        page.line(|line| {
+            line.words("Otsus: ");
+            match &decision {
+                Some(decision) => decision.write(line),
+                None => {
+                    line.words("puudub");
+                    self.state().is_some()
+                }
+            }
+        });
+        page.line(|line| self.section_text(line, "reject-reason"));
+        page.line(|line| self.validity(line));
+        page.line(|line| self.section_text(line, "shortened-reason"));
+    }
+
+    /// A section with a text, a list of observations, or both.
+    fn write_observations(&self, page: &mut Page, code: &str) {
+        let Some(section) = self.section(code) else { return };
+        let mut observations = self.entries(code).peekable();
+        let text = section_words(section);
+        if observations.peek().is_none() && text.is_none() {
+            return;
+        }
+        page.line(|line| {
+            let is_told = self.heading(line, section);
+            text.is_some_and(|text| line.part(" ", &text)) || is_told
+        });
+        page.list(observations, |line, observation| words::observation(line, observation, self.terms));
+    }
+
+    /// The employer by name and registry code, and what is known of the work. Contract 4.4.
+    fn write_employment(&self, page: &mut Page) {
+        let Some(section) = self.section("employer") else { return };
+        let employment = self.entries("employer").next();
+        let employer = employment.and_then(|employment| employment.items("performer").first());
+        let name = employer.and_then(|employer| employer.text("display")).filter(|name| !is_blank(name));
+        let code = employer.and_then(|employer| employer.get("identifier")?.text("value"));
+        let text = section_words(section);
+        let text = text.as_deref().filter(|text| Some(*text) != code);
+        page.line(|line| {
+            self.heading(line, section);
+            match (name, code, text) {
+                (Some(name), code, text) => {
+                    line.part(" ", name);
+                    let is_open = code.is_some_and(|code| line.part(" (registrikood ", code));
+                    let is_open =
+                        text.is_some_and(|text| line.part(if is_open { "; " } else { " (" }, text)) || is_open;
+                    line.words(if is_open { ")" } else { "" });
+                    true
+                }
+                (None, Some(code), text) => {
+                    let is_told = line.part(" registrikood ", code);
+                    line.in_brackets(text.into_iter());
+                    is_told
+                }
+                (None, None, text) => text.is_some_and(|text| line.part(" ", text)),
+            }
+        });
+        for component in employment.map_or(&[][..], |employment| employment.items("component")) {
+            page.line(|line| {
+                let value = component.get("valueCodeableConcept").and_then(|value| Words::of(value, self.terms));
+                match (value, component.get("valueQuantity")) {
+                    (Some(job), _) => {
+                        line.words("Amet: ");
+                        job.write(line)
+                    }
+                    (None, Some(rate)) => line.quantity("Töökoormus: ", rate, None),
+                    (None, None) => false,
+                }
+            });
+        }
+        for note in employment.map_or(&[][..], |employment| employment.items("note")) {
+            page.line(|line| note.text("text").is_some_and(|text| line.part("Lisainfo töö kohta: ", text)));
+        }
+    }
+
     fn items(&self, name: &str) -> &'o [Json<'a>] {
         self.composition.get(name).and_then(Json::as_array).unwrap_or(&[])
     }
 
-    /// The title, else the category's name.
-    fn title(&self) -> String {
-        let title = self.composition.get("title").and_then(Json::as_str).and_then(one_line);
-        let category = || self.items("category").iter().find_map(name);
-        title.or_else(category).unwrap_or_else(|| "Tervisetõend".to_owned())
+    fn text(&self, name: &str) -> Option<&'o str> {
+        self.composition.get(name).and_then(Json::as_str)
     }
 
-    fn number(&self, names: &Names) -> Option<String> {
+    fn state(&self) -> Option<State> {
+        self.text("status").and_then(Status::parse).map(Status::state)
+    }
+
+    fn number(&self) -> Option<&'o str> {
         let is_number = |identifier: &&Json| {
-            let path = identifier.text("system").and_then(|system| system.strip_prefix(names.hcert_ns.as_str()));
+            let path = identifier.text("system").and_then(|system| system.strip_prefix(self.names.hcert_ns.as_str()));
             path == Some("/health-certificate-number")
         };
-        one_line(self.items("identifier").iter().find(is_number)?.text("value")?)
+        self.items("identifier").iter().find(is_number)?.text("value")
     }
 
-    /// The newest reason of this kind.
-    fn reason(&self, code: &str) -> Option<String> {
-        one_line(&plain_text(self.sections(code).next_back()?.get("text")?.text("div")?)?)
+    /// The newest section of a code.
+    fn section(&self, code: &str) -> Option<&'o Json<'a>> {
+        self.items("section").iter().rfind(|section| has_code(section, code, self.names))
     }
 
-    /// `12.01.2025 kuni 11.01.2035`
-    fn validity(&self) -> Option<String> {
-        let period = self.items("event").iter().find_map(|event| event.get("period"))?;
+    /// What a section is called, by the code list.
+    fn heading(&self, line: &mut Line, section: &Json) -> bool {
+        let words = section.get("code").and_then(|code| Words::of(code, self.terms));
+        let is_told = words.is_some_and(|words| words.write_name(line));
+        line.words(":");
+        is_told
+    }
+
+    /// A section's name and text.
+    fn section_text(&self, line: &mut Line, code: &str) -> bool {
+        let Some(section) = self.section(code) else { return false };
+        let Some(text) = section_words(section) else { return false };
+        self.heading(line, section);
+        line.part(" ", &text)
+    }
+
+    /// The contained resources that the section of a code refers to.
+    fn entries(&self, code: &str) -> impl Iterator<Item = &'o Json<'a>> {
+        let entries = self.section(code).map_or(&[][..], |section| section.items("entry"));
+        entries.iter().filter_map(|entry| self.contained(entry))
+    }
+
+    fn contained(&self, reference: &Json) -> Option<&'o Json<'a>> {
+        let id = reference.text("reference")?.strip_prefix('#')?;
+        self.items("contained").iter().find(|resource| resource.text("id") == Some(id))
+    }
+
+    /// `Koostaja: isikukood 49403136515, asutuse registrikood 90006399`. Source: specification 2.2.
+    fn author(&self, line: &mut Line) -> bool {
+        let Some(author) = self.items("author").first() else { return false };
+        line.words("Koostaja: ");
+        let Some(role) = self.contained(author) else { return agent(line, author, "", ("", "")) };
+        let has_person = role.get("practitioner").is_some_and(|person| agent(line, person, "", PERSON));
+        let before = if has_person { ", " } else { "" };
+        role.get("organization").is_some_and(|place| agent(line, place, before, INSTITUTION)) || has_person
+    }
+
+    /// `Kehtib 12.01.2025 kuni 11.01.2035`. Only a completed certificate is told to hold.
+    fn validity(&self, line: &mut Line) -> bool {
+        let Some(period) = self.items("event").iter().find_map(|event| event.get("period")) else { return false };
         let day = |name| period.text(name).and_then(estonian_date);
+        line.words(match self.state() {
+            Some(State::Completed) => "Kehtib ",
+            _ => "Märgitud kehtivusaeg: ",
+        });
         match (day("start"), day("end")) {
-            (Some(start), Some(end)) => Some(format!("{start} kuni {end}")),
-            (Some(start), None) => Some(format!("alates {start}")),
-            (None, Some(end)) => Some(format!("kuni {end}")),
-            (None, None) => None,
+            (Some(start), Some(end)) => line.text(&start) && line.part(" kuni ", &end),
+            (Some(start), None) => line.part("alates ", &start),
+            (None, Some(end)) => line.part("kuni ", &end),
+            (None, None) => false,
         }
     }
 
-    fn sections(&self, code: &str) -> impl DoubleEndedIterator<Item = &'o Json<'a>> {
-        self.items("section").iter().filter(move |section| has_code(section, code, self.names))
-    }
-
-    /// The contained resources that the first section of a code refers to, no more than there are lines.
-    fn entries(&self, code: &str) -> impl Iterator<Item = &'o Json<'a>> {
-        let entries = self.sections(code).next().map_or(&[][..], |section| section.items("entry"));
-        let contained = |entry: &Json| {
-            let id = entry.text("reference")?.strip_prefix('#')?;
-            self.items("contained").iter().find(|resource| resource.text("id") == Some(id))
-        };
-        entries.iter().take(GENERATED_LINES_MAX).filter_map(contained)
+    /// The declaration by its reference, or by its number outside this service. Source: specification 1, 2.5.
+    fn health_declaration(&self, line: &mut Line) -> bool {
+        let Some(section) = self.section("health-declaration") else { return false };
+        let Some(entry) = section.items("entry").first() else { return false };
+        self.heading(line, section);
+        match (entry.text("reference"), entry.get("identifier").and_then(|identifier| identifier.text("value"))) {
+            (Some(reference), _) => line.part(" ", reference),
+            (None, Some(number)) => line.part(" dokument nr ", number),
+            (None, None) => false,
+        }
     }
 }
 
-fn value(observation: &Json) -> Option<String> {
-    name(observation.get("valueCodeableConcept")?)
+/// How a reference to the author begins, and what the rest of it is.
+const PERSON: (&str, &str) = ("Practitioner/", "isikukood ");
+const INSTITUTION: (&str, &str) = ("Organization/", "asutuse registrikood ");
+
+/// A reference by its display, and by its address or identifier.
+fn agent(line: &mut Line, reference: &Json, before: &str, (beginning, words): (&str, &str)) -> bool {
+    let address = reference.text("reference").map(without_version);
+    let identifier = || reference.get("identifier").and_then(|identifier| identifier.text("value"));
+    let (words, value) = match address {
+        Some(address) => address.strip_prefix(beginning).map_or(("", address), |value| (words, value)),
+        None => (words, identifier().unwrap_or_default()),
+    };
+    let Some(display) = reference.text("display").filter(|display| !is_blank(display)) else {
+        return line.part(&[before, words].concat(), value);
+    };
+    let is_told = line.part(before, display);
+    if line.part(&[" (", words].concat(), value) {
+        line.words(")");
+    }
+    is_told
 }
 
-/// What a restriction says in its component, with amount and note, and any other observation in its value. Contract 8.4.
-fn restriction_or_value(observation: &Json) -> Option<String> {
-    let Some(component) = observation.items("component").first() else { return value(observation) };
-    let mut text = name(component.get("code")?)?;
-    let quantity = component.get("valueQuantity");
-    if let Some(Json::Number(amount)) = quantity.and_then(|quantity| quantity.get("value")) {
-        let unit = quantity.and_then(|quantity| quantity.text("unit")).unwrap_or_default();
-        text = format!("{text} {amount} {unit}");
-    }
-    if let Some(note) = observation.items("note").iter().find_map(|note| one_line(note.text("text")?)) {
-        text = format!("{} ({note})", text.trim_end());
-    }
-    one_line(&text)
+/// A reference without `/_history/<version>`, which the registry's newest version may change.
+fn without_version(reference: &str) -> &str {
+    reference.split_once("/_history/").map_or(reference, |(reference, _)| reference)
 }
 
-/// A concept in words: its text, else the display of a coding, else its code.
-fn name(concept: &Json) -> Option<String> {
-    let first = |field| concept.items("coding").iter().find_map(|coding| one_line(coding.text(field)?));
-    concept.text("text").and_then(one_line).or_else(|| first("display")).or_else(|| first("code"))
+/// What the text of a section says; nothing when it is blank.
+fn section_words(section: &Json) -> Option<String> {
+    plain_text(section.get("text")?.text("div")?).filter(|text| !is_blank(text))
 }
 
 /// `12.01.2025`, or less where the field says less; the day in Tallinn.
@@ -161,89 +339,3 @@ fn estonian_date(text: &str) -> Option<String> {
     let date = local.split_once('T').map_or(&*local, |(date, _)| date);
     Some(date.rsplit('-').collect::<Vec<_>>().join("."))
 }
-
-/// A text on one line, cut where it is too long, without the characters that XML forbids; nothing for a blank one.
-fn one_line(text: &str) -> Option<String> {
-    let is_shown = |c: &char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
-    let words = text.split_whitespace().map(|word| word.chars().filter(is_shown));
-    let mut line = String::new();
-    let mut length = 0;
-    for word in words {
-        let mut gap = !line.is_empty();
-        for character in word {
-            if length >= GENERATED_TEXT_CHARACTERS_MAX - 2 {
-                line.push('…');
-                return Some(line);
-            }
-            if std::mem::take(&mut gap) {
-                line.push(' ');
-                length += 1;
-            }
-            line.push(character);
-            length += 1;
-        }
-    }
-    (!line.is_empty()).then_some(line)
-}
-
-/// A div under way.
-struct Page {
-    div: String,
-    lines: usize,
-    characters: usize,
-    /// Something was left out; nothing comes after it.
-    is_full: bool,
-}
-
-impl Page {
-    fn new() -> Page {
-        let div = format!(r#"<div xmlns="{XHTML}{LANGUAGE}"#);
-        Page { lines: 0, characters: div.len(), is_full: false, div }
-    }
-
-    /// `start` and `end` are markup, `text` is not.
-    fn line(&mut self, start: &str, text: &str, end: &str) {
-        if self.is_full {
-            return;
-        }
-        let text = escape(text);
-        self.lines += 1;
-        self.characters += [start, &text, end].map(|part| part.chars().count()).iter().sum::<usize>();
-        self.is_full =
-            self.lines >= GENERATED_LINES_MAX || self.characters > GENERATED_CHARACTERS_MAX - ENDING_CHARACTERS;
-        let parts = match self.is_full {
-            false => [start, &text, end],
-            true if end == "</li>" => ["<li>", "…", end],
-            true => ["<p>", "…", "</p>"],
-        };
-        self.div.extend(parts);
-    }
-
-    fn line_if(&mut self, start: &str, text: Option<String>, end: &str) {
-        if let Some(text) = text {
-            self.line(start, &text, end);
-        }
-    }
-
-    fn list(&mut self, heading: &str, items: impl Iterator<Item = String>) {
-        let mut items = items.peekable();
-        if self.is_full || items.peek().is_none() {
-            return;
-        }
-        self.line("<p>", heading, "</p>");
-        if self.is_full {
-            return;
-        }
-        self.div.push_str("<ul>");
-        items.for_each(|item| self.line("<li>", &item, "</li>"));
-        self.div.push_str("</ul>");
-    }
-
-    fn end(mut self) -> String {
-        self.div.push_str("</div>");
-        self.div
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -103,6 +103,12 @@ impl PersonalCode {
     }
 }
 
+/// Whether a text is a registry code of an Estonian institution or company: eight digits, the last one a check digit.
+pub fn is_registry_code(text: &str) -> bool {
+    let is_digits = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_digits && check_digit(&text.as_bytes()[..7]) == text.as_bytes()[7] - b'0'
+}
+
 /// The check digit of Estonian personal codes (10 digits before it) and registry codes of institutions (7); digits are ASCII.
 ///
 /// Weights 1, 2, … 9, 1; where the sum leaves 10 over 11, a second round with 3, 4, … 9, 1, 2, 3; where that leaves 10 too, 0.
@@ -228,7 +234,10 @@ mod tests {
     #[test]
     fn registry_codes_of_institutions_use_the_same_check_digit() {
         for code in ["16978044", "90006399"] {
-            assert_eq!(check_digit(&code.as_bytes()[..7]), code.as_bytes()[7] - b'0', "{code}");
+            assert!(is_registry_code(code), "{code}");
+        }
+        for code in ["", "16978045", "1697804", "169780440", "1697804x", " 16978044", "õõõõ"] {
+            assert!(!is_registry_code(code), "{code}");
         }
     }
 }

@@ -4,6 +4,15 @@ use super::Names;
 use crate::fhir::json::{Json, Object};
 use crate::fhir::narrative;
 
+/// What was decided. Source: specification 2.5.
+pub const DECISION: &str = "decision";
+
+/// Why the decision is a rejection.
+pub const REJECT_REASON: &str = "reject-reason";
+
+/// The employer's registry code, by which it finds its certificates. Contract 4.4.
+pub const EMPLOYER: &str = "employer";
+
 /// Why a completed certificate was changed; the client's own section. Contract 3.3.
 pub const CHANGE_REASON: &str = "change-reason";
 
@@ -19,13 +28,18 @@ pub const EMPLOYEE_SUGGESTIONS: &str = "employee-suggestions";
 /// Whether the certificate brings a reason for its change: a section `change-reason` whose text is not blank once markup is
 /// stripped. Contract 3.3.
 pub fn has_change_reason(composition: &Object, names: &Names) -> bool {
-    sections(composition).iter().filter(|section| has_code(section, CHANGE_REASON, names)).any(|section| {
-        section
-            .get("text")
-            .and_then(|text| text.text("div"))
-            .and_then(narrative::plain_text)
-            .is_some_and(|text| !text.is_empty())
-    })
+    has_text(composition, CHANGE_REASON, names)
+}
+
+/// Whether a section of a code has a text that is not blank once markup is stripped.
+pub(super) fn has_text(composition: &Object, code: &str, names: &Names) -> bool {
+    let mut of_code = sections(composition).iter().filter(|section| has_code(section, code, names));
+    of_code.any(|section| plain_text_of(section).is_some_and(|text| !text.is_empty()))
+}
+
+/// What a section says, markup stripped; nothing when it has no text that can be read.
+pub(super) fn plain_text_of(section: &Json) -> Option<String> {
+    narrative::plain_text(section.get("text")?.text("div")?)
 }
 
 /// Takes the sections out that only the service writes, `suspend-reason` and `cancel-reason`, and gives them back in their

@@ -14,6 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::Failure;
 use crate::bench::{self, Plan, Report, SCENARIOS, Scenario, Stop, Target, Trouble, Watch};
 use crate::config::Config;
+use crate::corpus::Renaming;
 
 /// Measure how fast the server is on this machine, at several sizes
 ///
@@ -83,7 +84,7 @@ impl Bench {
         let before = self.compare.as_deref().map(read).transpose()?;
         let settings = self.settings.iter().map(|(name, value)| (bench::environment_name(name).into(), value.into()));
         let config = Config::load(Some(Path::new("/dev/null")), settings, |_| ())?;
-        let plan = self.plan()?;
+        let plan = self.plan(Renaming::new(&super::open::names(&config, &config.base_url())))?;
         let stopped = match (&plan.against, plan.keep) {
             (Some(_), _) => "stopped; what was created on the other server is still there".to_owned(),
             (None, true) => format!("stopped; {} was kept", plan.data.display()),
@@ -115,7 +116,7 @@ impl Bench {
         }
     }
 
-    fn plan(self) -> Result<Plan, Failure> {
+    fn plan(self, renaming: Renaming) -> Result<Plan, Failure> {
         let mut counts = self.count;
         counts.sort_unstable();
         counts.dedup();
@@ -143,6 +144,7 @@ impl Bench {
             scenarios: SCENARIOS.iter().filter(chosen).collect(),
             against,
             settings: self.settings,
+            renaming,
         })
     }
 }

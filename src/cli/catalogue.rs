@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{Failure, open};
 use crate::certificate::Names;
 use crate::config::Config;
-use crate::outcome::reflected::{System, all};
+use crate::outcome::reflected::{ISSUE_TYPE, System, all};
 use crate::outcome::{Hcert, Language, entry};
 
 /// Show every error code the service can answer with, its own and those it reflects
@@ -97,7 +97,7 @@ fn reflected(names: &Names) -> impl Iterator<Item = Line<'_>> {
             system: names.issue_systems.of(entry.system),
             name: entry.system.name(),
             code: &entry.code,
-            issue_type: &entry.issue_type,
+            issue_type: ISSUE_TYPE,
             status: entry.status,
             english: entry.text(Language::English),
             estonian: entry.text(Language::Estonian),

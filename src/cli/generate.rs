@@ -6,12 +6,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use super::Failure;
-use crate::corpus::Corpus;
+use crate::config::Config;
+use crate::corpus::{Corpus, Renaming};
 use crate::limits::CORPUS_CERTIFICATES_MAX;
 
 /// Write synthetic certificates with their histories, one change per line, in the order of time.
 ///
-/// The same count and seed give the same bytes on every machine. The people do not exist, but a valid personal code may be
+/// The same count, seed and [namespaces] give the same bytes on every machine. The people do not exist, but a valid personal code may be
 /// somebody's: do not send these data to a real registry.
 #[derive(Debug, clap::Args)]
 pub struct Generate {
@@ -27,6 +28,10 @@ pub struct Generate {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 
+    /// File with settings, for the namespaces [default: hcert.toml in the working directory, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
     /// Write the patients that these certificates refer to instead, for `hcert patients import`.
     #[arg(long)]
     pub patients: bool,
@@ -35,7 +40,9 @@ pub struct Generate {
 impl Generate {
     /// Runs the command.
     pub fn run(self) -> Result<(), Failure> {
-        generate(&self).map_err(|error| Failure::Failed(error.to_string()))
+        let config = Config::load(self.config.as_deref(), std::env::vars_os(), |_| ())?;
+        let renaming = Renaming::new(&super::open::names(&config, &config.base_url()));
+        generate(&self, &renaming).map_err(|error| Failure::Failed(error.to_string()))
     }
 }
 
@@ -43,9 +50,12 @@ impl Generate {
 ///
 /// # Errors
 /// The file cannot be made, or writing fails. A reader that closes the pipe has read enough: that is no error.
-fn generate(args: &Generate) -> io::Result<()> {
+fn generate(args: &Generate, renaming: &Renaming) -> io::Result<()> {
     let corpus = Corpus::new(args.seed, args.count);
-    let write = |out: &mut dyn Write| if args.patients { write_patients(&corpus, out) } else { write(corpus, out) };
+    let write = |out: &mut dyn Write| match args.patients {
+        true => write_patients(&corpus, renaming, out),
+        false => write(corpus, renaming, out),
+    };
     let written = match &args.out {
         Some(path) => File::create(path)
             .and_then(|mut file| write(&mut file))
@@ -58,24 +68,26 @@ fn generate(args: &Generate) -> io::Result<()> {
     }
 }
 
-fn write(corpus: Corpus, out: impl Write) -> io::Result<()> {
+fn write(corpus: Corpus, renaming: &Renaming, out: impl Write) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(256 * 1024, out);
     let mut line = String::new();
     for change in corpus {
         line.clear();
         change.write_entry(&mut line);
+        renaming.apply(&mut line);
         line.push('\n');
         out.write_all(line.as_bytes())?;
     }
     out.flush()
 }
 
-fn write_patients(corpus: &Corpus, out: impl Write) -> io::Result<()> {
+fn write_patients(corpus: &Corpus, renaming: &Renaming, out: impl Write) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(256 * 1024, out);
     let mut line = String::new();
     for subject in corpus.subjects() {
         line.clear();
         corpus.write_patient(subject, &mut line);
+        renaming.apply(&mut line);
         line.push('\n');
         out.write_all(line.as_bytes())?;
     }
@@ -128,7 +140,8 @@ mod tests {
     fn a_file_gets_one_line_per_change() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("corpus.ndjson");
-        generate(&parse(&["--count", "50", "--seed", "3", "--out", path.to_str().unwrap()]).unwrap()).unwrap();
+        let args = parse(&["--count", "50", "--seed", "3", "--out", path.to_str().unwrap()]).unwrap();
+        generate(&args, &Renaming::default()).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), Corpus::new(3, 50).count());
         assert!(text.ends_with("}}\n"));
@@ -139,7 +152,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("patients.ndjson");
         let arguments = ["--patients", "--count", "50", "--seed", "3", "--out", path.to_str().unwrap()];
-        generate(&parse(&arguments).unwrap()).unwrap();
+        generate(&parse(&arguments).unwrap(), &Renaming::default()).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), Corpus::new(3, 50).subjects().count());
         assert!(text.lines().all(|line| line.starts_with(r#"{"resourceType":"Patient","id":"10"#)), "{text}");
@@ -149,7 +162,8 @@ mod tests {
     fn a_file_that_cannot_be_made_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("missing").join("corpus.ndjson");
-        let error = generate(&parse(&["--out", path.to_str().unwrap()]).unwrap()).unwrap_err();
+        let args = parse(&["--out", path.to_str().unwrap()]).unwrap();
+        let error = generate(&args, &Renaming::default()).unwrap_err();
         assert!(error.to_string().contains("missing"), "{error}");
     }
 
@@ -164,6 +178,9 @@ mod tests {
                 Ok(())
             }
         }
-        assert_eq!(write(Corpus::new(1, 3), Full).unwrap_err().kind(), io::ErrorKind::StorageFull);
+        assert_eq!(
+            write(Corpus::new(1, 3), &Renaming::default(), Full).unwrap_err().kind(),
+            io::ErrorKind::StorageFull
+        );
     }
 }

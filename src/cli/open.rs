@@ -12,9 +12,8 @@ use crate::certificate::{Names, Seq};
 use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
 use crate::engine::{self, Clock, Engine, RESTORING, STORE_FILE, Witness};
 use crate::interaction::account::{self, Witnessing};
-use crate::interaction::{Policy, Rulebook, Service, Settings};
+use crate::interaction::{Policy, Rulebook, Service, Settings, TokenPolicy};
 use crate::metrics::Metrics;
-use crate::outcome::IssueSystems;
 use crate::registry::Registry;
 use crate::search::paging::Counts;
 use crate::socket::{self, Connection, Request};
@@ -165,7 +164,7 @@ pub fn service(
     clock: Clock,
 ) -> Result<Service, String> {
     let names = names(config, base_url);
-    let rulebook = Rulebook::open(engine.clone(), names.clone(), config.validation.strict)?;
+    let rulebook = rulebook_of(config, engine.clone(), names.clone())?;
     let settings = Settings {
         names,
         issue_system: config.namespaces.hcert_issue_system.clone(),
@@ -183,19 +182,23 @@ pub fn service(
 /// # Errors
 /// The file of permissions cannot be read, or makes no sense.
 pub fn policy(config: &Config) -> Result<Policy, String> {
-    let base = &config.namespaces.code_system_base;
+    let names = names(config, &config.base_url());
     let permissions = match &config.access.permissions {
-        None => Permissions::read(BUILT_IN, base)?,
+        None => Permissions::read(BUILT_IN, &names)?,
         Some(path) => {
             let told = |problem: String| format!("access.permissions = {}: {problem}", path.display());
             let text = std::fs::read_to_string(path).map_err(|error| told(error.to_string()))?;
-            Permissions::read(&text, base).map_err(told)?
+            Permissions::read(&text, &names).map_err(told)?
         }
     };
     let by_mode = config.access.mode == AccessMode::Jwt;
     Ok(Policy {
         permissions,
-        needs_token: by_mode,
+        tokens: TokenPolicy {
+            is_needed: by_mode,
+            authorization_endpoint: config.access.token.authorization_endpoint.clone(),
+            token_endpoint: config.access.token.token_endpoint.clone(),
+        },
         author_must_be_caller: config.access.author_must_be_caller.unwrap_or(by_mode),
         audit: None,
     })
@@ -256,21 +259,29 @@ pub fn audit_options(config: &Config, clock: Clock) -> audit::Options {
 /// # Errors
 /// The code lists in the store, or the profiles, cannot be used.
 pub fn rulebook(config: &Config, engine: Arc<Engine>) -> Result<Rulebook, String> {
-    Rulebook::open(engine, names(config, &config.base_url()), config.validation.strict)
+    rulebook_of(config, engine, names(config, &config.base_url()))
+}
+
+fn rulebook_of(config: &Config, engine: Arc<Engine>, names: Names) -> Result<Rulebook, String> {
+    let rulebook = Rulebook::open(engine, names, config.validation.strict)?;
+    Ok(rulebook.final_must_be_usable(config.certificate.final_must_be_usable))
 }
 
 /// The namespaces a certificate is written in.
 pub fn names(config: &Config, base_url: &str) -> Names {
-    let pairs = config.namespaces.pairs();
-    Names {
-        base_url: base_url.to_owned(),
-        code_system_base: config.namespaces.code_system_base.clone(),
-        profile_base: config.namespaces.profile_base.clone(),
-        hcert_ns: config.namespaces.hcert_ns.clone(),
-        hcert_issue_system: config.namespaces.hcert_issue_system.clone(),
-        issue_systems: IssueSystems::new(|setting| {
-            let value = pairs.iter().find(|(name, _)| name == setting).map(|(_, value)| value.clone());
-            value.expect("every system has its setting; a test of the configuration holds them together")
-        }),
+    Names::new(base_url.to_owned(), &config.namespaces.pairs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_names_of_default_settings_are_the_default_names() {
+        let (config, default) = (Config::default(), Names::default());
+        assert_eq!(names(&config, &default.base_url), default);
+        for (name, value) in engine::Names::UNRECORDED {
+            assert!(config.namespaces.pairs().contains(&(name.to_owned(), value.to_owned())), "{name}");
+        }
     }
 }

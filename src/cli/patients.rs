@@ -110,7 +110,9 @@ fn import(
         None => {
             let engine = super::open::engine(config, system_clock())?;
             let options = ImportOptions { stop_at_bad };
-            let done = bulk::import_patients(&engine, &mut lines, options, &mut |event| bar.show(&event));
+            let names = super::open::names(config, &config.base_url());
+            let report = &mut |event| bar.show(&event);
+            let done = bulk::import_patients(&engine, &names.identifiers, &mut lines, options, report);
             let note = Some(bulk::note(&done));
             let told = super::open::tell(config, &engine, Action::PatientsImport, "hcert patients import", note, None);
             engine.close();

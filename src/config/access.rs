@@ -56,6 +56,11 @@ pub struct AccessToken {
     pub issuer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audience: Option<String>,
+    /// Where the issuer authorizes users and gives out tokens; only told to clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authorization_endpoint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_endpoint: Option<String>,
     pub algorithms: Vec<Algorithm>,
     pub leeway_s: u32,
     pub max_lifetime_s: u32,
@@ -97,6 +102,8 @@ impl Default for AccessToken {
             jwks_ca: None,
             issuer: None,
             audience: None,
+            authorization_endpoint: None,
+            token_endpoint: None,
             algorithms: vec![Algorithm::RS256, Algorithm::ES256],
             leeway_s: limits::TOKEN_LEEWAY_S,
             max_lifetime_s: limits::TOKEN_LIFETIME_S_MAX,

@@ -91,11 +91,21 @@ pub fn check(config: &mut Config) -> Result<(), ConfigError> {
     }
     for (key, text) in addresses(config, &table) {
         if !is_address(text) {
-            problems.push(refusal(&key, text, "an absolute address without query, blanks or a slash at the end"));
+            problems.push(refusal(
+                &key,
+                text,
+                "an absolute address without query, fragment, blanks or a slash at the end",
+            ));
         }
     }
     let remote = &config.registry.remote;
-    for (key, text) in [("server.base_url", &config.server.base_url), ("registry.remote.address", &remote.address)] {
+    let token = &config.access.token;
+    for (key, text) in [
+        ("server.base_url", &config.server.base_url),
+        ("registry.remote.address", &remote.address),
+        ("access.token.authorization_endpoint", &token.authorization_endpoint),
+        ("access.token.token_endpoint", &token.token_endpoint),
+    ] {
         if let Some(text) = text.as_deref().filter(|text| !text.starts_with("http")) {
             problems.push(refusal(key, text, "an address that begins with http:// or https://"));
         }
@@ -189,8 +199,14 @@ fn addresses<'a>(config: &'a Config, table: &'a Table) -> Vec<(String, &'a str)>
     let base_url = config.server.base_url.iter().map(|text| ("server.base_url".to_owned(), text.as_str()));
     let remote =
         config.registry.remote.address.iter().map(|text| ("registry.remote.address".to_owned(), text.as_str()));
+    let token = &config.access.token;
+    let endpoints = [
+        ("access.token.authorization_endpoint", &token.authorization_endpoint),
+        ("access.token.token_endpoint", &token.token_endpoint),
+    ];
+    let endpoints = endpoints.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text.as_deref()?)));
     let external = [("registry.external_reference_system".to_owned(), external.as_str())];
-    namespaces.chain(external).chain(base_url).chain(remote).collect()
+    namespaces.chain(external).chain(base_url).chain(remote).chain(endpoints).collect()
 }
 
 fn cut_slashes(text: &mut String) {
@@ -306,12 +322,25 @@ mod tests {
 
     #[test]
     fn addresses_that_cannot_stand_in_an_answer_are_refused() {
-        for text in
-            ["", "hcert.example.ee", "https://", "https://a b", "https://a?b", "https://a\nb", "ftp://a", "https:///"]
-        {
+        for text in [
+            "",
+            " ",
+            "hcert.example.ee",
+            "https://",
+            "https://a b",
+            "https://a?b",
+            "https://a#b",
+            "https://a\nb",
+            "ftp://a",
+            "https:///",
+        ] {
             assert!(problems(|config| config.server.base_url = Some(text.to_owned())).contains("base_url"), "{text}");
             assert!(problems(|config| config.namespaces.hcert_ns = text.to_owned()).contains("hcert_ns"), "{text}");
+            let problem = problems(|config| config.namespaces.person_identifier_base = text.to_owned());
+            assert!(problem.contains("namespaces.person_identifier_base = '"), "{text}: {problem}");
         }
+        let slash = problems(|config| config.namespaces.person_identifier_base = "https://fhir.ee/sid/".to_owned());
+        assert!(slash.contains("person_identifier_base") && slash.contains("a slash at the end"), "{slash}");
         assert!(problems(|config| config.server.base_url = Some("urn:x".to_owned())).contains("http://"));
         for text in ["fhir", "/a b", "/a?b", "/%20", "//a"] {
             assert!(problems(|config| config.server.base_path = text.to_owned()).contains("base_path"), "{text}");

@@ -5,6 +5,8 @@
 //! [`Change`] is small; its body is written when it is asked for, and its [`Facts`] tell what a search should find, so that tests
 //! and benches can compare without parsing.
 //!
+//! It is written in the default namespaces; [`Renaming`] puts others in their place.
+//!
 //! The people do not exist, but a valid personal code may be somebody's: do not send a corpus to a real registry.
 
 mod body;
@@ -20,6 +22,7 @@ mod patient;
 mod people;
 mod phrases;
 mod random;
+mod renaming;
 mod section;
 
 use std::cmp::Reverse;
@@ -30,6 +33,7 @@ pub use certificate::{Category, Declaration};
 use certificate::{Certificate, Scale};
 pub use facts::Facts;
 pub use history::Step;
+pub use renaming::Renaming;
 
 use crate::certificate::{Id, State, Version};
 use crate::limits::CORPUS_CERTIFICATES_MAX;

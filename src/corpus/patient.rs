@@ -6,7 +6,6 @@ use super::Corpus;
 use super::certificate::PATIENT_FIRST;
 use super::digits::number;
 use crate::registry::Sex;
-use crate::registry::person::ESTONIAN_CODE;
 
 const PROFILE: &str = "https://fhir.ee/mpi/StructureDefinition/ee-mpi-patient-verified";
 
@@ -24,7 +23,7 @@ impl Corpus {
         out.push_str(r#"","meta":{"profile":[""#);
         out.push_str(PROFILE);
         out.push_str(r#""]},"identifier":[{"system":""#);
-        out.push_str(ESTONIAN_CODE);
+        out.push_str("https://fhir.ee/sid/pid/est/ni");
         out.push_str(r#"","value":""#);
         out.push_str(code.as_str());
         out.push_str(r#""}],"active":true,"name":[{"use":"official","family":""#);
@@ -44,6 +43,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::certificate::IdentifierSystems;
     use crate::fhir::json;
     use crate::registry::person;
 
@@ -72,7 +72,8 @@ mod tests {
             corpus.write_patient(subject, &mut text);
             let mut patient = json::parse(text.as_bytes()).unwrap();
             assert_eq!(String::from_utf8(patient.to_vec()).unwrap(), text, "it is minified");
-            let write = person::read(&mut patient).unwrap_or_else(|error| panic!("{error}: {text}"));
+            let write = person::read(&mut patient, &IdentifierSystems::default())
+                .unwrap_or_else(|error| panic!("{error}: {text}"));
             assert_eq!(write.id.map(|id| id.get()), Some(subject));
         }
     }

@@ -51,6 +51,12 @@ pub fn system_clock() -> Clock {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names(pub Vec<(String, String)>);
 
+impl Names {
+    /// Names that are settings since a later release. A folder or archive that does not record one was made with this value.
+    /// Decision 138.
+    pub const UNRECORDED: [(&str, &str); 1] = [("person_identifier_base", "https://fhir.ee/sid")];
+}
+
 /// When commits prepare a fast start after a crash (setting `storage.quick_repair`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuickRepair {

@@ -104,10 +104,12 @@ impl Bundle {
         self.raw(br#","search":{"mode":"match"}}"#);
     }
 
-    /// Adds an OperationOutcome with warnings about the search itself. Contract 4.9.
-    pub fn outcome(&mut self, outcome: &[u8]) {
+    /// Adds an OperationOutcome with warnings about the search itself, under an address of its own. Contract 4.9.
+    pub fn outcome(&mut self, full_url: &str, outcome: &[u8]) {
         self.open_entry();
-        self.raw(br#""resource":"#);
+        self.raw(br#""fullUrl":"#);
+        self.string(full_url);
+        self.raw(br#","resource":"#);
         self.raw(outcome);
         self.raw(br#","search":{"mode":"outcome"}}"#);
     }
@@ -237,13 +239,13 @@ mod tests {
     fn stored_bytes_are_laid_in_untouched() {
         let mut bundle = Bundle::searchset(2, &[], 0);
         bundle.matched(SEVEN, writes(r#"{"id":"7","x":1.10}"#)).unwrap();
-        bundle.outcome(br#"{"resourceType":"OperationOutcome"}"#);
+        bundle.outcome("urn:uuid:1", br#"{"resourceType":"OperationOutcome"}"#);
         assert_eq!(
             text(bundle),
             concat!(
                 r#"{"resourceType":"Bundle","type":"searchset","total":2,"entry":["#,
                 r#"{"fullUrl":"Composition/7","resource":{"id":"7","x":1.10},"search":{"mode":"match"}},"#,
-                r#"{"resource":{"resourceType":"OperationOutcome"},"search":{"mode":"outcome"}}]}"#
+                r#"{"fullUrl":"urn:uuid:1","resource":{"resourceType":"OperationOutcome"},"search":{"mode":"outcome"}}]}"#
             )
         );
     }

@@ -7,6 +7,7 @@ pub mod element;
 pub mod fhirpath;
 pub mod invariant;
 pub mod json;
+pub mod language_tag;
 pub mod narrative;
 pub mod path;
 pub mod primitive;

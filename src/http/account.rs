@@ -2,27 +2,26 @@
 
 use std::net::IpAddr;
 
-use hyper::header::HeaderName;
+use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 
 use super::handed_on::{CLIENT, ISSUE, USERID};
 use super::wanted::Wanted;
-use crate::interaction::context::{Context, Event, Identity, Method};
-use crate::limits::X_ROAD_CHARACTERS_MAX;
+use crate::interaction::context::{Context, Event, HeaderText, Identity, Method};
 
-/// Notes where a request comes from. What X-Road's headers say is claimed, and noted as far as it can be read.
+/// Notes where a request comes from. What X-Road's headers say is claimed; one with control characters, which is refused, is left out.
 pub fn note(event: &mut Event, parts: &Parts, peer: Option<IpAddr>, wanted: &Wanted) {
-    let claimed = |name: HeaderName| {
-        let text = parts.headers.get(name)?.to_str().ok()?;
-        (text.len() <= X_ROAD_CHARACTERS_MAX).then(|| text.to_owned())
+    let claimed = |value: Option<&HeaderValue>| {
+        let text = HeaderText::new(value?.as_bytes());
+        (!text.has_control()).then(|| text.text())
     };
     event.trace = wanted.request_id.as_str().to_owned();
     event.from.ip = peer.map(|peer| peer.to_canonical().to_string());
-    event.from.x_road_id.clone_from(&wanted.x_road_id);
+    event.from.x_road_id = claimed(wanted.x_road_id.as_ref());
     if parts.headers.keys().any(|name| name.as_str().starts_with("x-road-")) {
-        event.from.x_road_client = claimed(CLIENT);
-        event.from.x_road_issue = claimed(ISSUE);
-        event.from.x_road_user = claimed(USERID);
+        event.from.x_road_client = claimed(parts.headers.get(CLIENT));
+        event.from.x_road_issue = claimed(parts.headers.get(ISSUE));
+        event.from.x_road_user = claimed(parts.headers.get(USERID));
     }
     // The query of a search says whom it was about, also when nothing was found.
     event.query = parts.uri.query().filter(|query| !query.is_empty()).map(str::to_owned);

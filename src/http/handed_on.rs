@@ -1,12 +1,11 @@
 //! Headers that are handed on to the patient registry. Contract 1.4, 6.4.
 
 use hyper::HeaderMap;
-use hyper::header::{AUTHORIZATION, HeaderName};
+use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
 use super::header;
 use super::settings::Settings;
-use crate::interaction::{HandedOn, XRoad};
-use crate::limits::X_ROAD_CHARACTERS_MAX;
+use crate::interaction::{HandedOn, HeaderText, XRoad};
 use crate::outcome::{Hcert, Issue};
 
 pub const CLIENT: HeaderName = HeaderName::from_static("x-road-client");
@@ -21,18 +20,18 @@ const PURPOSE: HeaderName = HeaderName::from_static("x-hcert-purpose");
 /// X-Road, and `x_road_id` was made for it where it had none. `asks_registry`: patients are asked for in the caller's name.
 ///
 /// # Errors
-/// One that holds other than visible characters, or more than [`X_ROAD_CHARACTERS_MAX`] of them; one that must be there and is not.
+/// One that holds control characters or stands twice; one that must be there and is not, or is blank.
 pub fn read(
     settings: &Settings,
     headers: &HeaderMap,
     by_x_road: bool,
     asks_registry: bool,
-    x_road_id: Option<&str>,
+    x_road_id: Option<&HeaderValue>,
 ) -> Result<Option<Box<HandedOn>>, Issue> {
-    if by_x_road
-        && let Some(missing) = settings.x_road.required_headers.iter().find(|name| !headers.contains_key(name.as_str()))
-    {
-        let issue = Issue::new(Hcert::HeaderWrong).with("header", missing.clone()).with("value", "");
+    let is_blank = |value: &HeaderValue| value.as_bytes().trim_ascii().is_empty();
+    let is_missing = |name: &&String| headers.get(name.as_str()).is_none_or(is_blank);
+    if by_x_road && let Some(missing) = settings.x_road.required_headers.iter().find(is_missing) {
+        let issue = Issue::new(Hcert::HeaderMissing).with("header", missing.clone());
         return Err(issue.at(format!("http.{missing}")));
     }
     let any = by_x_road
@@ -46,27 +45,25 @@ pub fn read(
         return Ok(None);
     }
     let x_road = XRoad {
-        client: bounded(headers, &CLIENT)?,
-        id: bounded(headers, &ID)?.or_else(|| x_road_id.map(str::to_owned)),
-        issue: bounded(headers, &ISSUE)?,
-        userid: bounded(headers, &USERID)?,
-        author_id: bounded(headers, &AUTHOR_ID)?,
+        client: text(headers, &CLIENT)?,
+        id: text(headers, &ID)?.or_else(|| x_road_id.map(|id| HeaderText::new(id.as_bytes()))),
+        issue: text(headers, &ISSUE)?,
+        userid: text(headers, &USERID)?,
+        author_id: text(headers, &AUTHOR_ID)?,
     };
-    let fault = if settings.faults { bounded(headers, &FAULT)? } else { None };
+    let fault = if settings.faults { text(headers, &FAULT)?.map(|fault| fault.text()) } else { None };
     let authorization =
         headers.get(AUTHORIZATION).filter(|_| asks_registry).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let only_looks = headers.get(PURPOSE).is_some_and(|value| value == "look");
     Ok(Some(Box::new(HandedOn { x_road, authorization, fault, only_looks })))
 }
 
-fn bounded(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, Issue> {
+fn text(headers: &HeaderMap, name: &HeaderName) -> Result<Option<HeaderText>, Issue> {
     let mut values = headers.get_all(name).iter();
-    let Some(value) = values.next() else { return Ok(None) };
-    let text = String::from_utf8_lossy(value.as_bytes());
-    let visible = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-    match visible && text.len() <= X_ROAD_CHARACTERS_MAX && values.next().is_none() {
-        true => Ok(Some(text.into_owned())),
-        false => Err(header::wrong(name, &text)),
+    let Some(text) = values.next().map(|value| HeaderText::new(value.as_bytes())) else { return Ok(None) };
+    match text.has_control() || values.next().is_some() {
+        false => Ok(Some(text)),
+        true => Err(header::wrong(name, &text.text())),
     }
 }
 
@@ -74,36 +71,38 @@ fn bounded(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, Iss
 mod tests {
     use std::net::SocketAddr;
 
-    use hyper::header::HeaderValue;
-
     use super::*;
     use crate::config::Config;
 
-    fn read_of(pairs: &[(&'static str, &str)], listen: &str) -> Result<Option<Box<HandedOn>>, Issue> {
+    fn read_of(pairs: &[(&'static str, &[u8])], listen: &str) -> Result<Option<Box<HandedOn>>, Issue> {
         let address: SocketAddr = listen.parse().unwrap();
         let mut headers = HeaderMap::new();
         for (name, value) in pairs {
-            headers.append(HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap());
+            headers.append(HeaderName::from_static(name), HeaderValue::from_bytes(value).unwrap());
         }
         read(&Settings::new(&Config::default(), address).unwrap(), &headers, false, true, None)
     }
 
     #[test]
-    fn headers_of_x_road_are_taken_within_their_bounds() {
+    fn headers_of_x_road_are_texts_of_any_length_without_control_characters() {
         let local = "127.0.0.1:1";
-        assert!(read_of(&[("accept", "x"), ("x-request-id", "1")], local).unwrap().is_none());
-        let read = read_of(&[("x-road-id", "a-1"), ("x-road-userid", "EE37605030299")], local).unwrap().unwrap();
-        assert_eq!((read.x_road.id.as_deref(), read.x_road.userid.as_deref()), (Some("a-1"), Some("EE37605030299")));
-        let longest = "x".repeat(X_ROAD_CHARACTERS_MAX);
-        assert!(read_of(&[("x-road-issue", &longest)], local).is_ok());
-        assert!(read_of(&[("x-road-issue", &format!("{longest}x"))], local).is_err());
-        assert!(read_of(&[("x-road-issue", "õ")], local).is_err());
-        assert!(read_of(&[("x-road-id", "a"), ("x-road-id", "b")], local).is_err());
+        assert!(read_of(&[("accept", b"x"), ("x-request-id", b"1")], local).unwrap().is_none());
+        let read = read_of(&[("x-road-id", b"a-1"), ("x-road-userid", b"EE37605030299")], local).unwrap().unwrap();
+        let told = |text: &str| Some(HeaderText::new(text));
+        assert_eq!((read.x_road.id, read.x_road.userid), (told("a-1"), told("EE37605030299")));
+        let long = "x".repeat(64 * 1024);
+        for value in ["õ".as_bytes(), b"\xf5", long.as_bytes()] {
+            let read = read_of(&[("x-road-issue", value)], local).unwrap().unwrap();
+            assert_eq!(read.x_road.issue, Some(HeaderText::new(value)));
+        }
+        let code = |pairs| read_of(pairs, local).unwrap_err().code();
+        assert_eq!(code(&[("x-road-issue", b"a\tb")]), Hcert::HeaderWrong);
+        assert_eq!(code(&[("x-road-id", b"a"), ("x-road-id", b"b")]), Hcert::HeaderWrong);
     }
 
     #[test]
     fn faults_are_for_those_on_this_machine() {
-        let fault = |listen| read_of(&[("x-hcert-fault", "timeout")], listen).unwrap().unwrap().fault;
+        let fault = |listen| read_of(&[("x-hcert-fault", b"timeout")], listen).unwrap().unwrap().fault;
         assert_eq!(fault("127.0.0.1:1").as_deref(), Some("timeout"));
         assert_eq!(fault("[::1]:1").as_deref(), Some("timeout"));
     }

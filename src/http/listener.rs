@@ -24,6 +24,7 @@ use super::places::{NoPlace, Places};
 use super::seat::Seat;
 use super::stream::{Protocol, open};
 use super::tls::shake_hands;
+use super::unparsed::Unparsed;
 use super::unread::Unread;
 use super::watched::{Reset, Watched};
 use super::{Run, Server, call};
@@ -168,7 +169,7 @@ async fn connection<S, R>(
     let settings = &server.settings;
     let stream = Watched::new(stream, settings.write_timeout, Arc::clone(&seat));
     let Some(presented) = &settings.tls else {
-        return speak(stream, peer, server, seat, phase, no_place).await;
+        return speak(stream, None, peer, server, seat, phase, no_place).await;
     };
     let secured = select! {
         secured = timeout(settings.header_timeout, shake_hands(presented, stream)) => secured,
@@ -177,14 +178,18 @@ async fn connection<S, R>(
     };
     match secured {
         // On the heap, so that connections without TLS stay as small as they are.
-        Ok(Ok(stream)) => Box::pin(speak(stream, peer, server, seat, phase, no_place)).await,
+        Ok(Ok((chosen, stream))) => {
+            Box::pin(speak(stream, Some(chosen), peer, server, seat, phase, no_place)).await;
+        }
         Ok(Err(_)) | Err(_) => count(&server.load.handshakes_failed),
     }
 }
 
-/// Tells the protocol by the first bytes and speaks it.
+/// Speaks a protocol: the one that was chosen in the handshake of TLS, or the one that the first bytes tell. Where they are of
+/// another than was chosen, this ends the connection with an error. Decision 133.
 async fn speak<S, R>(
     stream: S,
+    chosen: Option<Protocol>,
     peer: Option<IpAddr>,
     server: Arc<Server<R>>,
     seat: Arc<Seat>,
@@ -200,9 +205,9 @@ async fn speak<S, R>(
         () = seat.asked_to_leave() => return,
         _ = phase.wait_for(|phase| *phase != Phase::Open) => return,
     };
-    let Ok(Ok((protocol, stream))) = opened else { return };
-    let io = TokioIo::new(stream);
+    let Ok(Ok((told, stream))) = opened else { return };
     let of_requests = Arc::clone(&seat);
+    let of_refusals = Arc::clone(&server);
     let answer = move |request| {
         let busy = of_requests.begin();
         let server = Arc::clone(&server);
@@ -215,15 +220,16 @@ async fn speak<S, R>(
             Ok::<_, io::Error>((response, busy))
         }
     };
-    match protocol {
+    match chosen.unwrap_or(told) {
         Protocol::Http1 => {
             let mut builder = http1::Builder::new();
-            builder.timer(TokioTimer::new()).header_read_timeout(silence).max_header_size(HEADER_BYTES_MAX);
+            builder.timer(TokioTimer::new()).header_read_timeout(silence);
             builder.keep_alive(no_place.is_none());
             let service = service_fn(move |request| {
                 let answered = answer(request);
                 async { answered.await.map(|(response, _busy)| response) }
             });
+            let io = TokioIo::new(Unparsed::new(stream, move |reason| of_refusals.refuse_unparsed(reason)));
             // hyper's time limit for the next head ends a silent connection too.
             drive(builder.serve_connection(io, service), phase, &seat, None, std::future::pending(), silence).await;
         }
@@ -240,7 +246,7 @@ async fn speak<S, R>(
                 let (answered, unread) = (answer(request), Arc::clone(&of_answers));
                 async move { answered.await.map(|(response, _busy)| response.map(|body| unread.watch(body))) }
             });
-            let connection = builder.serve_connection(io, service);
+            let connection = builder.serve_connection(TokioIo::new(stream), service);
             drive(connection, phase, &seat, Some(&unread), seat.idle(silence), silence).await;
         }
     }

@@ -35,11 +35,17 @@ impl Media {
         })
     }
 
-    fn name(self) -> &'static str {
+    /// What it is called; the old name of FHIR's own type comes last.
+    fn names(self) -> &'static [&'static str] {
         match self {
-            Media::FhirJson => "application/fhir+json",
-            Media::Json => "application/json",
+            Media::FhirJson => &["application/fhir+json", "application/json+fhir"],
+            Media::Json => &["application/json"],
         }
+    }
+
+    /// The media type of this name.
+    fn named(name: &str) -> Option<Media> {
+        Media::ALL.into_iter().find(|media| media.names().iter().any(|known| known.eq_ignore_ascii_case(name)))
     }
 
     /// How closely a media range fits: 3 by name, 2 by `application/*`, 1 by `*/*`.
@@ -47,7 +53,7 @@ impl Media {
         let fit = match range.name {
             "*/*" => 1,
             name if name.eq_ignore_ascii_case("application/*") => 2,
-            name if name.eq_ignore_ascii_case(self.name()) => 3,
+            name if Media::named(name) == Some(self) => 3,
             _ => return None,
         };
         has_our_parameters(range).then_some(fit)
@@ -81,17 +87,16 @@ pub fn wanted(headers: &HeaderMap, format: Option<&str>) -> Result<Media, Issue>
 /// `_format`: `json` or one of the media types. The `+` of a media type that was not encoded arrives as a blank.
 fn by_format(format: &str) -> Option<Media> {
     let member = Member::parse(format);
-    let known = |media: &&Media| member.name.replace(' ', "+").eq_ignore_ascii_case(media.name());
     if member.name.eq_ignore_ascii_case("json") {
         return Some(Media::FhirJson);
     }
-    Media::ALL.iter().find(known).copied().filter(|_| has_our_parameters(&member))
+    Media::named(&member.name.replace(' ', "+")).filter(|_| has_our_parameters(&member))
 }
 
 /// Checks what the headers say of a body.
 ///
 /// # Errors
-/// 415: another media type, none, a `fhirVersion` other than 5.0, a charset other than UTF-8, or a Content-Encoding.
+/// 415: another media type, none, a `fhirVersion` other than 5.0 and 5.0.0, a charset other than UTF-8, or a Content-Encoding.
 pub fn check_body(headers: &HeaderMap, content: Content) -> Result<(), Issue> {
     let expected = match content {
         Content::Resource => {
@@ -99,27 +104,28 @@ pub fn check_body(headers: &HeaderMap, content: Content) -> Result<(), Issue> {
         }
         Content::Form => "application/x-www-form-urlencoded, in UTF-8, without Content-Encoding",
     };
-    let refuse =
-        |value: String| Issue::new(Hcert::MediaTypeUnsupported).with("value", value).with("expected", expected);
+    let refuse = |header: &'static str, value: String| {
+        let issue = Issue::new(Hcert::MediaTypeUnsupported).with("header", header);
+        issue.with("value", value).with("expected", expected)
+    };
     if !members(headers, &CONTENT_ENCODING).all(|coding| coding.name.eq_ignore_ascii_case("identity")) {
-        return Err(refuse(shown(headers, &CONTENT_ENCODING)));
+        return Err(refuse("Content-Encoding", shown(headers, &CONTENT_ENCODING)));
     }
     let mut values = headers.get_all(CONTENT_TYPE).into_iter();
     let value = match (values.next().map(HeaderValue::to_str), values.next()) {
         (Some(Ok(value)), None) => value,
-        _ => return Err(refuse(shown(headers, &CONTENT_TYPE))),
+        _ => return Err(refuse("Content-Type", shown(headers, &CONTENT_TYPE))),
     };
     let member = Member::parse(value);
-    let names: &[&str] = match content {
-        Content::Resource => &["application/fhir+json", "application/json"],
-        Content::Form => &[FORM],
+    let is_known = match content {
+        Content::Resource => Media::named(member.name).is_some(),
+        Content::Form => member.name.eq_ignore_ascii_case(FORM),
     };
-    let known = names.iter().any(|name| member.name.eq_ignore_ascii_case(name)) && has_our_parameters(&member);
-    if known { Ok(()) } else { Err(refuse(value.to_owned())) }
+    if is_known && has_our_parameters(&member) { Ok(()) } else { Err(refuse("Content-Type", value.to_owned())) }
 }
 
 fn has_our_parameters(member: &Member) -> bool {
-    let version = member.parameter("fhirVersion").is_none_or(|version| version == "5.0");
+    let version = member.parameter("fhirVersion").is_none_or(|version| matches!(version, "5.0" | "5.0.0"));
     version && member.parameter("charset").is_none_or(|charset| charset.eq_ignore_ascii_case("utf-8"))
 }
 
@@ -136,6 +142,7 @@ fn shown(headers: &HeaderMap, name: &HeaderName) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::Language;
 
     fn headers(name: HeaderName, value: &str) -> HeaderMap {
         HeaderMap::from_iter([(name, HeaderValue::from_str(value).unwrap())])
@@ -150,6 +157,10 @@ mod tests {
             ("application/json", Media::Json),
             ("Application/FHIR+JSON", Media::FhirJson),
             ("application/fhir+json; fhirVersion=5.0; charset=UTF-8", Media::FhirJson),
+            ("application/fhir+json; fhirVersion=\"5.0.0\"", Media::FhirJson),
+            ("application/json+fhir", Media::FhirJson),
+            ("application/json+fhir, application/json;q=0.9", Media::FhirJson),
+            ("application/json+fhir;fhirVersion=3.0, application/json", Media::Json),
             ("application/json, application/fhir+json", Media::FhirJson),
             ("application/json, application/fhir+json;q=0.9", Media::Json),
             ("application/fhir+json;q=0, */*", Media::Json),
@@ -172,6 +183,8 @@ mod tests {
             "*/*;q=0",
             "application/fhir+json;q=0, application/json;q=0, */*",
             "application/fhir+json; fhirVersion=4.0",
+            "application/fhir+json; fhirVersion=5",
+            "application/json+fhir; fhirVersion=5.0.1",
             "application/fhir+json; charset=latin1",
         ] {
             let refusal = wanted(&headers(ACCEPT, accept), None).unwrap_err();
@@ -188,6 +201,7 @@ mod tests {
             ("application/fhir+json", Media::FhirJson),
             ("application/fhir json", Media::FhirJson),
             ("application/fhir+json;fhirVersion=5.0", Media::FhirJson),
+            ("application/json fhir;fhirVersion=5.0.0", Media::FhirJson),
         ] {
             assert_eq!(wanted(&xml, Some(format)), Ok(media), "{format}");
         }
@@ -205,6 +219,7 @@ mod tests {
             "application/json",
             "Application/Json;Charset=UTF-8",
             "application/fhir+json; fhirVersion=5.0; charset=\"utf-8\"",
+            "application/json+fhir; fhirVersion=\"5.0.0\"",
         ] {
             assert_eq!(check_body(&headers(CONTENT_TYPE, value), Content::Resource), Ok(()), "{value}");
         }
@@ -239,6 +254,8 @@ mod tests {
         refused(&twice, Content::Resource);
         let mut packed = headers(CONTENT_TYPE, "application/json");
         packed.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        refused(&packed, Content::Resource);
+        let refusal = check_body(&packed, Content::Resource).unwrap_err();
+        assert_eq!(refusal.code(), Hcert::MediaTypeUnsupported);
+        assert!(refusal.text(Language::English).starts_with("The body's Content-Encoding 'gzip' is not taken"));
     }
 }

@@ -4,6 +4,7 @@ use hyper::header::TRANSFER_ENCODING;
 use hyper::http::request::Parts;
 
 use super::{header, proxy};
+use crate::limits::{HEADER_BYTES_MAX, HEADERS_MAX, TARGET_BYTES_MAX};
 use crate::outcome::{Hcert, Issue};
 
 /// # Errors
@@ -20,11 +21,48 @@ pub fn check(parts: &Parts) -> Result<(), Issue> {
     }
 }
 
+/// Whether the head is within its bounds; HTTP/2 has the one of all headers itself.
+///
+/// # Errors
+/// 414, 431.
+pub fn check_size(parts: &Parts) -> Result<(), Issue> {
+    let target = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    if target > TARGET_BYTES_MAX {
+        return Err(target_too_long());
+    }
+    // A colon, a blank and the end of the line.
+    let bytes = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    if target + bytes.sum::<usize>() > HEADER_BYTES_MAX { Err(headers_too_long()) } else { Ok(()) }
+}
+
+/// 414
+pub fn target_too_long() -> Issue {
+    Issue::new(Hcert::TargetTooLong).with("max", TARGET_BYTES_MAX.to_string())
+}
+
+/// 431
+pub fn headers_too_long() -> Issue {
+    let issue = Issue::new(Hcert::HeadersTooLong).with("count", HEADERS_MAX.to_string());
+    issue.with("max", HEADER_BYTES_MAX.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use hyper::Request;
 
     use super::*;
+
+    #[test]
+    fn a_head_may_have_its_bounds_and_no_more() {
+        let told = |target: usize, header: usize| {
+            let request = Request::get(format!("/{}", "a".repeat(target - 1))).header("x", "b".repeat(header));
+            check_size(&request.body(()).unwrap().into_parts().0).map_err(|issue| issue.code())
+        };
+        assert_eq!(told(TARGET_BYTES_MAX, 1), Ok(()));
+        assert_eq!(told(TARGET_BYTES_MAX + 1, 1), Err(Hcert::TargetTooLong));
+        assert_eq!(told(10, HEADER_BYTES_MAX - 15), Ok(()));
+        assert_eq!(told(10, HEADER_BYTES_MAX - 14), Err(Hcert::HeadersTooLong));
+    }
 
     #[test]
     fn chunked_is_the_only_transfer_coding() {

@@ -27,10 +27,12 @@ mod route;
 mod seat;
 mod security;
 mod settings;
+mod smart;
 mod stream;
 mod tls;
 mod token;
 mod trace;
+mod unparsed;
 mod unread;
 mod wanted;
 mod watched;
@@ -68,6 +70,7 @@ use route::Route;
 pub use settings::Settings;
 pub use tls::{keep_current, present};
 use trace::Traced;
+use unparsed::Reason;
 use wanted::Wanted;
 use x_road::{Fault, Place};
 
@@ -168,9 +171,24 @@ impl<R: Run> Server<R> {
                 Issue::new(Hcert::TooManyRequests).with("problem", format!("{max} connections at once are allowed"))
             }
         };
+        self.refuse(issue, &wanted)
+    }
+
+    /// Answers what hyper reads no request of.
+    fn refuse_unparsed(&self, reason: Reason) -> Response<Full<Bytes>> {
+        let issue = match reason {
+            Reason::NoHttp => Issue::new(Hcert::HttpMalformed).with("problem", "it is no HTTP"),
+            Reason::Target => message::target_too_long(),
+            Reason::Headers => message::headers_too_long(),
+        };
+        self.refuse(issue, &Wanted::new(&Method::GET, &hyper::HeaderMap::new()))
+    }
+
+    /// A refusal of what is no request of ours yet.
+    fn refuse(&self, issue: Issue, wanted: &Wanted) -> Response<Full<Bytes>> {
         let refusal = issue.into();
         self.count(&refusal);
-        let mut response = respond::outcome(&refusal, &wanted, &self.settings.issue_system);
+        let mut response = respond::outcome(&refusal, wanted, &self.settings.issue_system);
         security::protect(response.headers_mut(), self.settings.tls.is_some());
         response
     }
@@ -278,6 +296,11 @@ impl<R: Run> Server<R> {
         let mut event = self.event(&route, &parts, peer, &wanted);
         let tokens = self.settings.tokens.as_deref().filter(|tokens| tokens.are_given_out());
         let tokens = tokens.filter(|_| guard::check(&self.settings, &parts).is_ok());
+        let smart = self.settings.smart.as_ref().filter(|_| {
+            route == Route::SmartConfiguration
+                && (self.settings.needs_token || self.gives_out_tokens())
+                && guard::check(&self.settings, &parts).is_ok()
+        });
         let mut response = match (&route, tokens) {
             (Route::TokenService, Some(tokens)) => {
                 let issue = token::issue(tokens, &self.settings, &self.memory, &parts, body, &wanted, &mut event);
@@ -291,6 +314,10 @@ impl<R: Run> Server<R> {
                 }
             }
             (Route::TokenKeys, Some(tokens)) => Box::pin(token::keys(tokens, &parts, &wanted)).await,
+            _ if let Some(smart) = smart => {
+                let document = smart.document(&self.settings, self.base_path(&parts));
+                token::document(document, &parts, &wanted)
+            }
             _ => {
                 // What became of a write is told, however long it takes, and whatever else is not taken.
                 let is_change = changes(&route);
@@ -362,7 +389,7 @@ impl<R: Run> Server<R> {
     fn event(&self, route: &Route, parts: &Parts, peer: Option<IpAddr>, wanted: &Wanted) -> Option<Box<Event>> {
         let mut event = match route {
             Route::To(interaction) => self.run.begin(Some(interaction))?,
-            Route::Options | Route::TokenKeys => return None,
+            Route::Options | Route::TokenKeys | Route::SmartConfiguration => return None,
             Route::TokenService => {
                 let mut event = self.run.begin(None)?;
                 event.action = Action::TokenIssue;

@@ -13,7 +13,7 @@ use super::wanted::Wanted;
 use super::x_road::{self, Place};
 use super::{condition, handed_on, header, media, proxy, query};
 use crate::interaction::context::Who;
-use crate::interaction::{Context, Interaction, Prefer, Return};
+use crate::interaction::{Ask, Context, Interaction, Prefer, Return};
 use crate::outcome::{Hcert, Issue, Outcome};
 
 const IF_NONE_EXIST: HeaderName = HeaderName::from_static("if-none-exist");
@@ -27,7 +27,9 @@ pub fn content(interaction: &Interaction, parts: &Parts) -> Option<Content> {
         Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) | GetConsent(_) if parts.method == Method::POST => {
             Some(Content::Resource)
         }
-        Search if parts.method == Method::POST => Some(Content::Form),
+        Search | SearchDefinitions(_) | AuditSearch | Patient(Ask::Search(_)) if parts.method == Method::POST => {
+            Some(Content::Form)
+        }
         Search | Capabilities | Read(_) | Vread(..) | Delete(_) | HistoryInstance(_) | HistoryType => None,
         ReadDefinition(..) | SearchDefinitions(_) | Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) => None,
         Patient(_) | GetConsent(_) | AuditRead(_) | AuditSearch => None,
@@ -101,7 +103,7 @@ pub fn context(
     let prefer = kept(prefer(headers), &mut issues);
     let subset = kept(query::subset(&parameters), &mut issues);
     let handed_on = kept(
-        handed_on::read(settings, headers, x_road::is_by(parts), asks_registry, wanted.x_road_id.as_deref()),
+        handed_on::read(settings, headers, x_road::is_by(parts), asks_registry, wanted.x_road_id.as_ref()),
         &mut issues,
     );
     if !issues.is_empty() {
@@ -109,7 +111,8 @@ pub fn context(
     }
     // Only a version keeps who made it.
     let keeps = !matches!(parts.method, Method::GET | Method::HEAD);
-    let x_road_id = handed_on.as_ref().filter(|_| keeps).and_then(|handed_on| handed_on.x_road.id.clone());
+    let x_road_id =
+        handed_on.as_ref().filter(|_| keeps).and_then(|handed_on| Some(handed_on.x_road.id.as_ref()?.text()));
     let trace = keeps.then(|| wanted.request_id.as_str().to_owned());
     Ok(Context {
         base_url: base_url.unwrap_or_else(|| settings.base_url.clone()),

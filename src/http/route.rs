@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use hyper::Method;
 
 use super::query::decode;
+use super::smart::SMART_PATH;
 use super::token::{KEYS_PATH, TOKEN_PATH};
 use super::x_road::Fault;
 use crate::certificate::{Id, Version};
@@ -18,6 +19,8 @@ pub enum Route {
     /// The developer's token service, and its keys, with any method.
     TokenService,
     TokenKeys,
+    /// Where tokens come from, with any method: from the root of the server, or below the base path.
+    SmartConfiguration,
     /// OPTIONS of a path that exists.
     Options,
     WrongMethod,
@@ -34,14 +37,18 @@ const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
 
 /// Finds the way. `path` is the path as sent, `base_path` the setting.
 pub fn route(base_path: &str, method: &Method, path: &str) -> Route {
-    match path {
+    match without_slash(path) {
         TOKEN_PATH => return Route::TokenService,
         KEYS_PATH => return Route::TokenKeys,
+        SMART_PATH => return Route::SmartConfiguration,
         _ => {}
     }
     let Some(path) = below(base_path, path) else {
         return if method == Method::OPTIONS && path == "*" { Route::Options } else { Route::Unknown };
     };
+    if SMART_PATH.strip_prefix('/') == Some(&*path) {
+        return Route::SmartConfiguration;
+    }
     let segments = &mut [""; SEGMENTS_MAX];
     let Some(segments) = split(&path, segments) else { return Route::Unknown };
     let name = if method == Method::HEAD { "GET" } else { method.as_str() };
@@ -79,6 +86,7 @@ fn interaction(method: &str, segments: &[&str]) -> Option<Interaction> {
     Some(match (method, segments) {
         ("GET",    ["metadata"])                             => Capabilities,
         ("GET",    ["AuditEvent"])                           => AuditSearch,
+        ("POST",   ["AuditEvent", "_search"])                => AuditSearch,
         ("GET",    ["AuditEvent", number])                   => AuditRead(event(number)?),
         ("POST",   ["Composition"])                          => Create,
         ("GET",    ["Composition"])                          => Search,
@@ -96,12 +104,14 @@ fn interaction(method: &str, segments: &[&str]) -> Option<Interaction> {
         ("POST",   ["Composition", "$validate"])             => Validate(None),
         ("GET" | "POST", ["Composition", id, "$validate"])   => Validate(Some(instance(id)?)),
         ("GET",    ["Patient"])                              => Patient(Ask::Search(Vec::new())),
+        ("POST",   ["Patient", "_search"])                   => Patient(Ask::Search(Vec::new())),
         ("GET",    ["Patient", id]) if is_id(id)             => Patient(Ask::Read((*id).to_owned())),
         ("GET",    ["Patient", id, "_history"]) if is_id(id) => Patient(Ask::History((*id).to_owned(), Vec::new())),
         ("GET",    ["Patient", id, "_history", version]) if is_id(id) && is_id(version) => {
             Patient(Ask::Vread((*id).to_owned(), (*version).to_owned()))
         }
         ("GET",    [kind])                                   => SearchDefinitions(definition(kind)?),
+        ("POST",   [kind, "_search"])                        => SearchDefinitions(definition(kind)?),
         ("GET",    [kind, id]) if is_id(id)                  => ReadDefinition(definition(kind)?, (*id).to_owned()),
         ("GET" | "POST", [kind, operation])                  => of_lists(kind, None, operation)?,
         ("GET" | "POST", [kind, id, operation]) if is_id(id) => of_lists(kind, Some(id), operation)?,
@@ -162,6 +172,7 @@ pub fn template(route: &Route) -> &'static str {
         Route::Fault(_) => "/r1",
         Route::TokenService            => "/auth/v2/token",
         Route::TokenKeys               => "/.well-known/jwks.json",
+        Route::SmartConfiguration      => SMART_PATH,
         Route::Options | Route::WrongMethod | Route::Unknown => "-",
     }
 }
@@ -187,9 +198,14 @@ fn is_id(text: &str) -> bool {
     (1..=ID_CHARACTERS_MAX).contains(&text.len()) && text.bytes().all(known)
 }
 
+/// The path without the one slash that may end it. Contract 2.1.
+pub fn without_slash(path: &str) -> &str {
+    path.strip_suffix('/').unwrap_or(path)
+}
+
 /// The path below the base path, decoded. An encoded slash belongs to no name we know, so such a path leads nowhere.
 fn below<'a>(base_path: &str, path: &'a str) -> Option<Cow<'a, str>> {
-    let path = path.strip_prefix(base_path)?.strip_prefix('/')?;
+    let path = without_slash(path).strip_prefix(base_path)?.strip_prefix('/')?;
     if !path.contains('%') {
         return Some(Cow::Borrowed(path));
     }
@@ -240,6 +256,9 @@ mod tests {
             ("POST", "/fhir/Composition/7/$get-consent", GetConsent(seven())),
             ("POST", "/fhir/Composition/7/$set-consent", SetConsent(seven())),
             ("GET", "/fhir/Patient", Patient(Ask::Search(Vec::new()))),
+            ("POST", "/fhir/Patient/_search", Patient(Ask::Search(Vec::new()))),
+            ("POST", "/fhir/AuditEvent/_search", AuditSearch),
+            ("POST", "/fhir/ValueSet/_search", SearchDefinitions(DefinitionKind::ValueSet)),
             ("GET", "/fhir/Patient/p-1", Patient(Ask::Read("p-1".into()))),
             ("GET", "/fhir/Patient/7/_history", Patient(Ask::History("7".into(), Vec::new()))),
             ("GET", "/fhir/Patient/7/_history/2", Patient(Ask::Vread("7".into(), "2".into()))),
@@ -255,6 +274,14 @@ mod tests {
             ("POST", "/fhir/CodeSystem/$validate-code", ValidateCode(ListKind::CodeSystem, None)),
             ("GET", "/fhir/ValueSet/a/$validate-code", ValidateCode(ListKind::ValueSet, Some("a".into()))),
             ("GET", "/fhir/ValueSet/$expand", Expand(None)),
+            // A slash at the end is ignored.
+            ("GET", "/fhir/metadata/", Capabilities),
+            ("POST", "/fhir/Composition/", Create),
+            ("POST", "/fhir/Composition/_search/", Search),
+            ("GET", "/fhir/Composition/7/", Read(seven())),
+            ("GET", "/fhir/Composition/7/_history/3/", Vread(seven(), Version::new(3))),
+            ("POST", "/fhir/Composition/7/$suspend/", Suspend(seven())),
+            ("GET", "/fhir/ValueSet/$expand/", Expand(None)),
         ];
         for (method, path, interaction) in rows {
             assert_eq!(to(method, path), Route::To(interaction), "{method} {path}");
@@ -281,11 +308,13 @@ mod tests {
             "/fhir/",
             "/fhirx/metadata",
             "/metadata",
-            "/fhir/metadata/",
+            "/fhir//",
+            "/fhir/metadata//",
+            "/fhir/metadata%2F",
             "/fhir//metadata",
             "/fhir/Metadata",
             "/fhir/Practitioner",
-            "/fhir/Composition/",
+            "/fhir/Composition//",
             "/fhir/Composition/a_b",
             "/fhir/Composition/+7",
             "/fhir/Composition/%2B7",
@@ -301,7 +330,7 @@ mod tests {
             "/fhir/ValueSet/a_b/$expand",
             "/fhir/ValueSet/a/_history",
             "/fhir/Composition/7/_history/3/4",
-            "/fhir/Composition/7/_history/",
+            "/fhir/Composition/7/_history//",
             "/fhir/Composition/7/_history/a_b",
             &long,
         ] {
@@ -336,6 +365,14 @@ mod tests {
         assert_eq!(allow("/fhir", "/fhir/Composition/7", Some(&Method::PUT)), "GET, HEAD, DELETE, OPTIONS");
         assert_eq!(to("OPTIONS", "*"), Route::Options);
         assert_eq!(allow("/fhir", "*", None), "GET, HEAD, POST, PUT, DELETE, OPTIONS");
+    }
+
+    #[test]
+    fn where_tokens_come_from_is_told_at_the_root_and_below_the_base_path() {
+        for path in ["/.well-known/smart-configuration", "/fhir/.well-known/smart-configuration"] {
+            assert_eq!(to("GET", path), Route::SmartConfiguration, "{path}");
+        }
+        assert_eq!(to("GET", "/other/.well-known/smart-configuration"), Route::Unknown);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::body::Patience;
+use super::smart::SmartConfiguration;
 use crate::access::Tokens;
 use crate::config::{AccessMode, Config, ConfigError, Network, XRoad};
 use crate::metrics::Metrics;
@@ -24,6 +25,8 @@ pub struct Settings {
     pub faults: bool,
     /// Who tells callers by their tokens. `None`: nobody; then no token is looked at.
     pub tokens: Option<Arc<Tokens>>,
+    /// What clients are told of tokens. `None`: nothing.
+    pub smart: Option<SmartConfiguration>,
     /// Whether nobody is let in without a token: mode `jwt`. Contract 7.2.
     pub needs_token: bool,
     /// `{hcert_issue_system}`.
@@ -89,6 +92,7 @@ impl Settings {
             guarded: config.access.mode == AccessMode::Developer,
             faults: config.access.mode == AccessMode::Developer,
             tokens: None,
+            smart: SmartConfiguration::of(config),
             needs_token: config.access.mode == AccessMode::Jwt,
             issue_system: config.namespaces.hcert_issue_system.clone(),
             metrics: Metrics::new(),

@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::stream::Protocol;
 use crate::config::{ClientAuth, ConfigError, MinVersion, Tls};
 use crate::limits::TLS_LOOK_S;
 use crate::tls::{Looked, Options, Presented};
@@ -32,15 +33,20 @@ pub fn present(settings: &Tls) -> Result<Option<Arc<Presented>>, ConfigError> {
     Presented::open(options).map(Some).map_err(|problem| ConfigError(format!("[tls] {problem}")))
 }
 
-/// Does the handshake. The caller sets the time limit.
+/// Does the handshake and tells the protocol: the one ALPN chose, else HTTP/1.1. The caller sets the time limit.
 ///
 /// # Errors
 /// The client speaks no TLS, none of ours, or shows no certificate where one is needed. It was told so as far as TLS has words for it.
-pub async fn shake_hands<S>(presented: &Presented, stream: S) -> io::Result<TlsStream<S>>
+pub async fn shake_hands<S>(presented: &Presented, stream: S) -> io::Result<(Protocol, TlsStream<S>)>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    TlsAcceptor::from(presented.settings()).accept(stream).await
+    let stream = TlsAcceptor::from(presented.settings()).accept(stream).await?;
+    let protocol = match stream.get_ref().1.alpn_protocol() {
+        Some(b"h2") => Protocol::Http2,
+        _ => Protocol::Http1,
+    };
+    Ok((protocol, stream))
 }
 
 /// Reads certificate and key again whenever they change or `asked` comes, and tells in the log what is wrong with them. Never ready.

@@ -60,6 +60,14 @@ where
     }
 }
 
+/// A JSON document that is only read.
+pub fn document(json: String, parts: &Parts, wanted: &Wanted) -> Response<Full<Bytes>> {
+    match parts.method {
+        Method::GET | Method::HEAD => respond::json(200, json, wanted),
+        _ => other_method(parts, "GET, HEAD, OPTIONS", wanted),
+    }
+}
+
 /// The public key as a JWK set.
 pub async fn keys(tokens: &Tokens, parts: &Parts, wanted: &Wanted) -> Response<Full<Bytes>> {
     if !matches!(parts.method, Method::GET | Method::HEAD) {

@@ -1,7 +1,7 @@
 //! How the caller wants the answer: read before anything can fail, so that refusals come in that form too.
 
 use hyper::Method;
-use hyper::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE, HeaderMap};
+use hyper::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE, HeaderMap, HeaderValue};
 
 use super::media::Media;
 use super::quality::members;
@@ -20,7 +20,7 @@ pub struct Wanted {
     /// HEAD: everything but the body.
     pub head: bool,
     /// `x-road-id` as it is given back.
-    pub x_road_id: Option<String>,
+    pub x_road_id: Option<HeaderValue>,
 }
 
 impl Wanted {
@@ -66,7 +66,7 @@ fn gzip(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::{HeaderName, HeaderValue};
+    use hyper::header::HeaderName;
 
     use super::*;
 

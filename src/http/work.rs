@@ -12,7 +12,8 @@ use super::media::{self, Content, Media};
 use super::query::{self, Pair};
 use super::route::{self, Route};
 use super::wanted::Wanted;
-use super::{Run, Server, account, body, caller, guard, proxy, request};
+use super::{Run, Server, account, body, caller, guard, message, proxy, request};
+use crate::fhir::json;
 use crate::interaction::context::Event;
 use crate::interaction::{Answer, Context, Interaction, Turn};
 use crate::limits::{HTTP2_SMALL_ANSWER_BYTES, SMALL_ANSWER_BYTES};
@@ -41,6 +42,9 @@ impl<R: Run> Server<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
+        if let Err(too_long) = message::check_size(parts) {
+            return refused(too_long.into(), body, parts);
+        }
         if let Err(stranger) = guard::check(&self.settings, parts) {
             return refused(stranger.into(), body, parts);
         }
@@ -65,9 +69,8 @@ impl<R: Run> Server<R> {
             (Ok(_), Route::Options) => return Ok(Answer { status: 204, ..Answer::default() }),
             (Ok(_), Route::WrongMethod) => Err(self.wrong_method(parts)),
             // Where no tokens are given out, their service is not there. What X-Road does not know it refuses itself.
-            (_, Route::TokenService | Route::TokenKeys | Route::Fault(_)) | (Ok(_), Route::Unknown) => {
-                Err(Hcert::PathUnknown.into())
-            }
+            (_, Route::TokenService | Route::TokenKeys | Route::SmartConfiguration | Route::Fault(_))
+            | (Ok(_), Route::Unknown) => Err(Hcert::PathUnknown.into()),
             (Err(refusal), _) => Err(refusal),
         };
         let (interaction, context) = match understood {
@@ -140,8 +143,7 @@ impl<R: Run> Server<R> {
             }
         };
         if content == Content::Form {
-            let form = std::str::from_utf8(&received.bytes)
-                .map_err(|error| Issue::new(Hcert::BodyNotUtf8).with("position", error.valid_up_to().to_string()))?;
+            let form = json::text_of(&received.bytes)?;
             if let Some(event) = event {
                 account::note_form(event, form);
             }
@@ -151,7 +153,8 @@ impl<R: Run> Server<R> {
             wanted.media = media::wanted(&parts.headers, query::format(&parameters))?;
             wanted.pretty = query::pretty(&parameters)?;
             let identity = context.identity.take();
-            context = request::context(&self.settings, parts, peer, wanted, parameters, true, false)?;
+            context =
+                request::context(&self.settings, parts, peer, wanted, parameters, true, asks_registry(&interaction))?;
             caller::name(&mut context, identity);
             received.bytes.clear();
         }
@@ -174,9 +177,8 @@ impl<R: Run> Server<R> {
         query.media?;
         request::check_body(parts, content, !body.is_end_stream(), self.bytes_max(content))?;
         query.pretty?;
-        let asks_registry = matches!(interaction, Interaction::Patient(_));
         let by_form = content == Some(Content::Form);
-        request::context(&self.settings, parts, peer, wanted, parameters, by_form, asks_registry)
+        request::context(&self.settings, parts, peer, wanted, parameters, by_form, asks_registry(interaction))
     }
 
     fn wrong_method(&self, parts: &Parts) -> Outcome {
@@ -202,6 +204,11 @@ impl<R: Run> Server<R> {
         let known = pairs.as_deref().unwrap_or_default();
         Query { media: media::wanted(&parts.headers, query::format(known)), pretty: query::pretty(known), pairs }
     }
+}
+
+/// Whether the registry is asked in the caller's name.
+fn asks_registry(interaction: &Interaction) -> bool {
+    matches!(interaction, Interaction::Patient(_))
 }
 
 fn too_many_unread() -> Outcome {

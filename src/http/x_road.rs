@@ -14,6 +14,7 @@ use super::handed_on::{CLIENT, ID};
 use super::header;
 use super::query::decode;
 use super::request_id::REQUEST_ID;
+use super::route::without_slash;
 use super::settings::Settings;
 use super::wanted::Wanted;
 use crate::limits::X_ROAD_CHARACTERS_MAX;
@@ -64,9 +65,21 @@ pub fn place<'p>(settings: &'p Settings, path: &'p str) -> Place<'p> {
         _ if *service == settings.x_road.fhir_service => {
             Place::Fhir(&path[..path.len() - below.map_or(0, |below| below.len() + 1)])
         }
-        _ if *service == settings.x_road.token_service && below == Some("v2/token") => Place::Token,
+        _ if *service == settings.x_road.token_service && below.map(without_slash) == Some("v2/token") => Place::Token,
         _ => Place::Fault(Fault::UnknownService),
     }
+}
+
+/// Path of the token service beside a FHIR service of X-Road, whose base path is `/r1/…/{fhir_service}`.
+pub fn token_path(settings: &Settings, base_path: &str) -> String {
+    let subsystem = base_path.rsplit_once('/').map_or("", |(subsystem, _)| subsystem);
+    format!("{subsystem}/{}/v2/token", settings.x_road.token_service)
+}
+
+/// Scheme and host of an address.
+pub fn origin(address: &str) -> &str {
+    let host = address.find("://").map_or(0, |at| at + 3);
+    &address[..address[host..].find('/').map_or(address.len(), |at| host + at)]
 }
 
 /// Whether a part of a path can be an identifier of X-Road: not empty, ASCII as it is sent, since links repeat it, and decoded it holds
@@ -119,19 +132,16 @@ pub fn is_by(parts: &Parts) -> bool {
     parts.uri.path().starts_with("/r1/")
 }
 
-/// `x-road-id` of a request, made where X-Road would have made it. One that cannot be given back is none here, and refused later.
-pub fn id(parts: &Parts) -> Option<String> {
-    let given = parts.headers.get(ID).map(|id| id.to_str().ok().filter(|id| id.len() <= X_ROAD_CHARACTERS_MAX));
-    match given {
-        Some(id) => id.map(str::to_owned),
-        None => is_by(parts).then(|| Uuid::new_v4().to_string()),
-    }
+/// `x-road-id` of a request as it was received, made where X-Road would have made it.
+pub fn id(parts: &Parts) -> Option<HeaderValue> {
+    let made = || is_by(parts).then(|| header::value(Uuid::new_v4().to_string()));
+    parts.headers.get(ID).cloned().or_else(made)
 }
 
 /// Gives back whose request it was, as X-Road does.
 pub fn give_back(response: &mut Response<Full<Bytes>>, parts: &Parts, wanted: &Wanted) {
     if let Some(id) = &wanted.x_road_id {
-        response.headers_mut().insert(ID, header::value(id));
+        response.headers_mut().insert(ID, id.clone());
     }
     if let Some(client) = parts.headers.get(CLIENT).filter(|_| is_by(parts)) {
         response.headers_mut().insert(CLIENT, client.clone());
@@ -158,7 +168,10 @@ mod tests {
         assert_eq!(found("/r1/ee-dev/GOV/70009770/tis/fhir/Composition/1"), "/r1/ee-dev/GOV/70009770/tis/fhir");
         assert_eq!(found("/r1/ee-dev/GOV/70009770/tis/fhir"), "/r1/ee-dev/GOV/70009770/tis/fhir");
         assert_eq!(found("/r1/EE/COM/1%C3%B5/tis/fhir/metadata"), "/r1/EE/COM/1%C3%B5/tis/fhir");
+        assert_eq!(found("/r1/ee-dev/GOV/70009770/tis/fhir/Composition/"), "/r1/ee-dev/GOV/70009770/tis/fhir");
+        assert_eq!(found("/r1/ee-dev/GOV/70009770/tis/fhir/"), "/r1/ee-dev/GOV/70009770/tis/fhir");
         assert_eq!(found("/r1/ee-dev/GOV/70009770/tis/auth/v2/token"), "token");
+        assert_eq!(found("/r1/ee-dev/GOV/70009770/tis/auth/v2/token/"), "token");
         // Not a path of X-Road at all.
         assert_eq!(found("/r12/a"), "/fhir");
     }
@@ -170,6 +183,7 @@ mod tests {
             "/r1/ee-dev/GOV/70009770/tis/soap",
             "/r1/ee-dev/GOV/70009770/tis/auth",
             "/r1/ee-dev/GOV/70009770/tis/auth/v1/token",
+            "/r1/ee-dev/GOV/70009770/tis/auth/v2/token//",
         ] {
             assert_eq!(found(path), "Server.ServerProxy.UnknownService", "{path}");
         }

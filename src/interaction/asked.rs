@@ -1,5 +1,7 @@
 //! What an operation is asked: its parameters, from the query or from a Parameters resource, each of the kind that its name says.
 
+use std::borrow::Cow;
+
 use super::context::Context;
 use crate::fhir::json::{self, Json};
 use crate::fhir::shape;
@@ -25,6 +27,8 @@ pub enum Kind {
     Coding,
     /// A CodeableConcept: in a body only.
     Concept,
+    /// A ValueSet: in a body only.
+    ValueSet,
 }
 
 /// A parameter that may stand once.
@@ -42,6 +46,9 @@ pub struct Asked {
 enum Value {
     Text(String),
     Codings(Vec<Coding>),
+    Resource(Json<'static>),
+    /// A value that no operation takes, by its member's name.
+    Other(String),
 }
 
 /// A code as callers name it.
@@ -88,13 +95,13 @@ impl Asked {
             let issue = Issue::new(Hcert::OperationParameterUnknown).with("name", name.to_owned());
             return issues.push(issue.with("known", known).at(place));
         };
+        if !repeats && self.values.iter().any(|(other, _)| *other == name) {
+            return issues.push(repeated(name).at(place));
+        }
         let wrong = |value: &str, expected: &'static str| {
             let issue = Issue::new(Hcert::OperationParameterWrong).with("name", name).with("value", value.to_owned());
-            issue.with("expected", expected).at(place)
+            issue.with("expected", expected).at(place.clone())
         };
-        if !repeats && self.values.iter().any(|(other, _)| *other == name) {
-            return issues.push(wrong("", "one value"));
-        }
         match (kind, value) {
             (Kind::Text, Some(Value::Text(text))) if text.is_empty() => issues.push(wrong("", "a text")),
             (Kind::Flag, Some(Value::Text(text))) if !matches!(text.as_str(), "true" | "false") => {
@@ -112,10 +119,24 @@ impl Asked {
             (Kind::Concept, Some(Value::Codings(codings))) if !codings.is_empty() => {
                 self.values.push((name, Value::Codings(codings)));
             }
-            (Kind::Text | Kind::Flag | Kind::Number, _) => issues.push(wrong("", "a simple value")),
-            (Kind::Coding, _) => issues.push(wrong("", "a Coding with a code, in a Parameters resource by POST")),
-            (Kind::Concept, _) => {
-                issues.push(wrong("", "a CodeableConcept with codings, in a Parameters resource by POST"));
+            (Kind::ValueSet, Some(Value::Resource(resource))) if resource.text("resourceType") == Some("ValueSet") => {
+                self.values.push((name, Value::Resource(resource)));
+            }
+            (kind, value) => {
+                let found = match value {
+                    None => "none".to_owned(),
+                    Some(Value::Text(_)) => "a simple value".to_owned(),
+                    Some(Value::Codings(codings)) => format!("{} codings", codings.len()),
+                    Some(Value::Resource(resource)) => resource.text("resourceType").unwrap_or("a resource").to_owned(),
+                    Some(Value::Other(name)) => name,
+                };
+                let expected = match kind {
+                    Kind::Text | Kind::Flag | Kind::Number => "a simple value",
+                    Kind::Coding => "a Coding with a code, in a Parameters resource by POST",
+                    Kind::Concept => "a CodeableConcept with codings, in a Parameters resource by POST",
+                    Kind::ValueSet => "a ValueSet as resource, in a Parameters resource by POST",
+                };
+                issues.push(of_another_type(name, found, expected).at(place));
             }
         }
     }
@@ -129,6 +150,15 @@ impl Asked {
     pub fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
         let values = self.values.iter().filter(move |(known, _)| *known == name);
         values.filter_map(|(_, value)| if let Value::Text(text) = value { Some(text.as_str()) } else { None })
+    }
+
+    /// The resource of a parameter, taken out.
+    pub fn take_resource(&mut self, name: &str) -> Option<Json<'static>> {
+        let at = self.values.iter().position(|(known, value)| *known == name && matches!(value, Value::Resource(_)))?;
+        match self.values.swap_remove(at).1 {
+            Value::Resource(resource) => Some(resource),
+            Value::Text(_) | Value::Codings(_) | Value::Other(_) => None,
+        }
     }
 
     pub fn number(&self, name: &str) -> Option<usize> {
@@ -149,8 +179,11 @@ impl Asked {
     }
 }
 
-/// The value of one parameter; none when it has no value, or one of a kind that no operation takes.
+/// The value of one parameter, or its resource; none when it has neither.
 fn value(parameter: &Json) -> Option<Value> {
+    if let Some(resource) = parameter.get("resource") {
+        return Some(Value::Resource(resource.clone().into_owned()));
+    }
     let (name, value) = parameter.as_object()?.iter().find(|(name, _)| name.starts_with("value"))?;
     Some(match (name, value) {
         (_, Json::String(text)) => Value::Text(text.to_string()),
@@ -160,7 +193,7 @@ fn value(parameter: &Json) -> Option<Value> {
         ("valueCodeableConcept", concept) => {
             Value::Codings(concept.items("coding").iter().filter_map(coding_of).collect())
         }
-        _ => return None,
+        (name, _) => Value::Other(name.to_owned()),
     })
 }
 
@@ -172,6 +205,24 @@ fn coding_of(coding: &Json) -> Option<Coding> {
 /// `OperationParameterMissing`
 pub fn missing(expected: &'static str) -> Outcome {
     Issue::new(Hcert::OperationParameterMissing).with("expected", expected).into()
+}
+
+/// `OperationParameterRepeated`
+pub fn repeated(name: &str) -> Issue {
+    Issue::new(Hcert::OperationParameterRepeated).with("name", name.to_owned())
+}
+
+/// `OperationParameterType`
+pub fn of_another_type(name: &str, found: impl Into<Cow<'static, str>>, expected: &'static str) -> Issue {
+    let issue = Issue::new(Hcert::OperationParameterType).with("name", name.to_owned());
+    issue.with("found", found).with("expected", expected)
+}
+
+/// The members of a parameter beside its name, for messages.
+pub fn members_of(parameter: &Json) -> String {
+    let members = parameter.as_object().into_iter().flat_map(|members| members.iter()).map(|(name, _)| name);
+    let others: Vec<&str> = members.filter(|name| *name != "name").collect();
+    if others.is_empty() { "none".to_owned() } else { others.join(", ") }
 }
 
 /// `ListNotFound`

@@ -2,12 +2,13 @@
 //!
 //! Source: specification 4.8; FHIR R5 `capabilitystatement.html`.
 
-use super::DefinitionKind;
+use super::{DefinitionKind, audit_event, conformance, expand};
 use crate::certificate::Names;
 use crate::certificate::Profile;
 use crate::fhir::json::{Json, Object};
 use crate::search::paging::Counts;
-use crate::search::parameter::{PARAMETERS, Parameter, SORT_KEYS};
+use crate::search::parameter::{LooksAt, PARAMETERS, Parameter, SORT_KEYS};
+use crate::terminology::{About, Terminology};
 
 /// Day of this version, for the statement and the software in it.
 const RELEASED: &str = "2026-11-21";
@@ -75,7 +76,7 @@ const OF_LISTS: &[(DefinitionKind, &str, &str, &str)] = &[
         DefinitionKind::ValueSet,
         "expand",
         "ValueSet-expand",
-        "The codes of a value set. Takes url, valueSetVersion, filter, offset, count, includeDesignations and displayLanguage. One that may have more codes than are known is marked with the extension valueset-unclosed.",
+        "The codes of a value set. Takes url, or by POST valueSet, a ValueSet of the caller's own; and valueSetVersion, filter, offset, count, includeDesignations and displayLanguage. One that may have more codes than are known is marked with the extension valueset-unclosed.",
     ),
     (
         DefinitionKind::ValueSet,
@@ -91,7 +92,7 @@ const OF_PATIENTS: &[(&str, &str, &str, &str)] = &[
         "identifier",
         "Patient-identifier",
         "token",
-        "system|value, a branch of systems (…/sid/pid/fin) with a value, or a value alone: an Estonian personal code",
+        "system|value, a branch of systems (…/pid/fin) with a value, or a value alone: an Estonian personal code",
     ),
     ("_id", "Resource-id", "token", "Ids, separated by commas"),
     ("birthdate", "individual-birthdate", "date", "YYYY-MM-DD with a prefix or without; twice it is a range"),
@@ -99,24 +100,30 @@ const OF_PATIENTS: &[(&str, &str, &str, &str)] = &[
     ("deceased", "Patient-deceased", "token", "true or false"),
 ];
 
-/// What the audit trail is asked: name, R5's definition, type, documentation.
-const OF_AUDIT_EVENTS: &[(&str, &str, &str, &str)] = &[
-    ("entity", "AuditEvent-entity", "reference", "A certificate: Composition/1"),
-    ("patient", "clinical-patient", "reference", "Patient/200"),
-    ("agent", "AuditEvent-agent", "reference", "Personal code or role of who called"),
-    ("action", "AuditEvent-action", "token", "What was done: composition.read, consent.set and so on"),
-    ("outcome", "AuditEvent-outcome", "token", "success, refused, an HTTP status or a code such as HCERT-179"),
-    ("date", "clinical-date", "date", "When; prefixes ge, gt, le, lt"),
-];
+/// Source: specification 9. FHIR R5 says so by an extension, since `status` tells of the statement alone.
+const STANDARDS_STATUS: &str = "http://hl7.org/fhir/StructureDefinition/structuredefinition-standards-status";
 
-/// The CapabilityStatement as a caller sees it under `base_url`, as bytes.
-///
-/// `needs_token`: nobody is let in without one.
-pub fn capabilities(base_url: &str, names: &Names, count: Counts, needs_token: bool) -> Vec<u8> {
+/// Source: SMART App Launch 1.0, 2.1.
+const OAUTH_URIS: &str = "http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris";
+
+/// Who is let in, as clients have to know it.
+#[derive(Clone, Debug, Default)]
+pub struct TokenPolicy {
+    /// Nobody is let in without a token: mode `jwt`. Contract 7.2.
+    pub is_needed: bool,
+    /// Where the issuer authorizes, and where it gives out tokens, as far as the settings say.
+    pub authorization_endpoint: Option<String>,
+    pub token_endpoint: Option<String>,
+}
+
+/// The CapabilityStatement as a caller sees it under `base_url`. `acceptLanguage` is its one element that is not normative.
+pub fn capabilities(base_url: &str, names: &Names, count: Counts, tokens: &TokenPolicy) -> Json<'static> {
     let resources =
         [composition(names, count), patient(), audit_event()].into_iter().chain(DefinitionKind::ALL.map(definition));
+    let trial_use = Json::object([("url", text(STANDARDS_STATUS)), ("valueCode", text("trial-use"))]);
     Json::object([
         ("resourceType", text("CapabilityStatement")),
+        ("extension", list([trial_use])),
         ("version", text("1.0.0")),
         ("name", text("HealthCertificateService")),
         ("title", text("Health certificate service")),
@@ -133,13 +140,7 @@ pub fn capabilities(base_url: &str, names: &Names, count: Counts, needs_token: b
                 ("releaseDate", text(RELEASED)),
             ]),
         ),
-        (
-            "implementation",
-            Json::object([
-                ("description", text("Health certificates as versioned FHIR Compositions")),
-                ("url", Json::string(base_url.to_owned())),
-            ]),
-        ),
+        ("implementation", implementation(base_url)),
         ("fhirVersion", text("5.0.0")),
         ("format", list([text("json")])),
         ("acceptLanguage", list([text("en"), text("et")])),
@@ -151,12 +152,66 @@ pub fn capabilities(base_url: &str, names: &Names, count: Counts, needs_token: b
             "rest",
             list([Json::object([
                 ("mode", text("server")),
-                ("security", security(needs_token)),
+                ("security", security(tokens)),
                 ("resource", list(resources)),
             ])]),
         ),
     ])
-    .to_vec()
+}
+
+/// What the service can do with its code lists: `metadata?mode=terminology`. Source: FHIR R5 `terminologycapabilities.html`; Decision 163.
+pub fn terminology_capabilities(base_url: &str, terminology: &Terminology) -> Json<'static> {
+    let code_system = |about: &About| {
+        let is_empty = terminology.code_system(&about.url).is_none_or(|list| list.concepts().is_empty());
+        let content = match (about.is_complete, is_empty) {
+            (true, _) => "complete",
+            (false, true) => "not-present",
+            (false, false) => "fragment",
+        };
+        let mut told = Object::default();
+        told.set("uri", Json::string(about.url.clone()));
+        if let Some(version) = &about.version {
+            let version = [("code", Json::string(version.clone())), ("isDefault", Json::Bool(true))];
+            told.set("version", list([Json::object(version)]));
+        }
+        told.set("content", text(content));
+        told.set("subsumption", Json::Bool(false));
+        Json::Object(told)
+    };
+    let parameters = expand::KNOWN.iter().map(|known| Json::object([("name", text(known.name))]));
+    let words = "Every word has to stand in the code or in one of its names; capitals do not count.";
+    Json::object([
+        ("resourceType", text("TerminologyCapabilities")),
+        ("version", text("1.0.0")),
+        ("name", text("HealthCertificateTerminology")),
+        ("title", text("Code lists of the health certificate service")),
+        ("status", text("active")),
+        ("experimental", Json::Bool(false)),
+        ("date", text(RELEASED)),
+        ("publisher", text("hcert")),
+        ("kind", text("instance")),
+        ("software", Json::object([("name", text("hcert")), ("version", text(env!("CARGO_PKG_VERSION")))])),
+        ("implementation", implementation(base_url)),
+        ("codeSystem", list(terminology.lists("CodeSystem").into_iter().map(code_system))),
+        (
+            "expansion",
+            Json::object([
+                ("hierarchical", Json::Bool(false)),
+                ("paging", Json::Bool(true)),
+                ("incomplete", Json::Bool(true)),
+                ("parameter", list(parameters)),
+                ("textFilter", text(words)),
+            ]),
+        ),
+        ("validateCode", Json::object([("translations", Json::Bool(true))])),
+    ])
+}
+
+fn implementation(base_url: &str) -> Json<'static> {
+    Json::object([
+        ("description", text("Health certificates as versioned FHIR Compositions")),
+        ("url", Json::string(base_url.to_owned())),
+    ])
 }
 
 fn composition(names: &Names, count: Counts) -> Json<'static> {
@@ -215,12 +270,12 @@ fn patient() -> Json<'static> {
 }
 
 /// Who is let in, and by what. Contract 7.2.
-fn security(needs_token: bool) -> Json<'static> {
+fn security(tokens: &TokenPolicy) -> Json<'static> {
     let service = Json::object([
         ("system", text("http://terminology.hl7.org/CodeSystem/restful-security-service")),
         ("code", text("OAuth")),
     ]);
-    let description = match needs_token {
+    let description = match tokens.is_needed {
         true => {
             "Every request but this one needs Authorization: Bearer with a JWT (RS256 or ES256) of the configured issuer. What its role \
              permits decides what is seen and done; every access is written down."
@@ -230,11 +285,19 @@ fn security(needs_token: bool) -> Json<'static> {
              /auth/v2/token) what its role permits. Every access is written down."
         }
     };
-    Json::object([
-        ("cors", Json::Bool(false)),
-        ("service", list([Json::object([("coding", list([service])), ("text", text("Bearer token (JWT)"))])])),
-        ("description", text(description)),
-    ])
+    let mut security = Object::default();
+    if let Some(token) = &tokens.token_endpoint {
+        let uri =
+            |name, address: &String| Json::object([("url", text(name)), ("valueUri", Json::string(address.clone()))]);
+        let authorize = tokens.authorization_endpoint.iter().map(|address| uri("authorize", address));
+        let uris = list([uri("token", token)].into_iter().chain(authorize));
+        security.set("extension", list([Json::object([("url", text(OAUTH_URIS)), ("extension", uris)])]));
+    }
+    security.set("cors", Json::Bool(false));
+    let service = Json::object([("coding", list([service])), ("text", text("Bearer token (JWT)"))]);
+    security.set("service", list([service]));
+    security.set("description", text(description));
+    Json::Object(security)
 }
 
 /// The audit trail, for whoever may read it.
@@ -247,7 +310,7 @@ fn audit_event() -> Json<'static> {
             text("Who saw and did what. Read only, and for those alone who hold the permission hcert.audit.read."),
         ),
         ("interaction", list(["read", "search-type"].map(interaction))),
-        ("searchParam", list(OF_AUDIT_EVENTS.iter().map(of_table))),
+        ("searchParam", list(audit_event::PARAMETERS.iter().map(search_parameter))),
     ])
 }
 
@@ -266,10 +329,6 @@ fn of_table(
 /// A type of resource that defines the service.
 fn definition(kind: DefinitionKind) -> Json<'static> {
     let interaction = |code| Json::object([("code", text(code))]);
-    let parameter = |name, definition: &str, kind| {
-        let definition = Json::string(format!("http://hl7.org/fhir/SearchParameter/{definition}"));
-        Json::object([("name", text(name)), ("definition", definition), ("type", text(kind))])
-    };
     let operation = |(_, name, definition, documentation): &(_, &'static str, &str, &'static str)| {
         Json::object([
             ("name", text(name)),
@@ -282,8 +341,7 @@ fn definition(kind: DefinitionKind) -> Json<'static> {
     resource.set("type", text(kind.name()));
     resource.set("documentation", text("Read only: what this service defines and the code lists it has at hand."));
     resource.set("interaction", list(["read", "search-type"].map(interaction)));
-    let parameters = [parameter("url", "CanonicalResource-url", "uri"), parameter("_id", "Resource-id", "token")];
-    resource.set("searchParam", list(parameters));
+    resource.set("searchParam", list(conformance::PARAMETERS.iter().map(search_parameter)));
     if !operations.is_empty() {
         resource.set("operation", list(operations));
     }
@@ -302,7 +360,7 @@ fn search_documentation(count: Counts) -> String {
     )
 }
 
-fn search_parameter(parameter: &Parameter) -> Json<'static> {
+fn search_parameter<L: LooksAt>(parameter: &Parameter<L>) -> Json<'static> {
     let documentation = match parameter.modifiers {
         [] => parameter.documentation.to_owned(),
         _ => format!("{}. Modifiers: {}", parameter.documentation, parameter.modifier_names()),
@@ -310,7 +368,7 @@ fn search_parameter(parameter: &Parameter) -> Json<'static> {
     Json::object([
         ("name", text(parameter.name)),
         ("definition", Json::string(parameter.definition())),
-        ("type", text(parameter.kind())),
+        ("type", text(parameter.looks.kind())),
         ("documentation", Json::string(documentation)),
     ])
 }
@@ -326,11 +384,12 @@ fn list<'a>(items: impl IntoIterator<Item = Json<'a>>) -> Json<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::json;
+    use crate::fhir::{json, shape};
 
     fn statement(check: impl Fn(&Json)) {
         let names = Names { profile_base: "https://example.ee/hcert".into(), ..Names::default() };
-        let bytes = capabilities("https://example.ee/r1/fhir", &names, Counts { default: 20, max: 50 }, false);
+        let counts = Counts { default: 20, max: 50 };
+        let bytes = capabilities("https://example.ee/r1/fhir", &names, counts, &TokenPolicy::default()).to_vec();
         check(&json::parse(&bytes).expect("a FHIR body"));
     }
 
@@ -347,6 +406,28 @@ mod tests {
             let guide = json.items("implementationGuide")[0].as_str();
             assert_eq!(guide, Some("https://example.ee/hcert/ImplementationGuide/ee.fhir.hcert|1.0.0"));
         });
+    }
+
+    #[test]
+    fn statements_have_the_shape_of_r5() {
+        let names = Names::default();
+        let tokens = TokenPolicy {
+            is_needed: true,
+            authorization_endpoint: Some("https://a.ee/authorize".to_owned()),
+            token_endpoint: Some("https://a.ee/token".to_owned()),
+        };
+        let mut statement = capabilities("https://a.ee/fhir", &names, Counts::default(), &tokens);
+        assert!(shape::expect(&mut statement, "CapabilityStatement").is_ok());
+        let uris = &statement.items("rest")[0].get("security").unwrap().items("extension")[0];
+        let uri = |name| {
+            let uris = uris.items("extension").iter();
+            uris.filter(|uri| uri.text("url") == Some(name)).find_map(|uri| uri.text("valueUri"))
+        };
+        assert_eq!((uri("token"), uri("authorize")), (Some("https://a.ee/token"), Some("https://a.ee/authorize")));
+
+        let terminology = Terminology::new(&names, false, &[]).unwrap();
+        let mut statement = terminology_capabilities("https://a.ee/fhir", &terminology);
+        assert!(shape::expect(&mut statement, "TerminologyCapabilities").is_ok());
     }
 
     #[test]

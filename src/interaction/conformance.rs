@@ -1,6 +1,8 @@
 //! What this service is defined by, as resources: GET /StructureDefinition, /CodeSystem, /ValueSet, /OperationDefinition and
 //! /SearchParameter, by id and by `url`.
 
+use std::borrow::Cow;
+
 use super::context::{Context, Subset};
 use super::page::{ENTRY_BYTES, within};
 use super::read::reduced;
@@ -8,12 +10,12 @@ use super::service::Service;
 use super::{Answer, DefinitionKind, Turn, search_parameter};
 use crate::certificate::Names;
 use crate::definitions;
-use crate::fhir::bundle::Bundle;
-use crate::limits::{BODY_ISSUES_MAX, LARGE_ANSWER_BYTES};
+use crate::limits::LARGE_ANSWER_BYTES;
 use crate::outcome::{Hcert, Issue, Outcome};
-use crate::search::paging::Paging;
-use crate::search::parameter::{SHAPING, could_be_filter};
-use crate::search::{issue, link};
+use crate::search::issue;
+use crate::search::parameter::{LooksAt, Parameter, Personal, row};
+use crate::search::request::{Filters, Repeated, Request, Sent};
+use crate::search::value::{split, unescape};
 use crate::terminology::{About, CodeSystem, Terminology, ValueSet};
 
 /// A definition that never changes while the server runs.
@@ -46,6 +48,15 @@ struct Found<'f> {
     text: &'f [u8],
 }
 
+impl<'f> Found<'f> {
+    fn text_of(&self, looks: DefinitionLooks) -> &'f str {
+        match looks {
+            DefinitionLooks::Id => self.id,
+            DefinitionLooks::Url => self.url,
+        }
+    }
+}
+
 impl Service {
     /// One definition by its id.
     pub(super) async fn read_definition(
@@ -67,38 +78,27 @@ impl Service {
 
     /// The definitions of one type, by `url` and `_id`, by page.
     pub(super) async fn search_definitions(&self, context: &Context, kind: DefinitionKind) -> Result<Answer, Outcome> {
-        let search = Search::read(context)?;
+        let settings = self.search_settings(context);
+        let mut asked = DefinitionFilters::default();
+        let request = Request::read(&context.parameters, &settings, &mut asked)?;
         let terminology = self.terminology();
         let mut found = self.definitions(kind, &terminology);
-        found.retain(|found| search.matches(found));
-        let (count, page) = (search.paging.count(self.settings.count), search.paging.page());
+        found.retain(|found| asked.matches(found));
+        for (looks, descends) in asked.sort.iter().rev() {
+            found.sort_by(|one, other| one.text_of(*looks).cmp(other.text_of(*looks)));
+            if *descends {
+                found.reverse();
+            }
+        }
         let total = found.len() as u64;
-        let address = format!("{}/{}", context.base_url, kind.name());
-        let used = count.to_string();
-        let sent = search.sent.iter().map(|(name, value)| match name.as_str() {
-            "_count" if search.paging.is_cut(self.settings.count) => (name.as_str(), used.as_str()),
-            _ => (name.as_str(), value.as_str()),
-        });
-        let links = link::pages(&address, &link::encode(sent), page, count, total);
-        let skipped = usize::try_from((page - 1).saturating_mul(u64::from(count))).unwrap_or(usize::MAX);
-        let shown: Vec<&Found> = found.iter().skip(skipped).take(count as usize).collect();
+        let skipped = usize::try_from(request.skipped()).unwrap_or(usize::MAX);
+        let shown: Vec<&Found> = found.iter().skip(skipped).take(request.count() as usize).collect();
         let bytes = shown.iter().map(|found| found.text.len() + ENTRY_BYTES).sum();
         within(bytes)?;
         let turn = self.turn_for(bytes).await?;
-        let mut bundle = Bundle::searchset(total, &links, bytes);
-        for Found { id, text, .. } in shown {
-            let relative = format!("{}/{id}", kind.name());
-            let full_url = match self.settings.full_url_absolute {
-                true => format!("{}/{relative}", context.base_url),
-                false => relative,
-            };
-            bundle.found(&full_url, &reduced(text.to_vec(), &context.subset));
-        }
-        if !search.ignored.is_empty() {
-            let warnings = search.ignored.iter().map(|name| issue::ignored(name)).collect();
-            bundle.outcome(&self.warning(context, warnings));
-        }
-        Ok(Answer { status: 200, body: bundle.finish(), turn, ..Answer::default() })
+        let shown = shown.into_iter().map(|found| (found.id.to_owned(), Cow::Borrowed(found.text)));
+        let body = self.searchset(context, kind.name(), &request, total, shown)?;
+        Ok(Answer { status: 200, body, turn, ..Answer::default() })
     }
 
     /// Large answers are made in turns, so that the memory of all of them is bounded.
@@ -117,73 +117,62 @@ impl Service {
     }
 }
 
-/// A search for definitions as it was asked.
-#[derive(Default)]
-struct Search {
-    /// Each one of them must match.
-    conditions: Vec<(Condition, Vec<String>)>,
-    paging: Paging,
-    /// What links repeat.
-    sent: Vec<(String, String)>,
-    ignored: Vec<String>,
-}
-
-#[derive(Clone, Copy)]
-enum Condition {
+/// What a parameter looks at in a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefinitionLooks {
     Id,
     Url,
 }
 
-impl Search {
-    fn read(context: &Context) -> Result<Search, Outcome> {
-        let mut search = Search::default();
-        let mut issues: Vec<Issue> = Vec::new();
-        for (name, value) in &context.parameters {
-            let condition = match name.as_str() {
-                "url" => Some(Condition::Url),
-                "_id" => Some(Condition::Id),
-                _ => None,
-            };
-            if let Some(condition) = condition {
-                let values: Vec<String> = value.split(',').map(str::to_owned).collect();
-                if values.iter().any(String::is_empty) {
-                    issues.push(issue::empty(name));
-                }
-                search.conditions.push((condition, values));
-            } else {
-                match search.paging.take(name, value) {
-                    Err(issue) => issues.push(issue),
-                    Ok(true) if name == "_page" => continue,
-                    Ok(true) => {}
-                    Ok(false) if SHAPING.contains(&name.as_str()) => {}
-                    // Contract 4.9: what cannot widen the answer is dropped, anything else is refused.
-                    Ok(false) if name.starts_with('_') && !could_be_filter(name) => continue,
-                    Ok(false) if context.prefer.lenient => {
-                        search.ignored.push(name.clone());
-                        continue;
-                    }
-                    Ok(false) => issues.push(issue::unknown(name, known_names())),
-                }
-            }
-            search.sent.push((name.clone(), value.clone()));
+impl LooksAt for DefinitionLooks {
+    fn kind(self) -> &'static str {
+        match self {
+            DefinitionLooks::Id => "token",
+            DefinitionLooks::Url => "uri",
         }
-        issues.truncate(BODY_ISSUES_MAX);
-        if issues.is_empty() { Ok(search) } else { Err(issues.into()) }
-    }
-
-    fn matches(&self, found: &Found) -> bool {
-        self.conditions.iter().all(|(condition, values)| {
-            let own = match condition {
-                Condition::Id => found.id,
-                Condition::Url => found.url,
-            };
-            values.iter().any(|value| value == own)
-        })
     }
 }
 
-fn known_names() -> String {
-    ["url", "_id", "_count", "_page"].iter().chain(SHAPING).copied().collect::<Vec<_>>().join(", ")
+/// Every search parameter of definitions.
+pub const PARAMETERS: &[Parameter<DefinitionLooks>] = &[
+    row("url", DefinitionLooks::Url, &[], Personal::No, "CanonicalResource-url", "Canonical address without version"),
+    row("_id", DefinitionLooks::Id, &[], Personal::No, "Resource-id", "Id"),
+];
+
+/// A search for definitions as it was asked.
+#[derive(Default)]
+struct DefinitionFilters {
+    /// Each one of them must match.
+    conditions: Vec<(DefinitionLooks, Vec<String>)>,
+    sort: Vec<(DefinitionLooks, bool)>,
+}
+
+impl Filters for DefinitionFilters {
+    type Looks = DefinitionLooks;
+    type Key = DefinitionLooks;
+
+    const PARAMETERS: &'static [Parameter<DefinitionLooks>] = PARAMETERS;
+    const SORT_KEYS: &'static [(&'static str, DefinitionLooks)] =
+        &[("_id", DefinitionLooks::Id), ("url", DefinitionLooks::Url)];
+
+    fn filter(&mut self, found: Sent<DefinitionLooks>, name: &str, value: &str) -> Result<Repeated, Vec<Issue>> {
+        let values: Vec<String> = split(value, b',').map(|part| unescape(part).into_owned()).collect();
+        if values.iter().any(String::is_empty) {
+            return Err(vec![issue::empty(name)]);
+        }
+        self.conditions.push((found.0.looks, values));
+        Ok(Repeated::Value)
+    }
+
+    fn sort(&mut self, keys: Vec<(DefinitionLooks, bool)>) {
+        self.sort = keys;
+    }
+}
+
+impl DefinitionFilters {
+    fn matches(&self, found: &Found) -> bool {
+        self.conditions.iter().all(|(looks, values)| values.iter().any(|value| value == found.text_of(*looks)))
+    }
 }
 
 /// The code system that an operation's path names.

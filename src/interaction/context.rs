@@ -10,8 +10,8 @@ pub use crate::certificate::{Condition, Tag};
 pub use crate::engine::Who;
 pub use crate::fhir::subset::Subset;
 pub use crate::outcome::Language;
-pub use crate::registry::XRoad;
 use crate::registry::{Caller, Purpose};
+pub use crate::registry::{HeaderText, XRoad};
 
 /// Headers and query of one request, understood.
 #[derive(Clone, Debug, Default)]

@@ -19,11 +19,15 @@ impl Service {
         let if_none_exist = context.if_none_exist.as_deref().map(identifier_term).transpose()?;
         let standard = self.rulebook().now();
         let Read { mut value, problems, source } = json::parse_with_problems(body)?;
-        let mut sound = sound(&mut value, source, problems, Before::default(), &standard, &context.base_url)?;
+        let sound = sound(&mut value, source, problems, Before::default(), &standard, &context.base_url);
+        let mut sound = match sound {
+            Ok(sound) => sound,
+            Err(refused) => return Err(self.with_problems_of_patient(context, &value, None, refused).await),
+        };
         let warnings = std::mem::take(&mut sound.warnings);
         self.check_author(context, sound.row())?;
         let resolved = self.resolve(context, &value, None, Purpose::Write).await?;
-        let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, standard.names)?;
+        let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, &standard)?;
         let (who, subject) = (context.who.clone(), resolved.patient);
         let content = Content { trigger: Trigger::Create, brings, tail, row, who, subject };
         let written = self.write(Write::Create { content, if_none_exist, rows: context.rows(May::Read) }).await?;

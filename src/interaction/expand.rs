@@ -11,12 +11,14 @@ use super::context::Context;
 use super::service::Service;
 use crate::fhir::date_time;
 use crate::fhir::json::{self, Json, Object};
-use crate::limits::EXPANSION_CODES_MAX;
+use crate::limits::{BODY_ISSUES_MAX, EXPANSION_CANDIDATES_MAX, EXPANSION_CODES_MAX, EXPANSION_PARTS_MAX};
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::terminology::{Coded, Terminology, ValueSet};
 
-const KNOWN: &[Known] = &[
+/// What the operation takes.
+pub const KNOWN: &[Known] = &[
     once("url", Kind::Text),
+    once("valueSet", Kind::ValueSet),
     once("valueSetVersion", Kind::Text),
     once("filter", Kind::Text),
     once("offset", Kind::Number),
@@ -32,32 +34,66 @@ impl Service {
     /// Answers the value set with its codes, at most [`EXPANSION_CODES_MAX`] of them; `total` counts all that were asked for.
     /// A large value set is expanded on a thread of its own.
     pub(super) async fn expand(&self, context: &Context, id: Option<&str>, body: &[u8]) -> Result<Answer, Outcome> {
-        let asked = Asked::read(context, body, KNOWN)?;
+        let mut asked = Asked::read(context, body, KNOWN)?;
         let terminology = self.terminology();
-        let set = match (id, asked.text("url")) {
-            (None, None) => return Err(missing("url")),
-            (None, Some(url)) => terminology.value_set(url).ok_or_else(|| not_at_hand("ValueSet", url))?,
-            (Some(id), url) => {
-                let set = value_set(&terminology, id)?;
-                match url.filter(|url| url.split('|').next() != Some(&set.about.url)) {
+        let supplied = asked.take_resource("valueSet");
+        let meant = match (id, asked.text("url"), supplied) {
+            (None, None, None) => return Err(missing("url or valueSet")),
+            (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
+                let issue = Issue::new(Hcert::OperationParameterWrong).with("name", "valueSet").with("value", "");
+                return Err(issue.with("expected", "no other way to name the value set").into());
+            }
+            (None, None, Some(resource)) => Meant::Supplied(Box::new(supplied_set(&terminology, resource)?)),
+            (None, Some(url), None) => Meant::AtHand(url.to_owned()),
+            (Some(id), url, None) => {
+                let own = &value_set(&terminology, id)?.about.url;
+                match url.filter(|url| url.split('|').next() != Some(own)) {
                     Some(other) => return Err(not_at_hand("ValueSet", other)),
-                    None => set,
+                    None => Meant::AtHand(own.clone()),
                 }
             }
         };
+        let set = meant.set(&terminology)?;
         check_version(&set.about, asked.text("valueSetVersion"))?;
-        let now = (self.clock)();
-        let body = if terminology.size_of(set) <= EXPANSION_CODES_MAX {
-            expanded(&terminology, set, &asked, now)?
-        } else {
-            let (terminology, url) = (terminology.clone(), set.about.url.clone());
-            let work = move || match terminology.value_set(&url) {
-                Some(set) => expanded(&terminology, set, &asked, now),
-                None => Err(not_at_hand("ValueSet", &url)),
-            };
-            self.heavy(work).await??
-        };
+        let (now, is_small) = ((self.clock)(), terminology.size_of(set) <= EXPANSION_CODES_MAX);
+        let work = move || expanded(&terminology, meant.set(&terminology)?, &asked, now);
+        let body = if is_small { work()? } else { self.heavy(work).await?? };
         Ok(Answer { status: 200, body, ..Answer::default() })
+    }
+}
+
+/// The value set that is to be expanded.
+enum Meant {
+    /// By its address.
+    AtHand(String),
+    Supplied(Box<ValueSet>),
+}
+
+impl Meant {
+    fn set<'s>(&'s self, terminology: &'s Terminology) -> Result<&'s ValueSet, Outcome> {
+        match self {
+            Meant::AtHand(url) => terminology.value_set(url).ok_or_else(|| not_at_hand("ValueSet", url)),
+            Meant::Supplied(set) => Ok(set),
+        }
+    }
+}
+
+/// A value set of the request, within the bounds of what is expanded for one.
+fn supplied_set(terminology: &Terminology, resource: Json<'static>) -> Result<ValueSet, Outcome> {
+    let set = terminology.supplied(resource).map_err(|problems| {
+        let unusable = |problem| Issue::new(Hcert::ValueSetUnusable).with("problem", problem);
+        Outcome::from(problems.into_iter().take(BODY_ISSUES_MAX).map(unusable).collect::<Vec<Issue>>())
+    })?;
+    let sizes = [
+        ("includes, excludes and imports", set.parts_count(), EXPANSION_PARTS_MAX),
+        ("codes to look at", terminology.size_of(&set), EXPANSION_CANDIDATES_MAX),
+    ];
+    match sizes.into_iter().find(|(_, count, max)| count > max) {
+        Some((what, count, max)) => {
+            let issue = Issue::new(Hcert::ValueSetTooLarge).with("what", format!("{count} {what}"));
+            Err(issue.with("max", max.to_string()).into())
+        }
+        None => Ok(set),
     }
 }
 

@@ -70,8 +70,8 @@ fn answer<'t>(
         names.peek().is_none() || names.any(|wanted| wanted == name || wanted == "*")
     };
     let text = |text: &'t str| Json::string(text);
-    let display = terminology.coded(None, &list.about.url, &concept.code);
-    let display = display.and_then(|coded| coded.display(asked.text("displayLanguage"))).unwrap_or(&concept.code);
+    let display = terminology.display(&list.about.url, &concept.code, asked.text("displayLanguage"));
+    let display = display.unwrap_or(&concept.code);
     let mut answer = vec![told("name", "valueString", text(&list.about.title))];
     answer.extend(list.about.version.as_deref().map(|version| told("version", "valueString", text(version))));
     answer.push(told("display", "valueString", text(display)));

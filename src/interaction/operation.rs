@@ -38,13 +38,10 @@ impl Service {
             let Json::Object(mut certificate) = json::parse_stored(&stored.resource) else {
                 return Err(Outcome::internal("a stored certificate is no object"));
             };
-            let narrated = narrative::is_generated(&certificate, names);
             certificate.set("status", Json::string(to.status().code()));
             section::push_reason_section(&mut certificate, code, &reason, names);
-            if narrated {
-                // Contract 8.5.
-                narrative::set(&mut certificate, names);
-            }
+            // Contract 8.5.
+            narrative::set_state(&mut certificate, names, &*self.terminology());
             let row = extract(&certificate, 0, names)
                 .map_err(|_| Outcome::internal("a stored certificate has no index row"))?;
             let who = context.who.clone();

@@ -1,9 +1,12 @@
 //! A page of versions becomes a Bundle: that of a search or of a history. What it may take of memory is bounded.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use uuid::Uuid;
+
 use super::context::{Context, Subset};
-use super::read::write_reduced;
+use super::read::{reduced, write_reduced};
 use super::service::{Service, unreadable};
 use super::show::Shower;
 use super::{Answer, Shown};
@@ -13,6 +16,7 @@ use crate::fhir::bundle::{About, Bundle, Change, Link, VersionEntry};
 use crate::limits::{BUNDLE_BYTES_MAX, LARGE_ANSWER_BYTES};
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::Hit;
+use crate::search::request::Request;
 use crate::trace::Trace;
 
 /// What a page shows.
@@ -21,7 +25,7 @@ pub struct Page {
     pub total: u64,
     pub links: Vec<Link>,
     pub hits: Vec<Hit>,
-    /// An OperationOutcome behind the hits. Contract 4.9.
+    /// An OperationOutcome behind the hits. Contract 4.6, 4.9.
     pub warning: Option<Vec<u8>>,
     /// Where not everything is shown as it is stored.
     pub shower: Option<Shower>,
@@ -43,7 +47,7 @@ impl Service {
     /// 503 when its turn does not come in time, 400 when the Bundle would grow beyond [`BUNDLE_BYTES_MAX`].
     pub(super) async fn bundle(&self, context: &Context, mut page: Page) -> Result<Answer, Outcome> {
         let form = Form {
-            base_url: self.settings.full_url_absolute.then(|| context.base_url.clone()),
+            base_url: (page.kind == Kind::History || self.settings.full_url_absolute).then(|| context.base_url.clone()),
             subset: context.subset.clone(),
             shower: page.shower.take(),
         };
@@ -76,9 +80,41 @@ impl Service {
         }));
         made.await.map_err(Outcome::internal)?
     }
+
+    /// A page of a search for resources that are not certificates, given by id and JSON, with the warnings of the search.
+    ///
+    /// # Errors
+    /// 400 when the Bundle would grow beyond [`BUNDLE_BYTES_MAX`].
+    pub(super) fn searchset<'r>(
+        &self,
+        context: &Context,
+        resource_type: &str,
+        request: &Request,
+        total: u64,
+        found: impl Iterator<Item = (String, Cow<'r, [u8]>)>,
+    ) -> Result<Vec<u8>, Outcome> {
+        let links = request.links(resource_type, &self.search_settings(context), total, |_| None)?;
+        let mut bundle = Bundle::searchset(total, &links, 0);
+        for (id, resource) in found {
+            let full_url = format!("{}/{resource_type}/{id}", context.base_url);
+            bundle.found(&full_url, &reduced(resource.into_owned(), &context.subset));
+            within(bundle.bytes())?;
+        }
+        let warnings = request.warnings();
+        if !warnings.is_empty() {
+            bundle.outcome(&outcome_address(), &self.warning(context, warnings));
+        }
+        Ok(bundle.finish())
+    }
 }
 
-/// How entries are written.
+/// `fullUrl` of an entry with an outcome, which is no resource of the server. R5 `bdl-15`.
+pub(super) fn outcome_address() -> String {
+    format!("urn:uuid:{}", Uuid::new_v4())
+}
+
+/// How entries are written. `fullUrl` is relative in a search for certificates, unless the settings say otherwise, and absolute in every
+/// other Bundle. Contract 1.2.
 struct Form {
     base_url: Option<Arc<str>>,
     subset: Subset,
@@ -121,7 +157,7 @@ impl Page {
 
     fn finish(&self, mut bundle: Bundle) -> Vec<u8> {
         if let Some(warning) = &self.warning {
-            bundle.outcome(warning);
+            bundle.outcome(&outcome_address(), warning);
         }
         bundle.finish()
     }

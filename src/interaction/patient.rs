@@ -1,6 +1,9 @@
 //! `/Patient`: what the registry tells of patients, handed on as it is. Specification 5; Contract 6.2.
 
+use std::borrow::Cow;
+
 use super::context::{Context, Subset};
+use super::page::outcome_address;
 use super::read::reduced;
 use super::service::Service;
 use super::subject::silent;
@@ -8,14 +11,24 @@ use super::{Answer, Instead, Shown};
 use crate::certificate::Version;
 use crate::fhir::json::{self, Json};
 use crate::fhir::subset;
+use crate::limits::BODY_ISSUES_MAX;
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::registry::{Answered, Ask, Failed, Misbehaviour, Told};
+use crate::search::issue;
+use crate::search::parameter::SHAPING;
+use crate::search::request::{UnknownParameter, base, holds_personal_code};
 
 impl Service {
     /// Asks the registry in the caller's name. Its refusals keep its own status here, since here it is what is asked.
     pub(super) async fn patient(&self, context: &Context, ask: Ask) -> Result<Answer, Outcome> {
+        let mut search = None;
         let ask = match ask {
-            Ask::Search(_) => Ask::Search(context.parameters.clone()),
+            Ask::Search(_) => {
+                let read = self.patient_search(context)?;
+                let parameters = read.parameters.clone();
+                search = Some(read);
+                Ask::Search(parameters)
+            }
             Ask::History(id, _) => Ask::History(id, context.parameters.clone()),
             single => single,
         };
@@ -33,6 +46,7 @@ impl Service {
                 return Ok(Answer { status: 200, instead: Some(Instead::Garbage), ..Answer::default() });
             }
             // A registry may say no more than that nothing is there.
+            Err(Failed::NotFound) if ask.id().is_some() => return Err(nobody(&ask)),
             Err(Failed::Refused(chain))
                 if chain.status == 404 && chain.issues.iter().all(|issue| issue.codings.is_empty()) =>
             {
@@ -56,8 +70,118 @@ impl Service {
             return Err(issue.with("expected", "true, text, data or false on a read").at("http._summary").into());
         }
         let body = if is_single { reduced(body, &context.subset) } else { reduced_entries(body, &context.subset) };
+        let body = match search {
+            Some(search) => self.finished(context, &search, body)?,
+            None => body,
+        };
         Ok(Answer { status: 200, body, version, shown: Shown::Patients, ..Answer::default() })
     }
+
+    /// Reads what a search for patients has in common with all others; its filters are the registry's. Contract 4.2, 4.9.
+    ///
+    /// # Errors
+    /// A `_query` that does not open, or more than one.
+    fn patient_search(&self, context: &Context) -> Result<PatientSearch, Outcome> {
+        let settings = self.search_settings(context);
+        let mut search = PatientSearch::default();
+        for (name, value) in &context.parameters {
+            if name == "_query" {
+                if search.token.replace(value.clone()).is_some() {
+                    return Err(issue::repeated(name).into());
+                }
+                search.parameters.extend(settings.opened(value)?);
+                continue;
+            }
+            let known = self.registry.search_parameters();
+            let base = base(name);
+            let is_known = known.is_none_or(|known| known.contains(&base)) || SHAPING.contains(&base);
+            let ignored = &mut search.ignored;
+            match UnknownParameter::of(name, context.prefer.lenient) {
+                UnknownParameter::Dropped if !is_known => {}
+                UnknownParameter::Ignored
+                    if !is_known && (ignored.len() >= BODY_ISSUES_MAX || ignored.contains(name)) => {}
+                UnknownParameter::Ignored if !is_known => ignored.push(name.clone()),
+                _ => search.parameters.push((name.clone(), value.clone())),
+            }
+        }
+        Ok(search)
+    }
+
+    /// The registry's Bundle with links that show nobody's code, where the caller did not show it in an address either, and with a
+    /// warning for each parameter that was dropped.
+    fn finished(&self, context: &Context, search: &PatientSearch, body: Vec<u8>) -> Result<Vec<u8>, Outcome> {
+        let is_hidden = context.by_form || search.token.is_some();
+        if !is_hidden && search.ignored.is_empty() {
+            return Ok(body);
+        }
+        let token = match &search.token {
+            Some(token) if !context.by_form => token.clone(),
+            _ => {
+                let personal = search.parameters.iter().filter(|(name, value)| is_personal(name, value));
+                let personal: Vec<(&str, &str)> = personal.map(|(name, value)| (&**name, &**value)).collect();
+                self.search_settings(context).sealed(&personal)?
+            }
+        };
+        let warnings = search.ignored.iter().map(|name| issue::ignored(name)).collect();
+        let warning = (!search.ignored.is_empty()).then(|| self.warning(context, warnings));
+        let mut bundle = json::parse_stored(&body);
+        let Json::Object(object) = &mut bundle else { return Err(Outcome::internal("a Bundle is an object")) };
+        if let Some(Json::Array(links)) = object.get_mut("link").filter(|_| is_hidden) {
+            for link in links {
+                if let Json::Object(link) = link
+                    && let Some(Json::String(url)) = link.get_mut("url")
+                {
+                    *url = Cow::Owned(without_persons(url, &token));
+                }
+            }
+        }
+        if let Some(warning) = &warning {
+            let entry = Json::object([
+                ("fullUrl", Json::string(outcome_address())),
+                ("resource", json::parse_stored(warning)),
+                ("search", Json::object([("mode", Json::string("outcome"))])),
+            ]);
+            match object.get_mut("entry") {
+                Some(Json::Array(entries)) => entries.push(entry),
+                _ => object.set("entry", Json::Array(vec![entry])),
+            }
+        }
+        Ok(bundle.to_vec())
+    }
+}
+
+/// A search for patients, before the registry reads its filters.
+#[derive(Default)]
+struct PatientSearch {
+    /// What the registry is asked, with everything that was sealed.
+    parameters: Vec<(String, String)>,
+    /// The `_query` of a link.
+    token: Option<String>,
+    /// Names that were dropped with a warning.
+    ignored: Vec<String>,
+}
+
+/// Whether a parameter may tell who a person is: every filter but the ids of the registry. Decision 159.
+fn is_personal(name: &str, value: &str) -> bool {
+    !name.starts_with('_') || holds_personal_code(value)
+}
+
+/// A link with the parameters about persons replaced by a token.
+fn without_persons(url: &str, token: &str) -> String {
+    let Some((address, query)) = url.split_once('?') else { return url.to_owned() };
+    let is_kept = |pair: &&str| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        !is_personal(name, value)
+    };
+    let pairs: Vec<&str> = query.split('&').collect();
+    let mut kept: Vec<&str> = pairs.iter().copied().filter(is_kept).collect();
+    let sealed = ["_query=", token].concat();
+    if kept.len() < pairs.len() {
+        // The page stands last. Contract 4.8.
+        let at = kept.iter().position(|pair| pair.starts_with("_page=")).unwrap_or(kept.len());
+        kept.insert(at, &sealed);
+    }
+    format!("{address}?{}", kept.join("&"))
 }
 
 fn nobody(ask: &Ask) -> Outcome {

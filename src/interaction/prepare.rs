@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use super::rulebook::Standard;
 use super::subject::{self, Resolved};
-use crate::certificate::transition::Need;
-use crate::certificate::{Id, Names, Status, head, narrative, section};
+use crate::certificate::transition::{Need, Trigger, decide};
+use crate::certificate::{Id, Names, State, Status, head, narrative, section, usable};
 use crate::fhir::json::{self, Json, Object, Source};
+use crate::fhir::narrative::plain_text;
 use crate::fhir::shape;
 use crate::limits::{REASON_TERMS, ROW_TERMS_MAX};
 use crate::outcome::{Hcert, Issue, Outcome, Problems};
@@ -29,6 +30,8 @@ pub struct Sound<'s> {
     source: Option<Source<'s>>,
     row: Row,
     brings: Need,
+    /// Its narrative is to be generated.
+    is_narrated: bool,
     /// What is worth a warning.
     pub warnings: Vec<Issue>,
 }
@@ -40,25 +43,27 @@ impl Sound<'_> {
     }
 
     /// The certificate, its subject as it was sent.
-    pub fn certificate(self, json: &Json) -> Certificate {
+    pub fn certificate(self, json: &mut Json, standard: &Standard) -> Certificate {
         let Json::Object(object) = json else { unreachable!("only an object is found to be right") };
-        Certificate { tail: tail(object, self.source, None), row: self.row, brings: self.brings }
+        if self.is_narrated {
+            narrative::set(object, standard.names, &*standard.terminology);
+        }
+        Certificate { tail: tail(object, self.source, Some("subject")), row: self.row, brings: self.brings }
     }
 
     /// The certificate about the patient that was found. `json` is what was found to be right.
     ///
     /// # Errors
     /// 422 when it has as many terms as may be, and the reference that the service adds is one too many.
-    pub fn about(self, json: &mut Json, resolved: &Resolved, names: &Names) -> Result<Certificate, Outcome> {
-        let Json::Object(object) = json else { unreachable!("only an object is found to be right") };
-        let Sound { source, mut row, brings, .. } = self;
+    pub fn about(mut self, json: &mut Json, resolved: &Resolved, standard: &Standard) -> Result<Certificate, Outcome> {
+        let Json::Object(object) = &mut *json else { unreachable!("only an object is found to be right") };
         if subject::set_reference(object, &resolved.reference) {
-            row = extract(object, 0, names).map_err(Outcome::from)?;
-            if let Some(issue) = check_terms(&row, ROW_TERMS_MAX) {
+            self.row = extract(object, 0, standard.names).map_err(Outcome::from)?;
+            if let Some(issue) = check_terms(&self.row, ROW_TERMS_MAX) {
                 return Err(issue.into());
             }
         }
-        Ok(Certificate { tail: tail(object, source, Some("subject")), row, brings })
+        Ok(self.certificate(json, standard))
     }
 }
 
@@ -67,6 +72,8 @@ impl Sound<'_> {
 pub struct Before<'s> {
     /// The id of the path.
     pub id: Option<Id>,
+    /// What the stored version is.
+    pub state: Option<State>,
     /// The stored version, as it is served.
     pub resource: &'s [u8],
     /// Its sections that only the service writes; those of the body are dropped (Contract 3.5).
@@ -77,7 +84,7 @@ pub struct Before<'s> {
 pub fn new_certificate(mut json: Json, source: Option<Source>, standard: &Standard) -> Result<Certificate, Outcome> {
     let base_url = &standard.names.base_url;
     let sound = sound(&mut json, source, Problems::default(), Before::default(), standard, base_url)?;
-    Ok(sound.certificate(&json))
+    Ok(sound.certificate(&mut json, standard))
 }
 
 /// Checks the body of a create or update, and brings it to the form in which it is kept.
@@ -97,9 +104,12 @@ pub fn sound<'j, 's>(
     base_url: &str,
 ) -> Result<Sound<'s>, Outcome> {
     let names = standard.names;
-    let Before { id, resource, kept } = before;
+    let Before { id, state, resource, kept } = before;
     let took_any = match &mut *json {
-        Json::Object(object) => !section::take_service_sections(object, names).is_empty(),
+        Json::Object(object) => {
+            let took_sections = !section::take_service_sections(object, names).is_empty();
+            take_state(object) || took_sections
+        }
         _ => false,
     };
     let shape = shape::check(json, "Composition");
@@ -124,8 +134,9 @@ pub fn sound<'j, 's>(
     problems.take_further(Problems::from(Vec::from_iter(unknowable)));
 
     let Json::Object(object) = json else { return Err(problems.into_issues().into()) };
-    let renarrated = narrate(object, resource, names);
-    source = source.filter(|_| !took_any && !shape.rewrote && !made_relative && !renarrated && kept.is_empty());
+    problems.take_further(Problems::from(usable::check(object, names, standard.final_must_be_usable)));
+    let is_narrated = is_narrated(object, resource);
+    source = source.filter(|_| !took_any && !shape.rewrote && !made_relative && !is_narrated && kept.is_empty());
     if !kept.is_empty() {
         match object.get_mut("section") {
             Some(Json::Array(list)) => list.extend(kept),
@@ -144,14 +155,17 @@ pub fn sound<'j, 's>(
         }
     };
     let has_errors = problems.has_errors();
-    let issues = problems.into_issues();
-    let Some(row) = row.filter(|_| !has_errors) else { return Err(issues.into()) };
+    let mut issues = problems.into_issues();
+    let Some(row) = row.filter(|_| !has_errors) else {
+        issues.extend(reason_missing(object, state, names));
+        return Err(issues.into());
+    };
     let brings = match row.class.state.status() {
         Status::Preliminary => Need::Preliminary,
         _ if section::has_change_reason(object, names) => Need::ChangeReason,
         _ => Need::Final,
     };
-    Ok(Sound { source, row, brings, warnings: issues })
+    Ok(Sound { source, row, brings, is_narrated, warnings: issues })
 }
 
 /// What is wrong with the content of a resource, whatever could be done with it; `profile` takes the place of the one it names.
@@ -164,6 +178,8 @@ pub fn content_problems(
     problems.take_further(shape::check(json, "Composition").problems);
     let profile = profile.or_else(|| profile_of(json, standard));
     problems.take_further(standard.validator.check(json, profile, &standard.terminology).problems);
+    let unusable = json.as_object().map(|object| usable::check(object, standard.names, standard.final_must_be_usable));
+    problems.take_further(Problems::from(unusable.unwrap_or_default()));
     problems.into_issues()
 }
 
@@ -173,29 +189,37 @@ fn profile_of<'r>(json: &Json, standard: &Standard<'r>) -> Option<&'r Profile> {
     let Standard { names, validator, .. } = *standard;
     let named = json.get("meta").map_or(&[][..], |meta| meta.items("profile"));
     let known = match named {
-        [Json::String(address)] => names.profile_of(address).and_then(|_| validator.profile(address)),
+        [Json::String(address)] => names.profile_of(address).and_then(|_| validator.profile_of_any_version(address)),
         _ => None,
     };
     known.or_else(|| validator.profile(&format!("{}/StructureDefinition/ee-health-certificate", names.profile_base)))
 }
 
-/// Gives a certificate without a narrative one, and makes one anew that is still the one made for the version before. True when it did.
-/// Contract 8.5.
-fn narrate(certificate: &mut Object, before: &[u8], names: &Names) -> bool {
-    let is_stale = || {
-        let given = certificate.get("text").and_then(|text| text.text("div"));
-        if !given.is_some_and(narrative::may_be_generated) {
-            return false;
-        }
-        let Json::Object(stored) = json::parse_stored(before) else { return false };
-        let stored_div = stored.get("text").and_then(|text| text.text("div"));
-        given == stored_div && narrative::is_generated(&stored, names)
-    };
-    let renews = certificate.get("text").is_none() || !before.is_empty() && is_stale();
-    if renews {
-        narrative::set(certificate, names);
+/// Takes out of the narrative what only operations write there, as [`section::take_service_sections`] does of the sections. True when
+/// there was any. Decision 146.
+fn take_state(certificate: &mut Object) -> bool {
+    let div = certificate.get("text").and_then(|text| text.text("div"));
+    // One that the service generated is generated anew as a whole.
+    let own = div.filter(|div| !narrative::is_generated(div));
+    let Some(rest) = own.and_then(narrative::without_state) else { return false };
+    if plain_text(&rest).is_some_and(|text| text.is_empty()) {
+        certificate.remove("text");
+    } else if let Some(Json::Object(text)) = certificate.get_mut("text") {
+        text.set("div", Json::string(rest));
     }
-    renews
+    true
+}
+
+/// Whether the service is to generate the narrative: there is none, or it is one of its own that nobody changed. `before` is the stored
+/// version. Contract 8.5; Decision 144.
+fn is_narrated(certificate: &Object, before: &[u8]) -> bool {
+    let Some(text) = certificate.get("text") else { return true };
+    let Some(div) = text.text("div") else { return false };
+    let is_stored = || {
+        let Json::Object(stored) = json::parse_stored(before) else { return false };
+        stored.get("text").and_then(|text| text.text("div")) == Some(div)
+    };
+    narrative::is_generated(div) || narrative::is_generated_without_digest(div) && !before.is_empty() && is_stored()
 }
 
 /// Contract 1.2, 4.5: a reference under this server's own address, as the caller or the setting says it, is stored as a relative one,
@@ -248,6 +272,17 @@ pub fn certificate_of_import(json: &mut Json, source: Option<Source>, names: &Na
     Ok(Certificate { tail: tail(object, source.filter(|_| !shape.rewrote), None), row, brings: Need::Nothing })
 }
 
+/// That the change of a completed certificate lacks its reason, for a body that is refused anyway: of a right one the writer says it, who
+/// knows the newest version. Contract 3.3, 5.1.
+fn reason_missing(certificate: &Object, before: Option<State>, names: &Names) -> Option<Issue> {
+    let is_final = certificate.get("status").and_then(Json::as_str) == Some(Status::Final.code());
+    if !is_final || section::has_change_reason(certificate, names) {
+        return None;
+    }
+    let refused = decide(Some(before?), Trigger::Update, Need::Final).err()?;
+    refused.issues().iter().find(|issue| issue.code() == Hcert::ChangeReasonMissing).cloned()
+}
+
 fn check_id(certificate: &Object, id: Option<Id>) -> Option<Issue> {
     let id = id?.to_string();
     let found = certificate.get("id")?.as_str()?;
@@ -290,7 +325,7 @@ mod tests {
 
     fn standard() -> Standard<'static> {
         let terminology = Arc::new(Terminology::new(&NAMES, false, &[]).unwrap());
-        Standard { names: &NAMES, validator: &VALIDATOR, terminology }
+        Standard { names: &NAMES, validator: &VALIDATOR, terminology, final_must_be_usable: false }
     }
 
     /// A right certificate with one piece of its text replaced.
@@ -302,7 +337,9 @@ mod tests {
 
     fn certificate(body: &str, before: Before<'_>) -> Result<Certificate, Outcome> {
         let Read { mut value, problems, source } = json::parse_with_problems(body.as_bytes())?;
-        sound(&mut value, source, problems, before, &standard(), BASE).map(|sound| sound.certificate(&value))
+        let standard = standard();
+        let sound = sound(&mut value, source, problems, before, &standard, BASE)?;
+        Ok(sound.certificate(&mut value, &standard))
     }
 
     fn create(body: &str) -> Result<Certificate, Outcome> {

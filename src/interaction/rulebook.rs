@@ -13,6 +13,7 @@ pub struct Rulebook {
     names: Names,
     validator: Validator,
     lists: Arc<Lists>,
+    final_must_be_usable: bool,
 }
 
 /// What one certificate is judged by.
@@ -21,6 +22,8 @@ pub struct Standard<'r> {
     pub names: &'r Names,
     pub validator: &'r Validator,
     pub terminology: Arc<Terminology>,
+    /// A final certificate that nobody can use is refused, no longer only warned of. Contract 8.7.
+    pub final_must_be_usable: bool,
 }
 
 impl Rulebook {
@@ -31,7 +34,12 @@ impl Rulebook {
     pub fn open(engine: Arc<Engine>, names: Names, strict: bool) -> Result<Rulebook, String> {
         let validator = Validator::new(&names).map_err(|error| error.to_string())?;
         let lists = Arc::new(Lists::open(engine, names.clone(), strict)?);
-        Ok(Rulebook { names, validator, lists })
+        Ok(Rulebook { names, validator, lists, final_must_be_usable: false })
+    }
+
+    /// Sets the setting `certificate.final_must_be_usable`, which is off otherwise.
+    pub fn final_must_be_usable(self, is_set: bool) -> Rulebook {
+        Rulebook { final_must_be_usable: is_set, ..self }
     }
 
     pub fn names(&self) -> &Names {
@@ -45,7 +53,12 @@ impl Rulebook {
 
     /// All of it as it is at this moment.
     pub fn now(&self) -> Standard<'_> {
-        Standard { names: &self.names, validator: &self.validator, terminology: self.lists.current() }
+        Standard {
+            names: &self.names,
+            validator: &self.validator,
+            terminology: self.lists.current(),
+            final_must_be_usable: self.final_must_be_usable,
+        }
     }
 
     /// The code lists, for commands that change them.

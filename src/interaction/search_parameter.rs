@@ -3,7 +3,7 @@
 use crate::certificate::Names;
 use crate::fhir::json::{Json, Object};
 use crate::search::filter::TimeField;
-use crate::search::parameter::{Looks, Modifier, PARAMETERS, Parameter};
+use crate::search::parameter::{Looks, LooksAt, Modifier, PARAMETERS, Parameter};
 use crate::search::term::Field;
 
 /// All of them, in the order of the table.
@@ -26,7 +26,7 @@ fn resource(parameter: &Parameter, names: &Names) -> Json<'static> {
     set("description", Json::string(parameter.documentation));
     set("code", Json::string(parameter.name));
     set("base", texts(["Composition"]));
-    set("type", Json::string(parameter.kind()));
+    set("type", Json::string(parameter.looks.kind()));
     set("expression", Json::string(expression(parameter.looks)));
     set("processingMode", Json::string("normal"));
     if let Looks::Reference { target, .. } = parameter.looks {
@@ -71,32 +71,32 @@ fn name(id: &str) -> String {
     id.split(['-', '.']).map(part).collect()
 }
 
-/// Where in a certificate it looks.
+/// Where in a certificate it looks. Decision 166.
 fn expression(looks: Looks) -> &'static str {
     const AUTHOR: [&str; 2] = [
         "Composition.author.resolve().ofType(PractitionerRole).practitioner",
         "Composition.author.resolve().ofType(PractitionerRole).organization",
     ];
     match looks {
-        Looks::Id => "Resource.id",
+        Looks::Id => "Composition.id",
         Looks::State => "Composition.status",
         Looks::Category => "Composition.category",
         Looks::Kind => "Composition.type",
-        Looks::Time(TimeField::LastUpdated) => "Resource.meta.lastUpdated",
+        Looks::Time(TimeField::LastUpdated) => "Composition.meta.lastUpdated",
         Looks::Time(TimeField::Date) => "Composition.date",
         Looks::Time(TimeField::Period) => "Composition.event.period",
         Looks::Title => "Composition.title",
-        Looks::SectionCodeText => "Composition.descendants().where(code.exists() and text.exists())",
+        Looks::SectionCodeText => "Composition.repeat(section)",
         Looks::Registry => "Composition.subject.resolve().ofType(Patient).identifier",
         Looks::Token(field) | Looks::Reference { field, .. } => match field {
             Field::Subject | Field::SubjectIdentifier => "Composition.subject",
             Field::AuthorPractitioner => AUTHOR[0],
             Field::AuthorOrganization => AUTHOR[1],
             Field::Entry | Field::EntryIdentifier | Field::AdviceEntry | Field::AdviceEntryIdentifier => {
-                "Composition.section.entry"
+                "Composition.repeat(section).entry"
             }
             Field::Identifier => "Composition.identifier",
-            Field::SectionCodeText | Field::AdviceSectionCodeText => "Composition.section",
+            Field::SectionCodeText | Field::AdviceSectionCodeText => "Composition.repeat(section)",
         },
     }
 }
@@ -118,7 +118,14 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::fhir::shape;
+    use crate::certificate::Id;
+    use crate::fhir::fhirpath::{self, Expression, Node};
+    use crate::fhir::{date_time, json, narrative, shape};
+    use crate::search::extract::extract;
+    use crate::search::paging::Counts;
+    use crate::search::query::{Found, Search, Settings};
+    use crate::search::row::Row;
+    use crate::search::seal::SealKey;
 
     #[test]
     fn every_search_parameter_is_a_resource_of_its_own() {
@@ -133,4 +140,111 @@ mod tests {
         assert_eq!(chain.text("name"), Some("CertificateSubjectPatientIdentifier"));
         assert_eq!(chain.text("code"), Some("subject:Patient.identifier"));
     }
+
+    /// Text values of a search that an element answers, by the rules of R5 for its type.
+    fn values(node: &Node, parameter: &Parameter) -> Vec<String> {
+        let json = node.value.expect("the examples have no element without a value");
+        let token = |system: Option<&str>, code: &str| format!("{}|{code}", system.unwrap_or_default());
+        let coded = |concept: &Json| -> Vec<String> {
+            let codings = concept.items("coding").iter();
+            codings.filter_map(|coding| Some(token(coding.text("system"), coding.text("code")?))).collect()
+        };
+        match parameter.looks.kind() {
+            "token" if node.is("CodeableConcept") => coded(json),
+            "token" if node.is("Identifier") => {
+                json.text("value").map(|value| token(json.text("system"), value)).into_iter().collect()
+            }
+            // What a certificate contains has no address that could be searched for.
+            "reference" => {
+                let found = json.text("reference").filter(|reference| !reference.starts_with('#'));
+                found.map(str::to_owned).into_iter().collect()
+            }
+            "date" if node.is("Period") => json.text("start").map(str::to_owned).into_iter().collect(),
+            "composite" => {
+                let (code, text) = (json.get("code").map(coded).unwrap_or_default(), json.get("text"));
+                let text = text.and_then(|text| text.text("div")).and_then(narrative::plain_text).unwrap_or_default();
+                code.into_iter().filter(|_| !text.is_empty()).map(|code| format!("{code}${text}")).collect()
+            }
+            _ => node.text().map(str::to_owned).into_iter().collect(),
+        }
+    }
+
+    /// What was observed: `Resource.id` does not evaluate where the base is Composition. Now every expression is evaluated over the
+    /// examples, and the service finds a certificate by exactly what its expressions lead to.
+    #[test]
+    fn every_expression_leads_to_what_the_search_finds() {
+        let names = Names::default();
+        let seal = SealKey::new(&[7; 32]);
+        let settings = Settings {
+            base_url: &names.base_url,
+            names: &names,
+            count: Counts::default(),
+            link_seconds: 60,
+            lenient: false,
+            by_form: false,
+            now: 0,
+            seal: &seal,
+            caller: "",
+            narrowed: false,
+        };
+        let updated = "2025-06-01T12:00:00.000+03:00";
+        let certificates: Vec<Json> = EXAMPLES
+            .iter()
+            .map(|text| {
+                let mut json = json::parse(text).expect("an example");
+                let Json::Object(object) = &mut json else { panic!("an example is an object") };
+                object.set("id", Json::string("7"));
+                if let Some(Json::Object(meta)) = object.get_mut("meta") {
+                    meta.set("lastUpdated", Json::string(updated));
+                }
+                json
+            })
+            .collect();
+        let updated = date_time::span(updated).unwrap().low;
+        let rows: Vec<Row> =
+            certificates.iter().map(|json| extract(json.as_object().unwrap(), updated, &names).unwrap()).collect();
+        let id = Id::parse("7").unwrap();
+        for parameter in PARAMETERS {
+            let expression = Expression::parse(expression(parameter.looks)).expect(parameter.name);
+            let found: Vec<Vec<String>> = certificates
+                .iter()
+                .map(|json| {
+                    let (node, contained) = (Node::resource(json), fhirpath::contained(json));
+                    let context = fhirpath::Context { focus: node, resource: node, root: node, contained: &contained };
+                    let nodes = expression.elements(context).expect(parameter.name);
+                    nodes.iter().flat_map(|node| values(node, parameter)).collect()
+                })
+                .collect();
+            // Patients lie in the registry, so nothing leads to them here.
+            let is_elsewhere = parameter.looks == Looks::Registry;
+            assert_eq!(found.iter().all(Vec::is_empty), is_elsewhere, "{}", parameter.name);
+            for value in found.iter().flatten() {
+                let asked = vec![(parameter.name.to_owned(), escaped(value, parameter))];
+                let search =
+                    Search::parse(&asked, &settings).unwrap_or_else(|refused| panic!("{asked:?}: {refused:?}"));
+                let filter = search.query(&Found::new()).filter;
+                for (row, own) in rows.iter().zip(&found) {
+                    // A day asks for more than the element it stands for.
+                    let is_exact = parameter.looks.kind() != "date";
+                    let matches = filter.matches(id, row);
+                    assert!(matches || !own.contains(value), "{asked:?} is not found");
+                    assert!(!matches || !is_exact || own.contains(value), "{asked:?} is found elsewhere");
+                }
+            }
+        }
+    }
+
+    /// A value with the signs escaped that separate in a search.
+    fn escaped(value: &str, parameter: &Parameter) -> String {
+        let value = value.replace(',', "\\,");
+        if parameter.looks.kind() == "string" { value.replace('|', "\\|") } else { value }
+    }
+
+    const EXAMPLES: [&[u8]; 5] = [
+        include_bytes!("../../examples/driver-draft.json"),
+        include_bytes!("../../examples/driver-final.json"),
+        include_bytes!("../../examples/driver-external-declaration.json"),
+        include_bytes!("../../examples/occupational-final.json"),
+        include_bytes!("../../examples/occupational-rejected.json"),
+    ];
 }

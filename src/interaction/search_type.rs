@@ -12,8 +12,8 @@ use super::rights::{Held, not_permitted, outside};
 use super::service::{Service, unsearchable};
 use super::subject::unanswered;
 use crate::access::rights::May;
-use crate::outcome::{Hcert, Issue, Outcome, Severity};
-use crate::registry::{Failed, Purpose};
+use crate::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
+use crate::registry::{Failed, LookedUp, Purpose};
 use crate::search::query::{Found, Search};
 use crate::search::{Page, Query, query};
 use crate::trace::Trace;
@@ -23,7 +23,7 @@ impl Service {
         let settings = self.search_settings(context);
         let search = Search::parse(&context.parameters, &settings)?;
         let held = self.held_for(context, &search).await?;
-        let found = self.patients(context, &search).await?;
+        let Patients { found, warnings: unanswered, told } = self.patients(context, &search).await?;
         let (mut query, links_are_known) = self.with_linked(context, search.query(&found)).await;
         let mut shower = None;
         if let Some((held, may)) = &held {
@@ -37,10 +37,12 @@ impl Service {
         let page = self.found(query).await?;
         let links = search.links(&settings, &found, page.total)?;
         let mut warnings = search.warnings();
+        warnings.extend(unanswered);
         if !links_are_known {
             warnings.push(Issue::new(Hcert::LinksUnknown));
         }
-        let warning = (!warnings.is_empty()).then(|| self.warning(context, warnings));
+        let is_warned = !warnings.is_empty() || !told.is_empty();
+        let warning = is_warned.then(|| self.warning_and(context, warnings, told));
         let shown = page::Page { kind: Kind::Search, total: page.total, links, hits: page.hits, warning, shower };
         self.bundle(context, shown).await
     }
@@ -89,25 +91,33 @@ impl Service {
     }
 
     /// Asks the registry for every patient the search names by an identifier. Contract 4.6.
-    async fn patients(&self, context: &Context, search: &Search) -> Result<Found, Outcome> {
-        let mut found = Found::new();
+    async fn patients(&self, context: &Context, search: &Search) -> Result<Patients, Outcome> {
+        let mut all = Patients::default();
         let wanted = search.patients_wanted();
         if wanted.is_empty() {
-            return Ok(found);
+            return Ok(all);
         }
         let caller = context.caller(Purpose::Write);
         for wanted in wanted {
             // Boxed, as the one below: most searches ask nothing, and the future of each would be larger by these.
-            let asked = Box::pin(self.registry.by_identifier(wanted.system.as_deref(), &wanted.value, &caller));
-            let patients = asked.await.map_err(unanswered)?;
+            let asked = Box::pin(self.registry.look_up(wanted.system.as_deref(), &wanted.value, &caller));
+            let LookedUp { patients, told } = match asked.await {
+                Err(Failed::NotFound) => {
+                    all.warnings.push(Issue::new(Hcert::RegistryNotFound));
+                    LookedUp::default()
+                }
+                answered => answered.map_err(unanswered)?,
+            };
             let external = wanted.system.as_deref() == Some(&self.settings.external_reference_system);
             if external && patients.len() != 1 {
                 let identifier = format!("{}|{}", self.settings.external_reference_system, wanted.value);
-                return Err(Issue::new(Hcert::PatientNotUnique).with("identifier", identifier).into());
+                let issue = Issue::new(Hcert::PatientNotUnique).with("identifier", identifier);
+                return Err(Outcome::from(issue).reflecting(400, told));
             }
-            found.insert(wanted, patients.into_iter().map(|patient| patient.id).collect());
+            all.told.extend(told.into_iter().map(Reflected::as_warning));
+            all.found.insert(wanted, patients.into_iter().map(|patient| patient.id).collect());
         }
-        Ok(found)
+        Ok(all)
     }
 
     /// The same search with everybody who is the same person as one it names, and whether the registry said who that is: certificates
@@ -166,10 +176,27 @@ impl Service {
         worked.await.map_err(Outcome::internal)
     }
 
+    /// An OperationOutcome of warnings about a search.
     pub(super) fn warning(&self, context: &Context, warnings: Vec<Issue>) -> Vec<u8> {
-        let warnings: Vec<Issue> = warnings.into_iter().map(|issue| issue.severity(Severity::Warning)).collect();
-        Outcome::from(warnings).to_json(context.language, &self.settings.issue_system, || Uuid::new_v4().to_string())
+        self.warning_and(context, warnings, Vec::new())
     }
+
+    /// The same, with what the registry said behind.
+    fn warning_and(&self, context: &Context, warnings: Vec<Issue>, told: Vec<Reflected>) -> Vec<u8> {
+        let warnings: Vec<Issue> = warnings.into_iter().map(|issue| issue.severity(Severity::Warning)).collect();
+        Outcome::telling(warnings, told)
+            .to_json(context.language, &self.settings.issue_system, || Uuid::new_v4().to_string())
+    }
+}
+
+/// What the registry said of the identifiers that a search names.
+#[derive(Default)]
+struct Patients {
+    found: Found,
+    /// What it left open, in our own words.
+    warnings: Vec<Issue>,
+    /// Why nobody can have some of them, in its own codes, as warnings.
+    told: Vec<Reflected>,
 }
 
 /// The value itself is not repeated, since it may name a person.

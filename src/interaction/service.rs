@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use super::capabilities::capabilities;
+use super::capabilities::{TokenPolicy, capabilities, terminology_capabilities};
 use super::conformance::{self, Fixed};
 use super::context::Context;
 use super::turns::Turns;
@@ -14,9 +14,11 @@ use crate::audit::Log;
 use crate::certificate::transition::Trigger;
 use crate::certificate::{Id, Names};
 use crate::engine::{Clock, Engine, Error, Refused, SearchError, Stored, Write, Written};
+use crate::fhir::json::Json;
 use crate::limits::{HEAVY_ROWS, HEAVY_WAIT_S, LARGE_ANSWERS, LARGE_WAIT_S};
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::registry::Registry;
+use crate::search::issue;
 use crate::search::paging::Counts;
 use crate::search::seal::SealKey;
 use crate::terminology::Terminology;
@@ -31,7 +33,7 @@ pub struct Settings {
     pub count: Counts,
     /// How long a link with sealed parameters works, seconds.
     pub link_seconds: i64,
-    /// Bundle `fullUrl` is `{base_url}/Composition/1` instead of `Composition/1`. Contract 1.2.
+    /// In a search for certificates `fullUrl` is `{base_url}/Composition/1` instead of `Composition/1`. Contract 1.2.
     pub full_url_absolute: bool,
     /// A subject of this identifier system that is not found exactly once is HCERT-008. Contract 4.6.
     pub external_reference_system: String,
@@ -41,8 +43,7 @@ pub struct Settings {
 #[derive(Clone)]
 pub struct Policy {
     pub permissions: Permissions,
-    /// Nobody is let in without a token: mode `jwt`. Contract 7.2.
-    pub needs_token: bool,
+    pub tokens: TokenPolicy,
     /// Only the author creates and changes a certificate. Contract 7.7.
     pub author_must_be_caller: bool,
     /// Where every access is written down; nowhere in benches that measure without.
@@ -52,9 +53,9 @@ pub struct Policy {
 impl Default for Policy {
     /// The table that comes with the service.
     fn default() -> Self {
-        let base = Names::default().code_system_base;
-        let permissions = Permissions::read(BUILT_IN, &base).expect("a test holds that the table is readable");
-        Policy { permissions, needs_token: false, author_must_be_caller: false, audit: None }
+        let permissions = Permissions::read(BUILT_IN, &Names::default());
+        let permissions = permissions.expect("a test holds that the table is readable");
+        Policy { permissions, tokens: TokenPolicy::default(), author_must_be_caller: false, audit: None }
     }
 }
 
@@ -88,7 +89,8 @@ impl Service {
         clock: Clock,
     ) -> Service {
         let seal = SealKey::new(&engine.seal_key());
-        let capabilities = capabilities(&settings.names.base_url, &settings.names, settings.count, policy.needs_token);
+        let names = &settings.names;
+        let capabilities = capabilities(&names.base_url, names, settings.count, &policy.tokens).to_vec();
         // Half of the processors, so that the other half is free for what is answered at once.
         let heavy_at_once = thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(2));
         Service {
@@ -156,14 +158,7 @@ impl Service {
             self.check_trail()?;
         }
         match interaction {
-            Interaction::Capabilities => {
-                let names = &self.settings.names;
-                let body = match *context.base_url == *names.base_url {
-                    true => self.capabilities.clone(),
-                    false => capabilities(&context.base_url, names, self.settings.count, self.policy.needs_token),
-                };
-                Ok(Answer { status: 200, body, ..Answer::default() })
-            }
+            Interaction::Capabilities => self.capabilities(&context),
             Interaction::Create => Box::pin(self.create(&context, &body)).await,
             Interaction::Read(instance) => self.read(&context, &instance),
             Interaction::Vread(instance, version) => self.vread(&context, &instance, version),
@@ -188,6 +183,31 @@ impl Service {
             Interaction::Patient(ask) => Box::pin(self.patient(&context, ask)).await,
             Interaction::Expand(id) => Box::pin(self.expand(&context, id.as_deref(), &body)).await,
         }
+    }
+
+    /// `mode` says which statement: `full`, `normative` or `terminology`. FHIR R5 `http.html#capabilities`; Decision 162.
+    fn capabilities(&self, context: &Context) -> Result<Answer, Outcome> {
+        let names = &self.settings.names;
+        let statement = || capabilities(&context.base_url, names, self.settings.count, &self.policy.tokens);
+        let mut modes = context.parameters.iter().filter(|(name, _)| name == "mode").map(|(_, mode)| mode.as_str());
+        let mode = modes.next().unwrap_or("full");
+        if modes.next().is_some() {
+            return Err(issue::repeated("mode").into());
+        }
+        let body = match mode {
+            "full" if *context.base_url == *names.base_url => self.capabilities.clone(),
+            "full" => statement().to_vec(),
+            "normative" => {
+                let mut statement = statement();
+                if let Json::Object(object) = &mut statement {
+                    object.remove("acceptLanguage");
+                }
+                statement.to_vec()
+            }
+            "terminology" => terminology_capabilities(&context.base_url, &self.terminology()).to_vec(),
+            other => return Err(issue::wrong("mode", other, "full, normative or terminology").into()),
+        };
+        Ok(Answer { status: 200, body, ..Answer::default() })
     }
 
     /// Hands a write over and waits until it is durable. `None`: the certificate moved on; prepare again.

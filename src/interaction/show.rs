@@ -13,11 +13,13 @@ use crate::fhir::json::{self, Json};
 use crate::search::Hit;
 use crate::search::class::Class;
 use crate::search::row::Row;
+use crate::terminology::Terminology;
 
 /// Makes certificates what a caller is shown, on whichever thread.
 pub struct Shower {
     engine: Arc<Engine>,
     names: Names,
+    terminology: Arc<Terminology>,
     /// None: the view of everything is the same.
     held: Option<Arc<Held>>,
     /// Where all are shown in one way.
@@ -31,6 +33,7 @@ impl Service {
         Shower {
             engine: self.engine.clone(),
             names: self.settings.names.clone(),
+            terminology: self.terminology(),
             held: None,
             only: None,
             by_class: None,
@@ -94,11 +97,11 @@ impl Shower {
     pub fn employer(&self, stored: &Stored) -> Result<Vec<u8>, Error> {
         let subject = self.engine.subject(stored.id, stored.version)?;
         let known = subject.iter().flat_map(|subject| &subject.identifiers);
-        let estonian = known.into_iter().find(|(system, _)| system.ends_with("/sid/pid/est/ni"));
+        let estonian = known.into_iter().find(|(system, _)| system == self.names.identifiers.estonian_code());
         let identifier = estonian.map(|(system, value)| (system.as_str(), value.as_str()));
         let mut json = json::parse_stored(&stored.resource);
         if let Json::Object(composition) = &mut json {
-            employer::show(composition, identifier, &self.names);
+            employer::show(composition, identifier, &self.names, &*self.terminology);
         }
         Ok(json.to_vec())
     }

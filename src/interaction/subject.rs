@@ -136,13 +136,39 @@ impl Service {
                 let identifiers = identifiers.into_iter().map(|found| (found.system, found.value)).collect();
                 Ok(Resolved { reference, patient: Some(Subject { id, version, identifiers }), warning })
             }
-            Ok(None) => Err(self.not_unique(named).into()),
+            Ok(None) | Err(Failed::NotFound) => Err(self.not_unique(named).into()),
             // Contract 6.1: a registry that says "not found" found nobody.
             Err(Failed::Refused(chain)) if chain.status == 404 => {
                 Err(Outcome::from(self.not_unique(named)).reflecting(400, chain.issues))
             }
             Err(failed) => Err(unanswered(failed)),
         }
+    }
+
+    /// Adds to a refused body what is wrong with its patient, so that one answer has all (Contract 5.1). The registry is asked only where
+    /// nothing is wrong with the subject as such, and as for a look: nobody is taken over for a body that is refused. A registry that
+    /// does not answer changes nothing; the body is wrong all the same. Decision 151.
+    pub(super) async fn with_problems_of_patient(
+        &self,
+        context: &Context,
+        certificate: &Json<'_>,
+        before: Option<&Stored>,
+        mut refused: Outcome,
+    ) -> Outcome {
+        let [subject] = certificate.items("subject") else { return refused };
+        let Some(named) = named(subject) else { return refused };
+        let is_of_subject = |expression: &String| expression.starts_with("Composition.subject");
+        let mut expressions = refused.issues().iter().flat_map(Issue::expression);
+        if certificate.text("resourceType") != Some("Composition") || expressions.any(is_of_subject) {
+            return refused;
+        }
+        let Err(further) = self.resolve(context, certificate, before, Purpose::Look).await else { return refused };
+        let is_unsure = matches!(named, Named::Identifier { .. }) && self.registry.may_know_more_for_a_write();
+        let is_told = further.status() < 500 && !(is_unsure && further.issues().iter().any(is_not_unique));
+        if is_told {
+            refused.merge(further);
+        }
+        refused
     }
 
     /// The patient of the version before, when the body names the same. Contract 6.1.
@@ -183,8 +209,12 @@ impl Service {
             Named::Identifier { system: Some(system), value } => format!("{system}|{value}"),
             Named::Identifier { system: None, value } => value.to_owned(),
         };
-        Issue::new(Hcert::PatientNotUnique).with("identifier", identifier)
+        Issue::new(Hcert::PatientNotUnique).with("identifier", identifier).at("Composition.subject[0]")
     }
+}
+
+fn is_not_unique(issue: &Issue) -> bool {
+    issue.code() == Hcert::PatientNotUnique
 }
 
 /// Writes whom the registry found into a certificate. True when the subject had no reference before.
@@ -215,9 +245,12 @@ pub fn silent(failed: Failed) -> Outcome {
             let issue = Issue::new(Hcert::HeaderWrong).with("header", "x-hcert-fault").with("value", problem);
             return issue.at("http.x-hcert-fault").into();
         }
+        // No FHIR server answers so to what the service asks, but where somebody may be missing.
+        Failed::NotFound => (Hcert::RegistryUnreadable, "its status is 404, without an OperationOutcome".to_owned()),
         Failed::Silent(Silent::Timeout(cause)) => (Hcert::RegistryTimeout, cause),
         Failed::Silent(Silent::Unreachable(cause)) => (Hcert::RegistryUnreachable, cause),
         Failed::Silent(Silent::Unreadable(cause)) => (Hcert::RegistryUnreadable, cause),
+        Failed::Silent(Silent::Credential(cause)) => (Hcert::RegistryCredential, cause),
     };
     Outcome::from(code).because(cause)
 }

@@ -32,14 +32,20 @@ impl Service {
             self.check_rows(context, May::Update, stored.id)?;
             let kept = service_sections(&stored, &self.settings);
             let base = (!kept.is_empty()).then_some(stored.version);
-            let before = Before { id: Some(stored.id), resource: &stored.resource, kept };
+            let before = Before { id: Some(stored.id), state: Some(stored.state), resource: &stored.resource, kept };
             let standard = self.rulebook().now();
             let Read { mut value, problems, source } = json::parse_with_problems(body)?;
-            let mut sound = sound(&mut value, source, problems, before, &standard, &context.base_url)?;
+            let sound = sound(&mut value, source, problems, before, &standard, &context.base_url);
+            let mut sound = match sound {
+                Ok(sound) => sound,
+                Err(refused) => {
+                    return Err(self.with_problems_of_patient(context, &value, Some(&stored), refused).await);
+                }
+            };
             let warnings = std::mem::take(&mut sound.warnings);
             self.check_author(context, sound.row())?;
             let resolved = self.resolve(context, &value, Some(&stored), Purpose::Write).await?;
-            let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, standard.names)?;
+            let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, &standard)?;
             let (who, subject) = (context.who.clone(), resolved.patient);
             let content = Content { trigger: Trigger::Update, brings, tail, row, who, subject };
             let (if_match, rows) = (context.if_match.clone(), context.rows(May::Update));

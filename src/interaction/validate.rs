@@ -130,7 +130,7 @@ impl Service {
         let before = match stored {
             Some(stored) => {
                 let kept = service_sections(stored, &self.settings);
-                Before { id: Some(stored.id), resource: &stored.resource, kept }
+                Before { id: Some(stored.id), state: Some(stored.state), resource: &stored.resource, kept }
             }
             None => Before::default(),
         };
@@ -150,7 +150,7 @@ impl Service {
                 let told = match self.resolve(context, &resource, stored, Purpose::Look).await {
                     Ok(resolved) => {
                         reflected.extend(resolved.warning.clone());
-                        sound.about(&mut resource, &resolved, standard.names)
+                        sound.about(&mut resource, &resolved, &standard)
                     }
                     Err(outcome) => Err(outcome),
                 };
@@ -163,7 +163,11 @@ impl Service {
                 }
                 issues
             }
-            Err(refused) => refused.issues().to_vec(),
+            Err(refused) => {
+                let refused = self.with_problems_of_patient(context, &resource, stored, refused).await;
+                reflected.extend_from_slice(refused.reflected());
+                refused.issues().to_vec()
+            }
         };
         let mut all = Problems::from(issues);
         all.take_further(further);

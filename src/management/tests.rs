@@ -10,7 +10,7 @@ use super::*;
 use crate::audit::{self, Number};
 use crate::certificate::Seq;
 use crate::engine::{self, IndexHealth, StoreHealth};
-use crate::registry::{BreakerState, Health, Remembered};
+use crate::registry::{BreakerState, CredentialState, Health, Remembered};
 
 /// A part that is as it is told to be.
 struct Staged(fn(&mut Told));
@@ -183,11 +183,21 @@ fn each_state_of_the_others_has_its_words() {
     let failing = trail(audit::State::Failing("the disk is full".to_owned()));
     assert!(failing.status == Status::Down && failing.holds_up && failing.words.contains("the disk is full"));
 
-    let remote = |breaker| registry::part(&Health::Remote { breaker, remembered: Remembered::default() });
+    let with = |breaker, credential| {
+        registry::part(&Health::Remote { breaker, credential, remembered: Remembered::default() })
+    };
+    let remote = |breaker| with(breaker, CredentialState::Accepted);
     assert_eq!(registry::part(&Health::Embedded).status, Status::Ok);
     assert_eq!(remote(BreakerState::Closed).status, Status::Ok);
     for breaker in [BreakerState::Open, BreakerState::HalfOpen] {
         assert!(remote(breaker).status == Status::Degraded && !remote(breaker).holds_up);
+        assert!(with(breaker, CredentialState::Refused).words.contains("own credential"));
+    }
+    for (credential, words) in
+        [(CredentialState::Refused, "own credential"), (CredentialState::Unreadable, "token_file")]
+    {
+        let part = with(BreakerState::Closed, credential);
+        assert!(part.status == Status::Degraded && !part.holds_up && part.words.contains(words));
     }
 }
 

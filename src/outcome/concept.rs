@@ -10,6 +10,8 @@ pub struct Concept {
     pub status: u16,
     pub english: String,
     pub estonian: String,
+    /// Code of the issue in front of this one in a chain.
+    pub behind: Option<String>,
     /// Name and value of places, for when nothing better is known.
     pub examples: Vec<(String, String)>,
 }
@@ -59,6 +61,7 @@ impl From<Written> for Concept {
             Some((name.to_owned(), value.to_owned()))
         };
         Concept {
+            behind: property("behind").and_then(|found| found.value_code.clone()),
             issue_type: property("issue-type").and_then(|found| found.value_code.clone()).unwrap_or_default(),
             status: property("http-status").and_then(|found| found.value_integer).unwrap_or_default(),
             estonian: written

@@ -59,14 +59,15 @@ impl Issue {
         Issue { severity: Severity::Error, code, values: Vec::new(), expression: Vec::new() }
     }
 
-    /// Fills `<name>` of the catalogue's text. What came from outside is shortened to 200 characters.
+    /// Fills `<name>` of the catalogue's text. A value from outside is shortened to 200 characters, and its control characters are
+    /// named (`U+0008`).
     pub fn with(mut self, name: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
         let value = value.into();
         let value = match value.char_indices().nth(200) {
             Some((end, _)) if name != "known" && name != "supported" => Cow::Owned(format!("{}…", &value[..end])),
             _ => value,
         };
-        self.values.push((name, value));
+        self.values.push((name, printable(value)));
         self
     }
 
@@ -125,6 +126,24 @@ impl Issue {
     }
 }
 
+/// A value without the control characters that a FHIR string must not hold; each is named instead. Decision 156.
+///
+/// Source: FHIR R5 `datatypes.html#string`.
+fn printable(value: Cow<'static, str>) -> Cow<'static, str> {
+    let is_refused = |character: char| character < ' ' && !matches!(character, '\t' | '\n' | '\r');
+    if !value.contains(is_refused) {
+        return value;
+    }
+    let mut text = String::with_capacity(value.len() + 16);
+    for character in value.chars() {
+        match is_refused(character) {
+            true => text.push_str(&format!("U+{:04X}", u32::from(character))),
+            false => text.push(character),
+        }
+    }
+    Cow::Owned(text)
+}
+
 impl Outcome {
     fn from_issues(issues: Vec<Issue>) -> Self {
         Outcome { issues, reflected: Vec::new(), reflected_status: 0, cause: None }
@@ -173,11 +192,14 @@ impl Outcome {
         self
     }
 
-    /// HTTP status of an answer that is nothing but this.
+    /// HTTP status of an answer that is nothing but this. What another system refuses with 400 weighs as much as our own 400.
     pub fn status(&self) -> u16 {
-        match self.issues.is_empty() && !self.reflected.is_empty() {
-            true => self.reflected_status,
-            false => entry(self.leading()).status,
+        if self.issues.is_empty() && !self.reflected.is_empty() {
+            return self.reflected_status;
+        }
+        match entry(self.leading()).status {
+            422 if self.reflected_status == 400 => 400,
+            status => status,
         }
     }
 
@@ -189,10 +211,11 @@ impl Outcome {
         }
     }
 
-    /// The code of our own that decides the status: the first in the order of the catalogue, so that a body which cannot be read (400)
-    /// weighs more than a rule that it breaks (422). Contract 5.2.
+    /// The code of our own that decides the status: the first error in the order of the catalogue, so that a body which cannot be read
+    /// (400) weighs more than a rule that it breaks (422). Without an error, the first issue. Contract 5.2.
     pub fn leading(&self) -> Hcert {
-        self.issues.iter().map(Issue::code).min().unwrap_or(Hcert::Internal)
+        let errors = self.issues.iter().filter(|issue| issue.is_error()).map(Issue::code).min();
+        errors.or_else(|| self.issues.iter().map(Issue::code).min()).unwrap_or(Hcert::Internal)
     }
 
     /// Takes the issues of another outcome in.
@@ -242,10 +265,13 @@ mod tests {
         assert_eq!(issue.text(Language::English), "'<type> <value> <' is not a valid <value>");
     }
 
+    /// What was seen: a message repeated the control characters of a request, so that the OperationOutcome was no valid FHIR.
     #[test]
-    fn a_control_character_is_not_repeated_in_a_text() {
-        let issue = Issue::new(Hcert::FormatWrong).with("value", "a\u{8}b\0\t\n").with("type", "string");
-        assert_eq!(issue.text(Language::English), "'a\u{fffd}b\u{fffd}\t\n' is not a valid string");
+    fn control_characters_of_a_value_are_named() {
+        let text =
+            |value| Issue::new(Hcert::FormatWrong).with("value", value).with("type", "code").text(Language::English);
+        assert_eq!(text("a\u{8}\u{c}\0b\t\n"), "'aU+0008U+000CU+0000b\t\n' is not a valid code");
+        assert_eq!(text("õ €"), "'õ €' is not a valid code");
     }
 
     #[test]

@@ -6,7 +6,8 @@ use super::reflected::Coding;
 use super::{Issue, Language, Outcome, Reflected, entry};
 
 impl Outcome {
-    /// The OperationOutcome, minified JSON. `system` is `{hcert_issue_system}`; `id` makes the id of each issue (a uuid).
+    /// The OperationOutcome, minified JSON. `system` is `{hcert_issue_system}`; `id` makes the id (a uuid) of each issue that came
+    /// without one.
     ///
     /// Source: specification 7; Contract 5.1.
     pub fn to_json(&self, language: Language, system: &str, mut id: impl FnMut() -> String) -> Vec<u8> {
@@ -14,7 +15,11 @@ impl Outcome {
         let own = self.issues.iter().zip(&texts);
         let mut issue: Vec<ResourceIssue> =
             own.clone().map(|(issue, text)| resource_issue(issue, text, system, id())).collect();
-        issue.extend(self.reflected.iter().map(|reflected| reflected_issue(reflected, id())));
+        issue.extend(self.reflected.iter().enumerate().map(|(at, reflected)| {
+            // Ids are unique within a resource, also where another system repeats one.
+            let is_new = |own: &&String| self.reflected[..at].iter().all(|earlier| earlier.id.as_ref() != Some(*own));
+            reflected_issue(reflected, reflected.id.as_ref().filter(is_new).cloned().unwrap_or_else(&mut id))
+        }));
         let told = own.map(|(issue, text)| (issue.code().code(), text.as_str()));
         let told = told.chain(self.reflected.iter().map(|reflected| (reflected.code(), reflected.text.as_str())));
         let text = Narrative { status: "generated", div: narrative(told) };
@@ -147,13 +152,11 @@ mod tests {
             r#"{"resourceType":"OperationOutcome","text":{"status":"generated","div":"#,
             r#""<div xmlns=\"http://www.w3.org/1999/xhtml\"><dl>"#,
             r#"<dt>HCERT-008</dt><dd>Could not find unique patient by a|&lt;b&gt;&amp;"#,
-            "\u{fffd}",
+            "U+0000",
             r#"</dd><dt>HCERT-100</dt><dd>The request has no body; a FHIR resource in JSON is expected</dd></dl></div>"},"#,
             r#""issue":[{"id":"id-1","severity":"error","code":"invalid","#,
             r#""details":{"coding":[{"system":"https://hcert.tehik.ee/issue","code":"HCERT-008"}],"#,
-            r#""text":"Could not find unique patient by a|<b>&"#,
-            "\u{fffd}",
-            r#""},"expression":["Composition.subject[0]"]},"#,
+            r#""text":"Could not find unique patient by a|<b>&U+0000"},"expression":["Composition.subject[0]"]},"#,
             r#"{"id":"id-2","severity":"error","code":"structure","#,
             r#""details":{"coding":[{"system":"https://hcert.tehik.ee/issue","code":"HCERT-100"}],"#,
             r#""text":"The request has no body; a FHIR resource in JSON is expected"}}]}"#,
@@ -175,6 +178,7 @@ mod tests {
     #[test]
     fn issues_of_other_systems_stand_behind_our_own_as_they_came() {
         let reflected = Reflected {
+            id: Some("their-id".into()),
             severity: "error".into(),
             issue_type: "exception".into(),
             codings: vec![Coding {
@@ -190,12 +194,16 @@ mod tests {
         assert_eq!((outcome.status(), outcome.leading_code()), (503, "MPI-001"));
         let json = String::from_utf8(outcome.to_json(Language::Estonian, "s", || "i".into())).unwrap();
         let issue = concat!(
-            r#""issue":[{"id":"i","severity":"error","code":"exception","details":{"coding":[{"system":"https://mpi.tehik.ee","#,
+            r#""issue":[{"id":"their-id","severity":"error","code":"exception","details":{"coding":[{"system":"https://mpi.tehik.ee","#,
             r#""code":"MPI-001"}],"text":"Internal <error>"},"diagnostics":"d","expression":["Patient.id"]}]}"#,
         );
         assert!(json.ends_with(issue) && json.contains("<dt>MPI-001</dt><dd>Internal &lt;error&gt;</dd>"), "{json}");
-        let both = Outcome::from(Hcert::BodyEmpty).reflecting(503, vec![reflected]);
+        let both = Outcome::from(Hcert::BodyEmpty).reflecting(503, vec![reflected.clone(), reflected]);
         assert_eq!((both.status(), both.leading_code()), (400, "HCERT-100"));
+        let json: serde_json::Value =
+            serde_json::from_slice(&both.to_json(Language::English, "s", || "i".into())).unwrap();
+        let ids = json["issue"].as_array().unwrap().iter().map(|issue| issue["id"].as_str().unwrap());
+        assert_eq!(ids.collect::<Vec<_>>(), ["i", "their-id", "i"]);
     }
 
     #[test]

@@ -9,20 +9,11 @@ pub fn fill<'v>(mut template: &str, value: impl Fn(&str) -> Option<Cow<'v, str>>
         let place = behind.split_once('>').and_then(|(name, behind)| Some((value(name)?, behind)));
         let (filled, behind) = place.unwrap_or((Cow::Borrowed("<"), behind));
         text.push_str(before);
-        text.extend(filled.chars().map(shown));
+        text.push_str(&filled);
         template = behind;
     }
     text.push_str(template);
     text
-}
-
-/// U+FFFD in place of a control character: R5's `string` has none but tab, line feed and carriage return. Decision 156.
-fn shown(character: char) -> char {
-    match character {
-        '\t' | '\n' | '\r' => character,
-        '\0'..='\u{1f}' => '\u{fffd}',
-        _ => character,
-    }
 }
 
 /// Names of the places, in their order.

@@ -7,6 +7,17 @@ use std::borrow::Cow;
 const WORDS: &[(&str, &str)] = &[
     ("null", "null"),
     ("none", "puudub"),
+    ("the id of an element, which has no white space", "elemendi id, milles ei ole tühikuid"),
+    ("it is not a registry code of eight digits", "see ei ole kaheksakohaline registrikood"),
+    ("Practitioner/ and a valid personal code", "Practitioner/ ja õige isikukood"),
+    ("Organization/ and a valid registry code", "Organization/ ja õige registrikood"),
+    ("a reference to a contained PractitionerRole", "viide sisalduvale ressursile PractitionerRole"),
+    ("open or closed, as valueString", "open või closed kujul valueString"),
+    ("a simple value", "lihtväärtus"),
+    ("a simple value, or a resource as 'resource'", "lihtväärtus, või ressurss kujul 'resource'"),
+    ("a Coding with a code, in a Parameters resource by POST", "koodiga Coding ressursis Parameters (POST)"),
+    ("a CodeableConcept with codings, in a Parameters resource by POST", "koodidega CodeableConcept ressursis Parameters (POST)"),
+    ("allowed are: tags of BCP 47 such as et or en-GB", "lubatud on BCP 47 keelemärgendid, näiteks et või en-GB"),
     ("a boolean", "tõeväärtus"),
     ("a number", "arv"),
     ("a string", "tekst"),
@@ -62,6 +73,9 @@ const WORDS: &[(&str, &str)] = &[
 #[rustfmt::skip]
 const BEGINNINGS: &[(&str, &str)] = &[
     ("one of ", "üks järgmistest: "),
+    ("allowed are: ", "lubatud on: "),
+    ("the employment names ", "töösuhtes on "),
+    ("known here are: ", "siin on teada: "),
     ("one type of ", "üks tüüp elemendile "),
     ("it lacks the claim ", "selles puudub väide "),
     ("it has a wrong claim ", "selles on vale väide "),
@@ -79,6 +93,8 @@ const BEGINNINGS: &[(&str, &str)] = &[
     ("a processing instruction: ", "töötlusjuhis: "),
     ("a named character in place of its number: ", "nimega märk oma numbri asemel: "),
     ("an element of another namespace than XHTML: ", "element väljastpoolt XHTML-i nimeruumi: "),
+    ("an element inside one that must not hold it: ", "element teises, mis seda sisaldada ei tohi: "),
+    ("text directly inside an element that must not hold it: ", "tekst otse elemendis, mis seda sisaldada ei tohi: "),
     ("XML that is not well-formed", "vigane XML"),
     ("elements that end in the wrong order: ", "elemendid, mis lõpevad vales järjekorras: "),
     ("a prefix without a namespace: ", "nimeruumita eesliide: "),
@@ -88,7 +104,7 @@ const BEGINNINGS: &[(&str, &str)] = &[
 ];
 
 /// Places whose values are words of ours, never texts of a caller alone.
-const PLACES: &[&str] = &["expected", "found", "known", "version", "state", "request", "problem"];
+const PLACES: &[&str] = &["expected", "found", "known", "version", "state", "request", "problem", "type"];
 
 /// The Estonian for the value of a place; a value that is no word of ours stays.
 pub fn estonian<'v>(place: &str, value: &'v str) -> Cow<'v, str> {

@@ -1,5 +1,7 @@
 //! Codes and the value sets they must belong to. Contract 8.3.
 
+use std::borrow::Cow;
+
 use super::walk::Walk;
 use crate::fhir::codes::Codes;
 use crate::fhir::json::Json;
@@ -23,11 +25,7 @@ impl<'a> Walk<'a> {
         if fits {
             return;
         }
-        let mut listed: Vec<&str> = codes.codes().take(LISTED_MAX).collect();
-        if codes.codes().count() > LISTED_MAX {
-            listed.push("…");
-        }
-        self.not_a_code(value, type_name, value_set, listed.join(", "));
+        self.not_a_code(value, type_name, value_set, codes.words(LISTED_MAX));
     }
 
     /// A required binding of a profile.
@@ -60,12 +58,12 @@ impl<'a> Walk<'a> {
             Membership::NotMember => {
                 self.broken.push(rule);
                 let allowed = self.terminology.allowed(value_set);
-                self.not_a_code(value, type_name, value_set, allowed);
+                self.not_a_code(value, type_name, value_set, allowed.into());
             }
         }
     }
 
-    fn not_a_code(&mut self, value: &Json, type_name: &str, value_set: &str, known: String) {
+    fn not_a_code(&mut self, value: &Json, type_name: &str, value_set: &str, known: Cow<'static, str>) {
         let code = code_words(value, type_name);
         let path = &self.path;
         self.problems.add(|| {

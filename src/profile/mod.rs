@@ -60,9 +60,14 @@ impl Validator {
         Ok(Validator { profiles, rule_names })
     }
 
-    /// A profile by its address; a `|version` behind it is passed over.
-    pub fn profile(&self, url: &str) -> Option<&Profile> {
-        let url = url.split_once('|').map_or(url, |(url, _)| url);
+    /// A profile by its canonical address; a `|version` behind it must be the one that is served. Contract 8.2.
+    pub fn profile(&self, canonical: &str) -> Option<&Profile> {
+        self.profile_of_any_version(canonical).filter(|profile| profile.has_version_of(canonical))
+    }
+
+    /// A profile by its canonical address; a `|version` behind it is passed over.
+    pub fn profile_of_any_version(&self, canonical: &str) -> Option<&Profile> {
+        let url = canonical.split_once('|').map_or(canonical, |(url, _)| url);
         self.profiles.iter().find(|profile| profile.url == url)
     }
 

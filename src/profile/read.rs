@@ -126,6 +126,7 @@ impl Reader<'_> {
         }
         self.profiles.push(Profile {
             url: url.to_owned(),
+            version: definition.text("version").unwrap_or_default().to_owned(),
             id: id.to_string(),
             title: definition.text("title").unwrap_or(&id).to_owned(),
             resource_type: resource_type.to_owned(),

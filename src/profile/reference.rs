@@ -1,6 +1,6 @@
 //! What references lead to.
 
-use super::rules::Target;
+use super::rules::{Profile, Target};
 use super::walk::Walk;
 use crate::fhir::element::{self, ElementType};
 use crate::fhir::json::Json;
@@ -69,7 +69,10 @@ impl<'a> Walk<'a> {
                 self.broken.push(*rule);
                 let known = targets.iter().map(|target| match target {
                     Target::Type(name) => name.clone(),
-                    Target::Profile(url, name) => format!("{name} ({})", url.rsplit('/').next().unwrap_or(url)),
+                    Target::Profile(url, name) => {
+                        let known_by = self.validator.profile(url).map_or_else(|| url.clone(), Profile::known_by);
+                        format!("{name} ({known_by})")
+                    }
                 });
                 let known = known.collect::<Vec<_>>().join(", ");
                 let found = match goal {

@@ -10,6 +10,8 @@ use crate::fhir::json::Json;
 pub struct Profile {
     /// Canonical address without version.
     pub url: String,
+    /// The one version that is served.
+    pub version: String,
     /// `ee-health-certificate-driver`
     pub id: String,
     /// Name for people.
@@ -118,12 +120,14 @@ pub struct Slice {
     pub rules: Rules,
 }
 
-/// The one coding, of system and code, that rules fix.
+/// The one coding that rules fix, where the pattern has a system and a code and nothing else.
 fn only_coding(rules: &Rules) -> Option<(String, String)> {
     let json = &rules.value.as_ref()?.asks.json;
     let is_only = json.as_object().is_some_and(|object| object.0.len() == 1);
     match json.items("coding") {
-        [coding] if is_only => Some((coding.text("system")?.to_owned(), coding.text("code")?.to_owned())),
+        [coding] if is_only && coding.as_object().is_some_and(|members| members.0.len() == 2) => {
+            Some((coding.text("system")?.to_owned(), coding.text("code")?.to_owned()))
+        }
         _ => None,
     }
 }

@@ -44,13 +44,9 @@ impl Slice {
         for by in &slicing.by {
             match by {
                 Discriminator::Type => words.push(self.types.join(" or ")),
-                Discriminator::Profile => words.extend(self.profiles.iter().filter_map(|url| {
-                    let code = validator.profile(url)?.rules.child("code").and_then(|code| {
-                        let coding = code.child("coding").and_then(|coding| coding.value.as_ref());
-                        code.value.as_ref().or(coding).map(|value| value.asks.words())
-                    });
-                    Some(format!("meta.profile {url} or code {}", code.unwrap_or_default()))
-                })),
+                Discriminator::Profile => {
+                    words.extend(self.profiles.iter().filter_map(|url| validator.profile(url)).map(Profile::known_by));
+                }
                 Discriminator::Value(path) => {
                     let value = self.rules.child(path).and_then(|rules| rules.value.as_ref());
                     words.push(format!("{path} {}", value.map(|value| value.asks.words()).unwrap_or_default()));
@@ -62,8 +58,22 @@ impl Slice {
 }
 
 impl Profile {
+    /// Whether a canonical address names no version, or the one that is served.
+    pub fn has_version_of(&self, canonical: &str) -> bool {
+        canonical.split_once('|').is_none_or(|(_, version)| version == self.version)
+    }
+
+    /// How a resource is known to be meant to follow this profile, for messages.
+    pub fn known_by(&self) -> String {
+        let code = self.rules.child("code").and_then(|code| {
+            let coding = code.child("coding").and_then(|coding| coding.value.as_ref());
+            code.value.as_ref().or(coding).map(|value| value.asks.words())
+        });
+        format!("meta.profile {} or code {}", self.url, code.unwrap_or_default())
+    }
+
     /// Whether a resource is meant to follow this profile: it says so in `meta.profile`; or it names no profile known here, and has
-    /// the code that this one fixes. Contract 8.2.
+    /// the code that this one fixes, `display` included. Contract 8.2.
     pub fn is_of(&self, validator: &Validator, resource: &Json) -> bool {
         if resource.text("resourceType") != Some(self.resource_type.as_str()) {
             return false;
@@ -85,6 +95,10 @@ impl Profile {
 
 /// The profiles known here that a resource names in `meta.profile`.
 pub fn claimed<'v>(validator: &'v Validator, resource: &Json) -> impl Iterator<Item = &'v Profile> {
-    let named = resource.get("meta").map_or(&[][..], |meta| meta.items("profile"));
-    named.iter().filter_map(|url| validator.profile(url.as_str()?))
+    named(resource).iter().filter_map(|url| validator.profile(url.as_str()?))
+}
+
+/// What a resource says in `meta.profile`.
+pub fn named<'j>(resource: &'j Json<'j>) -> &'j [Json<'j>] {
+    resource.get("meta").map_or(&[][..], |meta| meta.items("profile"))
 }

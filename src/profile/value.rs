@@ -6,12 +6,7 @@ use crate::fhir::json::Json;
 impl Value {
     /// Whether a value is as fixed. With a pattern more may stand beside it, at any depth.
     pub fn fits(&self, found: &Json) -> bool {
-        if self.is_exact { self.json.equals(found) } else { holds(found, &self.json, &|_| true) }
-    }
-
-    /// Whether it is the value meant, whatever its display says: a wrong display is a mistake in the right slice.
-    pub fn identifies(&self, found: &Json) -> bool {
-        holds(found, &self.json, &|name| name != "display")
+        if self.is_exact { self.json.equals(found) } else { holds(found, &self.json) }
     }
 
     /// The value in the words of messages: `system|code 'display'` for what has codes, else its JSON.
@@ -39,26 +34,25 @@ pub fn words(value: &Json) -> String {
     }
 }
 
-/// Whether a value has all that a pattern has, members that are not `wanted` left out.
-fn holds(found: &Json, pattern: &Json, wanted: &impl Fn(&str) -> bool) -> bool {
+/// Whether a value has all that a pattern has.
+fn holds(found: &Json, pattern: &Json) -> bool {
     match (found, pattern) {
-        (Json::Object(_), Json::Object(pattern)) => pattern
-            .iter()
-            .filter(|(name, _)| wanted(name))
-            .all(|(name, pattern)| found.get(name).is_some_and(|found| holds(found, pattern, wanted))),
+        (Json::Object(_), Json::Object(pattern)) => {
+            pattern.iter().all(|(name, pattern)| found.get(name).is_some_and(|found| holds(found, pattern)))
+        }
         (Json::Array(found), Json::Array(pattern)) => {
-            pattern.iter().all(|pattern| found.iter().any(|found| holds(found, pattern, wanted)))
+            pattern.iter().all(|pattern| found.iter().any(|found| holds(found, pattern)))
         }
         (found, pattern) => found.equals(pattern),
     }
 }
 
 impl Rules {
-    /// What a value must be to be the one these rules are about: their own fixed value, or one fixed inside it (`coding`). Nothing when
-    /// they fix none.
+    /// Whether a value is the one these rules are about: it fits their own fixed value whole, `display` included, or the one fixed
+    /// inside it (`coding`). Nothing when they fix none. Contract 8.2.
     pub fn identifies(&self, found: &Json) -> Option<bool> {
         if let Some(value) = &self.value {
-            return Some(value.asks.identifies(found));
+            return Some(value.asks.fits(found));
         }
         let mut known = None;
         for Child { name, rules } in &self.children {

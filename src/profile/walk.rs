@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use smallvec::SmallVec;
 
 use super::rules::{Profile, Rules, Slicing};
-use super::slice::claimed;
+use super::slice::{claimed, named};
 use super::{Findings, Validator};
 use crate::fhir::element::{self, Content, Element, ElementChecks, Found, MANY, TypeDefinition};
 use crate::fhir::fhirpath::{Contained, Node};
@@ -30,6 +30,8 @@ pub struct Walk<'a> {
     pub contained: &'a Contained<'a>,
     /// What something inside refers to: ids of contained resources, and nothing for the whole.
     referred: HashSet<&'a str>,
+    /// Narratives that may link to a place in the resource, each with its expression.
+    linking: Vec<(String, &'a str)>,
     pub path: Path,
     pub problems: Problems,
     /// Rules that were broken.
@@ -63,6 +65,7 @@ impl<'a> Walk<'a> {
             in_contained: false,
             contained,
             referred: HashSet::new(),
+            linking: Vec::new(),
             path: Path::default(),
             problems: Problems::default(),
             broken: Vec::new(),
@@ -73,6 +76,7 @@ impl<'a> Walk<'a> {
         let definition = self.root.text("resourceType").and_then(element::of_resource);
         if let Some(definition) = definition {
             self.path.open(definition.name);
+            self.profile_versions(self.root);
             match profile {
                 Some(profile) if profile.resource_type != definition.name => {
                     self.profile_of_other(profile, definition.name)
@@ -81,6 +85,7 @@ impl<'a> Walk<'a> {
                 None => self.object(self.root, definition, &[]),
             }
             self.all_contained();
+            self.dead_links();
         }
         Findings { problems: self.problems, broken: self.broken }
     }
@@ -255,7 +260,7 @@ impl<'a> Walk<'a> {
             }
             match found.kind.content {
                 Content::Resource => self.inner_resource(value, rules),
-                Content::Primitive(primitive) => self.primitive(value, primitive),
+                Content::Primitive(primitive) => self.primitive(value, primitive, found),
                 Content::Complex => {
                     self.datatype(value, found, rules);
                     if let (Json::Object(object), Some(definition)) = (value, found.kind.definition()) {
@@ -307,10 +312,21 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn primitive(&mut self, value: &'a Json<'a>, primitive: Primitive) {
+    fn primitive(&mut self, value: &'a Json<'a>, primitive: Primitive, found: Found) {
         let Some(text) = value.as_str() else { return };
         match primitive {
+            // Element.id is the one plain string of R5. Not a rule of form: an import takes what was stored before. Decision 49.
+            Primitive::String if found.kind.is_plain && text.contains(char::is_whitespace) => {
+                let path = &self.path;
+                self.problems.add(|| {
+                    let issue = Issue::new(Hcert::FormatWrong).with("value", text.to_owned());
+                    issue.with("type", "the id of an element, which has no white space").at(path.expression())
+                });
+            }
             Primitive::Xhtml => {
+                if text.contains('#') {
+                    self.linking.push((self.path.expression(), text));
+                }
                 for problem in narrative::problems(text) {
                     let path = &self.path;
                     self.problems.add(|| {
@@ -371,10 +387,41 @@ impl<'a> Walk<'a> {
                 all.push(&profile.rules);
             }
         }
+        self.profile_versions(value);
         let outer = std::mem::replace(&mut self.resource, Node::complex(value, definition));
         let was_contained = std::mem::replace(&mut self.in_contained, true);
         self.object(value, definition, &all);
         (self.resource, self.in_contained) = (outer, was_contained);
+    }
+
+    /// A profile of ours must be named without version, or with the one that is served. Contract 8.2.
+    fn profile_versions(&mut self, resource: &Json) {
+        for (at, canonical) in named(resource).iter().enumerate() {
+            let Some(canonical) = canonical.as_str().filter(|canonical| canonical.contains('|')) else { continue };
+            let Some(profile) = self.validator.profile_of_any_version(canonical) else { continue };
+            if profile.has_version_of(canonical) {
+                continue;
+            }
+            let path = &self.path;
+            self.problems.add(|| {
+                let issue = Issue::new(Hcert::ProfileVersionUnknown).with("value", canonical.to_owned());
+                let issue = issue.with("version", profile.version.clone());
+                issue.at(format!("{}.meta.profile[{at}]", path.expression()))
+            });
+        }
+    }
+
+    /// Warns of narratives' links to places that the resource does not have.
+    fn dead_links(&mut self) {
+        if self.linking.is_empty() {
+            return;
+        }
+        let ids = narrative::ids(self.root);
+        for (expression, div) in std::mem::take(&mut self.linking) {
+            for link in narrative::dead_links(div, &ids) {
+                self.problems.warn(|| Issue::new(Hcert::LinkDead).with("value", link).at(expression.clone()));
+            }
+        }
     }
 
     fn profile_of_other(&mut self, profile: &Profile, found: &'static str) {

@@ -1,7 +1,9 @@
 //! What the patient registry is asked, on whose behalf, and what it answers, whichever registry it is.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::limits::X_ROAD_CHARACTERS_MAX;
 use crate::outcome::{Chain, Language};
 
 /// A call of FHIR's own REST API. Parameters are name and value, decoded, in the order sent; ids and versions as sent.
@@ -57,15 +59,52 @@ pub enum Purpose {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct XRoad {
     /// `x-road-client`
-    pub client: Option<String>,
+    pub client: Option<HeaderText>,
     /// `x-road-id`
-    pub id: Option<String>,
+    pub id: Option<HeaderText>,
     /// `x-road-issue`
-    pub issue: Option<String>,
+    pub issue: Option<HeaderText>,
     /// `x-road-userid`: `EE` and a personal code.
-    pub userid: Option<String>,
+    pub userid: Option<HeaderText>,
     /// `x-author-id`: personal code of the author.
-    pub author_id: Option<String>,
+    pub author_id: Option<HeaderText>,
+}
+
+/// The value of a header that is text, as it was received: UTF-8, or Latin-1 where it is not UTF-8. Contract 1.4.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderText(Vec<u8>);
+
+impl HeaderText {
+    pub fn new(received: impl Into<Vec<u8>>) -> HeaderText {
+        HeaderText(received.into())
+    }
+
+    /// The bytes as they were received, to be handed on.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Whether it holds a control character, which no header of text may.
+    pub fn has_control(&self) -> bool {
+        self.decoded().chars().any(char::is_control)
+    }
+
+    /// The text as it is recorded and judged: one of more than [`X_ROAD_CHARACTERS_MAX`] characters is cut there, and its end says so.
+    /// Only a text that was cut is longer than that, so nobody can make one that looks cut.
+    pub fn text(&self) -> String {
+        let text = self.decoded();
+        match text.char_indices().nth(X_ROAD_CHARACTERS_MAX) {
+            Some((end, _)) => format!("{}… (cut, {} characters)", &text[..end], text.chars().count()),
+            None => text.into_owned(),
+        }
+    }
+
+    fn decoded(&self) -> Cow<'_, str> {
+        match std::str::from_utf8(&self.0) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => Cow::Owned(self.0.iter().copied().map(char::from).collect()),
+        }
+    }
 }
 
 /// What the registry told: a Patient, or a Bundle of them.
@@ -84,6 +123,8 @@ pub struct Told {
 pub enum Failed {
     /// The registry says what is wrong.
     Refused(Chain),
+    /// It answers 404 and says no more.
+    NotFound,
     /// It says nothing that could be told on.
     Silent(Silent),
     /// The fault that the caller asked for is none; the text says what is wrong and what is allowed.
@@ -99,6 +140,8 @@ pub enum Silent {
     Unreachable(String),
     /// An answer that is not what FHIR says: HTML, too large, another type, an error without a readable OperationOutcome.
     Unreadable(String),
+    /// It refuses the service's own credential, which is no fault of the caller.
+    Credential(String),
 }
 
 impl From<Chain> for Failed {
@@ -110,5 +153,37 @@ impl From<Chain> for Failed {
 impl From<Silent> for Failed {
     fn from(silent: Silent) -> Self {
         Failed::Silent(silent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_utf_8_or_else_latin_1() {
+        for (received, text) in [
+            (&b"EE/GOV/1"[..], "EE/GOV/1"),
+            ("Töötervishoiu kontroll, š 😀".as_bytes(), "Töötervishoiu kontroll, š 😀"),
+            (b"T\xf6\xf6tervishoiu kontroll", "Töötervishoiu kontroll"),
+            (b"", ""),
+        ] {
+            let header = HeaderText::new(received);
+            assert_eq!((header.text().as_str(), header.as_bytes(), header.has_control()), (text, received, false));
+        }
+        for received in [&b"a\tb"[..], "a\u{85}".as_bytes(), b"\x85", b"\x7f"] {
+            assert!(HeaderText::new(received).has_control(), "{received:?}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_is_too_long_is_cut_and_says_so() {
+        for letter in ["x", "õ", "😀"] {
+            let longest = letter.repeat(X_ROAD_CHARACTERS_MAX);
+            assert_eq!(HeaderText::new(longest.as_str()).text(), longest);
+            let longer = HeaderText::new(format!("{longest}{letter}"));
+            assert_eq!(longer.text(), format!("{longest}… (cut, 257 characters)"));
+            assert_eq!(longer.as_bytes().len(), letter.len() * (X_ROAD_CHARACTERS_MAX + 1));
+        }
     }
 }

@@ -36,7 +36,8 @@ pub const ALLOWED: &str =
 
 impl Fault {
     /// Reads a fault: `MPI-029/XRR200/10001`, `timeout`, `refuse`, `garbage`, `slow=2s`, `slow=150ms`, or `slow=2s,` and one of the
-    /// first four.
+    /// first four. In front of the first code comes the chain that leads to it: `10001` means the same as the first example.
+    /// Contract 6.4.
     ///
     /// # Errors
     /// What is wrong, and what is allowed.
@@ -61,14 +62,16 @@ fn effect(text: &str) -> Result<Effect, String> {
 }
 
 fn chain(text: &str) -> Result<Vec<&'static Entry>, String> {
-    let mut entries = Vec::new();
-    for code in text.split('/') {
-        if entries.len() == FAULT_CODES_MAX {
-            return Err(format!("a fault has at most {FAULT_CODES_MAX} codes"));
-        }
-        let entry = reflected::find(code);
-        entries.push(entry.ok_or_else(|| format!("'{}' is no fault; allowed are {ALLOWED}", shortened(code)))?);
+    if text.split('/').count() > FAULT_CODES_MAX {
+        return Err(format!("a fault has at most {FAULT_CODES_MAX} codes"));
     }
+    let read = |code: &str| {
+        reflected::find(code).ok_or_else(|| format!("'{}' is no fault; allowed are {ALLOWED}", shortened(code)))
+    };
+    let named = text.split('/').map(read).collect::<Result<Vec<_>, _>>()?;
+    let (first, others) = named.split_first().expect("a text has at least one part");
+    let mut entries = first.chain();
+    entries.extend(others);
     Ok(entries)
 }
 
@@ -118,6 +121,11 @@ mod tests {
         for (text, expected) in [
             ("MPI-029/XRR200/10001", "0 MPI-029 XRR200 10001"),
             ("MPI-025.01", "0 MPI-025.01"),
+            ("10001", "0 MPI-029 XRR200 10001"),
+            ("10027", "0 MPI-029 XRR300 10027"),
+            ("XRR300/10001", "0 MPI-029 XRR300 10001"),
+            ("50", "0 MPI-040 XR_TOR-100 50"),
+            ("slow=5ms,XTK200", "5 MPI-043 XTK200"),
             ("timeout", "0 Timeout"),
             ("refuse", "0 Refuse"),
             ("garbage", "0 Garbage"),
@@ -136,10 +144,12 @@ mod tests {
     }
 
     #[test]
-    fn every_chain_of_the_catalogue_is_a_fault() {
+    fn every_chain_of_the_catalogue_is_a_fault_by_any_of_its_ends() {
         for entry in reflected::all() {
             let codes: Vec<&str> = entry.chain().iter().map(|entry| entry.code.as_str()).collect();
-            assert_eq!(told(&codes.join("/")), format!("0 {}", codes.join(" ")));
+            for named in 0..codes.len() {
+                assert_eq!(told(&codes[named..].join("/")), format!("0 {}", codes.join(" ")));
+            }
         }
     }
 

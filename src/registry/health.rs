@@ -6,7 +6,7 @@ pub enum Health {
     /// It lies in the store, and is as well as that.
     Embedded,
     /// It is another system.
-    Remote { breaker: BreakerState, remembered: Remembered },
+    Remote { breaker: BreakerState, credential: CredentialState, remembered: Remembered },
 }
 
 /// Whether questions go to the other system.
@@ -18,6 +18,17 @@ pub enum BreakerState {
     Open,
     /// Its rest is over: one question tries.
     HalfOpen,
+}
+
+/// What is known of the service's own credential.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CredentialState {
+    /// The registry accepted it last, or was not asked with it yet.
+    Accepted,
+    /// The registry refused it last: what the service has to ask for itself fails.
+    Refused,
+    /// Its file cannot be read; the last one that was read stays in use, and the registry accepts it.
+    Unreadable,
 }
 
 /// What is remembered of its answers.

@@ -16,10 +16,10 @@ mod samples;
 mod side;
 
 pub use crate::certificate::{PersonalCode, PersonalCodeError, Sex};
-pub use ask::{Ask, Caller, Failed, Purpose, Silent, Told, XRoad};
+pub use ask::{Ask, Caller, Failed, HeaderText, Purpose, Silent, Told, XRoad};
 pub use embedded::Embedded;
-pub use health::{BreakerState, Health, Remembered};
+pub use health::{BreakerState, CredentialState, Health, Remembered};
 pub use patient::{Identifier, Patient};
 pub use remote::Remote;
 pub use samples::samples;
-pub use side::{Answered, Misbehaviour, Registry};
+pub use side::{Answered, LookedUp, Misbehaviour, Registry};

@@ -5,15 +5,12 @@ use std::fmt;
 use jiff::civil::Date;
 
 use super::{PersonalCode, PersonalCodeError};
-use crate::certificate::{Id, head};
+use crate::certificate::{Id, IdentifierSystems, head};
 use crate::engine::{PatientFacts, PatientWrite};
 use crate::fhir::json::Json;
 use crate::fhir::{codes, date_time, shape};
 use crate::limits::{IDENTIFIER_CHARACTERS_MAX, IMPORT_ID_MAX, PATIENT_IDENTIFIERS_MAX, PATIENT_LINKS_MAX};
 use crate::outcome::{Language, Outcome};
-
-/// Estonian personal codes.
-pub const ESTONIAN_CODE: &str = "https://fhir.ee/sid/pid/est/ni";
 
 /// Why a resource is not taken.
 #[derive(Debug)]
@@ -42,11 +39,11 @@ pub enum PersonError {
 }
 
 /// The write that stores a Patient. `id` is kept; without one it is a person not met before, unless somebody has the first identifier.
-/// `meta.versionId` and `meta.lastUpdated` count for nothing.
+/// `meta.versionId` and `meta.lastUpdated` count for nothing. `systems` tells which identifiers are Estonian personal codes.
 ///
 /// # Errors
 /// The first reason against it.
-pub fn read(resource: &mut Json) -> Result<PatientWrite, PersonError> {
+pub fn read(resource: &mut Json, systems: &IdentifierSystems) -> Result<PatientWrite, PersonError> {
     shape::expect(resource, "Patient").map_err(PersonError::Form)?;
     check_codes(resource)?;
     let id = resource.text("id").map(|text| {
@@ -54,10 +51,10 @@ pub fn read(resource: &mut Json) -> Result<PatientWrite, PersonError> {
         id.ok_or_else(|| PersonError::Id(text.to_owned()))
     });
     let id = id.transpose()?;
-    let facts = facts(resource)?;
+    let facts = facts(resource, systems)?;
     let unless = if id.is_none() { facts.identifiers.first().cloned() } else { None };
     let tail = head::tail(resource.as_object().expect("a resource of R5's form is an object"));
-    let alone = facts.identifiers.iter().find(|(system, _)| system == ESTONIAN_CODE).cloned();
+    let alone = facts.identifiers.iter().find(|(system, _)| system == systems.estonian_code()).cloned();
     Ok(PatientWrite { id, unless, alone, facts, tail })
 }
 
@@ -83,18 +80,18 @@ fn day(date: Date) -> Option<i32> {
     date.since(Date::constant(1970, 1, 1)).ok().map(|span| span.get_days())
 }
 
-fn facts(patient: &Json) -> Result<PatientFacts, PersonError> {
+fn facts(patient: &Json, systems: &IdentifierSystems) -> Result<PatientFacts, PersonError> {
     let is = |name: &str| patient.get(name).map(|value| matches!(value, Json::Bool(true)));
     Ok(PatientFacts {
         is_active: is("active").unwrap_or(true),
         is_deceased: is("deceasedBoolean").unwrap_or(false) || patient.text("deceasedDateTime").is_some(),
         born: patient.text("birthDate").and_then(days),
-        identifiers: identifiers(patient)?,
+        identifiers: identifiers(patient, systems)?,
         links: links(patient)?,
     })
 }
 
-fn identifiers(patient: &Json) -> Result<Vec<(String, String)>, PersonError> {
+fn identifiers(patient: &Json, systems: &IdentifierSystems) -> Result<Vec<(String, String)>, PersonError> {
     let with_value = patient.items("identifier").iter().filter_map(|identifier| {
         let system = identifier.text("system").unwrap_or_default();
         Some((system.to_owned(), identifier.text("value")?.to_owned()))
@@ -109,7 +106,7 @@ fn identifiers(patient: &Json) -> Result<Vec<(String, String)>, PersonError> {
         if system.chars().count() + value.chars().count() > IDENTIFIER_CHARACTERS_MAX {
             return Err(PersonError::LongIdentifier);
         }
-        if system == ESTONIAN_CODE {
+        if system == systems.estonian_code() {
             let wrong = |error| PersonError::PersonalCode { value: value.clone(), error };
             PersonalCode::parse(value).map_err(wrong)?;
         }
@@ -190,13 +187,18 @@ mod tests {
 
     fn taken(members: &str) -> Result<PatientWrite, String> {
         let text = format!(r#"{{"resourceType":"Patient"{members}}}"#);
-        read(&mut json::parse(text.as_bytes()).unwrap()).map_err(|error| error.to_string())
+        read(&mut json::parse(text.as_bytes()).unwrap(), &IdentifierSystems::default())
+            .map_err(|error| error.to_string())
     }
 
     #[track_caller]
     fn refused(members: &str, words: &str) {
         let problem = taken(members).unwrap_err();
         assert!(problem.contains(words), "{words:?} in {problem:?}");
+    }
+
+    fn estonian_code() -> String {
+        IdentifierSystems::default().estonian_code().to_owned()
     }
 
     const ONE: &str = r#","identifier":[{"system":"s","value":"v"}]"#;
@@ -213,7 +215,7 @@ mod tests {
         let PatientWrite { id, unless, facts, tail, .. } = write.unwrap();
         assert_eq!((id, unless), (Id::new(17), None));
         assert_eq!((facts.is_active, facts.is_deceased, facts.born), (false, true, Some((2314, 2314))));
-        assert_eq!(facts.identifiers, [(ESTONIAN_CODE.into(), "37605030299".into()), (String::new(), "w".into())]);
+        assert_eq!(facts.identifiers, [(estonian_code(), "37605030299".into()), (String::new(), "w".into())]);
         assert_eq!(facts.links, [7, 9].map(|id| Id::new(id).unwrap()));
         let tail = String::from_utf8(tail).unwrap();
         assert!(tail.starts_with(r#","profile":["p"]},"identifier":[{"system":"#), "{tail}");
@@ -263,7 +265,7 @@ mod tests {
         for id in ["0", "007", "-1", "a", "9007199254740992"] {
             refused(&format!(r#"{ONE},"id":"{id}""#), &format!("'{id}' is not an id"));
         }
-        let code = |value: &str| format!(r#","identifier":[{{"system":"{ESTONIAN_CODE}","value":"{value}"}}]"#);
+        let code = |value: &str| format!(r#","identifier":[{{"system":"{}","value":"{value}"}}]"#, estonian_code());
         refused(&code("39406240016"), "the check digit is 6, but should be 5");
         refused(&code("3760503029"), "11 digits, not 10");
         refused(&format!(r#"{ONE},"gender":"mees""#), "'mees' is not a code that FHIR R5 knows for Patient.gender");
@@ -271,7 +273,7 @@ mod tests {
         refused(&format!(r#"{ONE},"birthDate":"1.2.1990""#), "(Patient.birthDate)");
         refused(&format!(r#"{ONE},"namme":1"#), "namme");
         let mut other = json::parse(br#"{"resourceType":"Person","id":"1"}"#).unwrap();
-        assert!(matches!(read(&mut other), Err(PersonError::Form(_))));
+        assert!(matches!(read(&mut other, &IdentifierSystems::default()), Err(PersonError::Form(_))));
     }
 
     #[test]

@@ -1,16 +1,22 @@
 //! The people of a new embedded registry: invented, and together every kind of patient that a caller can meet.
 
 use super::person;
+use crate::certificate::IdentifierSystems;
 use crate::engine::PatientWrite;
 use crate::fhir::json;
 
-/// One Patient a line.
+/// One Patient a line. `{person_identifier_base}` stands where the setting comes.
 const TEXT: &str = include_str!("../../data/patients.ndjson");
 
 /// Some twenty patients, ids from 200. `Patient/200` is the one of `examples/`.
-pub fn samples() -> Vec<PatientWrite> {
-    let read = |line: &str| person::read(&mut json::parse_stored(line.as_bytes()));
-    TEXT.lines().map(|line| read(line).expect("a test reads every line")).collect()
+pub fn samples(systems: &IdentifierSystems) -> Vec<PatientWrite> {
+    let read = |line: &str| person::read(&mut json::parse_stored(line.as_bytes()), systems);
+    filled(systems).lines().map(|line| read(line).expect("a test reads every line")).collect()
+}
+
+/// The base is an absolute address, so nothing of it has to be escaped in JSON.
+fn filled(systems: &IdentifierSystems) -> String {
+    TEXT.replace("{person_identifier_base}", systems.base())
 }
 
 #[cfg(test)]
@@ -18,15 +24,25 @@ mod tests {
     use std::collections::{HashMap, HashSet};
 
     use super::*;
-    use crate::registry::person::{ESTONIAN_CODE, days};
+    use crate::registry::person::days;
     use crate::registry::{PersonalCode, Sex};
+
+    const ESTONIAN: &str = "https://fhir.ee/sid/pid/est/ni";
+
+    fn samples() -> Vec<PatientWrite> {
+        super::samples(&IdentifierSystems::default())
+    }
+
+    fn text() -> String {
+        filled(&IdentifierSystems::default())
+    }
 
     #[test]
     fn every_sample_is_a_patient_that_is_taken() {
-        for line in TEXT.lines() {
+        for line in text().lines() {
             let mut patient = json::parse(line.as_bytes()).unwrap();
             assert_eq!(String::from_utf8(patient.to_vec()).unwrap(), line, "it is minified");
-            person::read(&mut patient).unwrap_or_else(|error| panic!("{error}: {line}"));
+            person::read(&mut patient, &IdentifierSystems::default()).unwrap_or_else(|error| panic!("{error}: {line}"));
         }
     }
 
@@ -38,9 +54,9 @@ mod tests {
 
     #[test]
     fn birth_date_and_sex_are_those_of_the_code() {
-        for line in TEXT.lines() {
+        for line in text().lines() {
             let patient = json::parse(line.as_bytes()).unwrap();
-            let code = patient.items("identifier").iter().find(|found| found.text("system") == Some(ESTONIAN_CODE));
+            let code = patient.items("identifier").iter().find(|found| found.text("system") == Some(ESTONIAN));
             let Some(code) = code.and_then(|code| code.text("value")) else { continue };
             let code = PersonalCode::parse(code).unwrap();
             assert_eq!(patient.text("birthDate"), Some(code.birth_date().to_string().as_str()), "{line}");
@@ -70,7 +86,7 @@ mod tests {
     fn every_kind_of_patient_is_there() {
         let samples = samples();
         let of = |id: u64| &samples.iter().find(|write| write.id.is_some_and(|own| own.get() == id)).unwrap().facts;
-        assert_eq!(of(200).identifiers, [(ESTONIAN_CODE.to_owned(), "39406240015".to_owned())]);
+        assert_eq!(of(200).identifiers, [(ESTONIAN.to_owned(), "39406240015".to_owned())]);
         assert!(of(203).is_deceased && of(203).is_active && of(219).is_deceased);
         assert!(!of(204).is_active);
         assert_eq!((of(205).links[0].get(), of(206).links[0].get()), (206, 205));
@@ -87,5 +103,16 @@ mod tests {
         let shared: Vec<_> = owners.iter().filter(|(_, owners)| owners.len() > 1).collect();
         assert_eq!(shared.len(), 1, "one identifier that several fit");
         assert_eq!((shared[0].0.0.as_str(), shared[0].1.len()), ("https://fhir.ee/sid/pid/lva/ppn", 2));
+    }
+
+    #[test]
+    fn identifiers_are_of_the_systems_of_the_settings() {
+        let own = IdentifierSystems::new("https://example.ee/id");
+        let met = super::samples(&own);
+        let systems: Vec<&str> =
+            met.iter().flat_map(|write| &write.facts.identifiers).map(|(system, _)| system.as_str()).collect();
+        let is_own = |system: &&str| system.starts_with(own.persons()) || system.starts_with("https://tehik.ee/mpi/");
+        assert!(systems.len() > 20 && systems.iter().all(is_own), "{systems:?}");
+        assert_eq!(met[0].alone, Some((own.estonian_code().to_owned(), "39406240015".to_owned())));
     }
 }

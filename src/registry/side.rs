@@ -4,17 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::ask::{Ask, Caller, Failed, Silent, Told};
-use super::embedded::{self, ESTONIAN, Embedded, Refusals};
+use super::embedded::{self, Embedded, Refusals};
 use super::fault::{Effect, Fault, Rules};
 use super::health::Health;
 use super::patient::Patient;
 use super::remote::Remote;
+use crate::certificate::{IdentifierSystems, Names, PersonalCode};
 use crate::config::{Config, RegistryMode};
 use crate::engine::{Clock, Engine};
 use crate::fhir::json::{self, Json};
-use crate::limits::{
-    IDENTIFIER_CHARACTERS_MAX, LINK_LOOKUPS_MAX, LINKED_PATIENTS_MAX, PATIENTS_OF_IDENTIFIER_MAX, REGISTRY_HANG_S,
-};
+use crate::limits::{IDENTIFIER_CHARACTERS_MAX, LINK_LOOKUPS_MAX, LINKED_PATIENTS_MAX, PATIENTS_OF_IDENTIFIER_MAX};
+use crate::outcome::reflected;
 use crate::outcome::{Chain, IssueSystems, Reflected};
 use crate::search::value::{split, unescape};
 
@@ -23,8 +23,7 @@ pub struct Registry {
     side: Side,
     rules: Rules,
     systems: IssueSystems,
-    /// Identifier system of Estonian personal codes.
-    estonian: String,
+    identifiers: IdentifierSystems,
     external_reference_system: String,
     /// How long all questions of one search may take together.
     deadline: Duration,
@@ -46,6 +45,14 @@ pub enum Misbehaviour {
     Garbage,
 }
 
+/// What the registry says of an identifier.
+#[derive(Debug, Default)]
+pub struct LookedUp {
+    pub patients: Vec<Patient>,
+    /// Why nobody can have it, in the registry's own codes.
+    pub told: Vec<Reflected>,
+}
+
 /// What a caller of the registry itself gets.
 pub enum Answered {
     Told(Told),
@@ -58,27 +65,22 @@ impl Registry {
     /// # Errors
     /// In words for the operator: a fault that is none, or a way to the other registry that cannot be gone.
     pub fn open(config: &Config, engine: Arc<Engine>, clock: Clock) -> Result<Registry, String> {
-        let namespaces = config.namespaces.pairs();
-        let systems = IssueSystems::new(|setting| {
-            let found = namespaces.iter().find(|(name, _)| name == setting);
-            found.expect("a test of the configuration finds a setting for every system").1.clone()
-        });
+        let names = Names::new(config.base_url(), &config.namespaces.pairs());
         let side = match config.registry.mode {
             RegistryMode::Remote => Side::Remote(Box::new(Remote::new(&config.registry.remote)?)),
             RegistryMode::Embedded => {
-                let settings = embedded::Settings::new(config, systems.clone());
+                let settings = embedded::Settings::new(config, &names);
                 Side::Embedded(Box::new(Embedded::new(engine, settings, clock)))
             }
         };
         let external_reference_system = config.registry.external_reference_system.clone();
         let deadline = Duration::from_millis(config.registry.remote.deadline_ms);
         let patience = Duration::from_millis(config.registry.remote.timeout_ms);
-        let estonian = format!("{}{ESTONIAN}", config.namespaces.code_system_base);
         Ok(Registry {
             side,
             rules: Rules::new(&config.registry.fault)?,
-            systems,
-            estonian,
+            systems: names.issue_systems,
+            identifiers: names.identifiers,
             external_reference_system,
             deadline,
             patience,
@@ -104,24 +106,21 @@ impl Registry {
         }
     }
 
-    /// Answers one who asks for patients: what the registry says, with its own status. A fault is played to the end.
-    pub async fn answer(&self, ask: &Ask, caller: &Caller) -> Result<Answered, Failed> {
-        let fault = self.fault(ask, caller)?;
-        if let Some(Fault { delay, effect }) = fault {
-            tokio::time::sleep(delay).await;
-            match effect {
-                None => {}
-                Some(Effect::Chain(entries)) => return Err(self.chain(&entries, caller).into()),
-                Some(Effect::Refuse) => return Ok(Answered::Misbehaves(Misbehaviour::HangUp)),
-                Some(Effect::Garbage) => return Ok(Answered::Misbehaves(Misbehaviour::Garbage)),
-                Some(Effect::Timeout) => {
-                    // Whoever asks gives up before, or learns at last that nothing will come.
-                    tokio::time::sleep(Duration::from_secs(REGISTRY_HANG_S)).await;
-                    return Ok(Answered::Misbehaves(Misbehaviour::HangUp));
-                }
-            }
+    /// The parameters that a search for patients takes, where that is known: another registry judges them itself.
+    pub fn search_parameters(&self) -> Option<&'static [&'static str]> {
+        match &self.side {
+            Side::Embedded(_) => Some(embedded::KNOWN),
+            Side::Remote(_) => None,
         }
-        self.ask(ask, caller).await.map(Answered::Told)
+    }
+
+    /// Answers one who asks for patients: what the registry says, with its own status. A fault is played to the end, but no longer than
+    /// a registry that hangs is waited for.
+    pub async fn answer(&self, ask: &Ask, caller: &Caller) -> Result<Answered, Failed> {
+        match self.meet(ask, caller).await? {
+            Some(misbehaviour) => Ok(Answered::Misbehaves(misbehaviour)),
+            None => self.ask(ask, caller).await.map(Answered::Told),
+        }
     }
 
     /// The patient with an id; nobody when there is none.
@@ -148,7 +147,7 @@ impl Registry {
         let escaped =
             |text: &str| text.replace('\\', "\\\\").replace('|', "\\|").replace(',', "\\,").replace('$', "\\$");
         // Said in full, so that several with one code are several here and not an error of the registry.
-        let system = system.unwrap_or(&self.estonian);
+        let system = system.unwrap_or(self.identifiers.estonian_code());
         let token = || format!("{}|{}", escaped(system), escaped(value));
         let ask = || {
             let count = PATIENTS_OF_IDENTIFIER_MAX.to_string();
@@ -172,12 +171,43 @@ impl Registry {
         }
     }
 
+    /// The patients with an identifier, for a search: why nobody can have it, where the registry says so, stands beside them.
+    ///
+    /// Nobody is found where the registry answers 404, and where the value is an Estonian personal code that cannot be valid.
+    /// Contract 4.6; Decision 129.
+    ///
+    /// # Errors
+    /// The registry is silent, answers 404 and says no more, or refuses for another reason.
+    pub async fn look_up(&self, system: Option<&str>, value: &str, caller: &Caller) -> Result<LookedUp, Failed> {
+        let is_estonian = system.is_none_or(|system| system == self.identifiers.estonian_code());
+        let is_impossible = is_estonian && PersonalCode::parse(value).is_err();
+        match self.by_identifier(system, value, caller).await {
+            Ok(patients) if is_impossible && patients.is_empty() => {
+                let refusals = Refusals::new(caller.language, self.systems.clone());
+                let told = refusals.one("MPI-044", &[("code", value)]).issues;
+                Ok(LookedUp { patients, told })
+            }
+            Ok(patients) => Ok(LookedUp { patients, told: Vec::new() }),
+            Err(Failed::Refused(chain)) if chain.status == 404 || (is_impossible && says_impossible(&chain)) => {
+                Ok(LookedUp { patients: Vec::new(), told: chain.issues })
+            }
+            Err(failed) => Err(failed),
+        }
+    }
+
     /// Whether somebody not known yet would be taken over for a write by this identifier.
     pub fn would_take_over(&self, system: Option<&str>, value: &str) -> bool {
         match &self.side {
-            Side::Embedded(embedded) => embedded.would_take_over(system.unwrap_or(&self.estonian), value),
+            Side::Embedded(embedded) => {
+                embedded.would_take_over(system.unwrap_or(self.identifiers.estonian_code()), value)
+            }
             Side::Remote(_) => false,
         }
+    }
+
+    /// Whether another system may take a person over for a write whom it does not find for a look.
+    pub fn may_know_more_for_a_write(&self) -> bool {
+        matches!(self.side, Side::Remote(_))
     }
 
     /// Ids of everybody who is the same person as this one, but for itself.
@@ -230,19 +260,27 @@ impl Registry {
         if self.rules.is_empty() && caller.fault.is_none() {
             return Ok(());
         }
-        let Some(Fault { delay, effect }) = self.fault(&ask(), caller)? else { return Ok(()) };
-        let in_time = self.patience.checked_sub(delay);
-        tokio::time::sleep(delay.min(self.patience)).await;
-        let Some(left) = in_time else { return Err(timeout()) };
-        match effect {
+        match self.meet(&ask(), caller).await? {
             None => Ok(()),
+            Some(Misbehaviour::HangUp) => Err(Silent::Unreachable("a fault refuses the connection".into()).into()),
+            Some(Misbehaviour::Garbage) => Err(Silent::Unreadable("a fault answers with rubbish".into()).into()),
+        }
+    }
+
+    /// Plays the fault that a call meets. Nobody waits longer than for a registry that hangs.
+    async fn meet(&self, ask: &Ask, caller: &Caller) -> Result<Option<Misbehaviour>, Failed> {
+        let Some(Fault { delay, effect }) = self.fault(ask, caller)? else { return Ok(None) };
+        tokio::time::sleep(delay.min(self.patience)).await;
+        let Some(left) = self.patience.checked_sub(delay) else { return Err(timeout()) };
+        match effect {
+            None => Ok(None),
             Some(Effect::Chain(entries)) => Err(self.chain(&entries, caller).into()),
             Some(Effect::Timeout) => {
                 tokio::time::sleep(left).await;
                 Err(timeout())
             }
-            Some(Effect::Refuse) => Err(Silent::Unreachable("a fault refuses the connection".into()).into()),
-            Some(Effect::Garbage) => Err(Silent::Unreadable("a fault answers with rubbish".into()).into()),
+            Some(Effect::Refuse) => Ok(Some(Misbehaviour::HangUp)),
+            Some(Effect::Garbage) => Ok(Some(Misbehaviour::Garbage)),
         }
     }
 
@@ -259,9 +297,18 @@ impl Registry {
         }
     }
 
-    fn chain(&self, entries: &[&crate::outcome::reflected::Entry], caller: &Caller) -> Chain {
+    fn chain(&self, entries: &[&reflected::Entry], caller: &Caller) -> Chain {
         Chain::of(entries, caller.language, &self.systems)
     }
+}
+
+/// Codes with which a registry says that a personal code cannot be valid: its own, and those of the population register.
+const IMPOSSIBLE: [&str; 7] = ["MPI-044", "MPI-090", "10001", "10002", "10003", "10004", "10005"];
+
+/// Whether a refusal may be due to an impossible personal code: its original error is one of these, or no code of the catalogue.
+fn says_impossible(chain: &Chain) -> bool {
+    let code = chain.issues.last().map(Reflected::code).unwrap_or_default();
+    chain.status < 500 && (IMPOSSIBLE.contains(&code) || reflected::find(code).is_none())
 }
 
 /// Follows links from patient to patient, nearest first, at most [`LINKED_PATIENTS_MAX`] of them.

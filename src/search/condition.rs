@@ -4,7 +4,7 @@ use super::collation::fold;
 use super::filter::{ClassTest, Filter, TimeTest, TitleTest, TokenTest};
 use super::issue::{self, wrong};
 use super::parameter::{Looks, Modifier, Parameter};
-use super::query::Settings;
+use super::request::Settings;
 use super::term::{Form, Term};
 use super::value::{Token, split, unescape};
 use super::{reference, section_code_text, time};
@@ -33,11 +33,6 @@ const DATE: &str = "a date such as 2025, 2025-03, 2025-03-30 or 2025-03-30T10:00
 const PREFIXES: &str = "one of the prefixes eq, ne, gt, lt, ge, le, sa, eb, ap before a date";
 const PERIOD_PREFIXES: &str = "one of the prefixes eq, gt, lt, ge, le, sa, eb before a date";
 const TOKEN: &str = "code, system|code, |code or system|";
-
-/// The number of values a parameter asks for.
-pub fn values(value: &str) -> usize {
-    split(value, b',').count()
-}
 
 /// Whether the values of a parameter are looked up instead of compared with every row.
 pub fn is_looked_up((parameter, modifier): (&Parameter, Option<Modifier>)) -> bool {

@@ -1,8 +1,8 @@
 //! What a history is asked for. Contract 4.1; FHIR R5 `http.html#history`.
 
 use super::paging::Paging;
-use super::parameter::{self, SHAPING};
-use super::query::Settings;
+use super::parameter::{self, PARAMETERS, SHAPING};
+use super::request::Settings;
 use super::{issue, link};
 use crate::fhir::bundle::Link;
 use crate::fhir::date_time::{self, Span, TimeError};
@@ -73,7 +73,7 @@ impl History {
 
     fn unknown(name: &str, lenient: bool) -> Result<(), Issue> {
         let base = name.split([':', '.']).next().unwrap_or(name);
-        let filter = parameter::could_be_filter(base) || parameter::find(base).is_ok() || base == "_query";
+        let filter = parameter::could_be_filter(base) || parameter::find(PARAMETERS, base).is_ok() || base == "_query";
         let mistyped = ["_since", "_at", "_count", "_page"].iter().any(|known| known.eq_ignore_ascii_case(base));
         // A Bundle of a history has no place for a warning, so a dropped parameter is told by `self` alone.
         if lenient || (base.starts_with('_') && !filter && !mistyped) {

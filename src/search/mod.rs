@@ -16,6 +16,7 @@ pub mod parameter;
 pub mod query;
 pub mod reading;
 pub mod reference;
+pub mod request;
 pub mod row;
 pub mod row_bytes;
 pub mod seal;

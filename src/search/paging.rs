@@ -1,7 +1,6 @@
 //! Which page, and in which order.
 
 use super::issue::{repeated, wrong};
-use super::parameter::SORT_KEYS;
 use super::{Sort, SortKey};
 use crate::limits::{COUNT_DEFAULT, COUNT_MAX, PAGE_MAX};
 use crate::outcome::Issue;
@@ -42,8 +41,8 @@ impl Paging {
     /// `SearchParameterRepeated`, `SearchValueEmpty`, `SearchValueWrong`.
     pub fn take(&mut self, name: &str, value: &str) -> Result<bool, Issue> {
         let (asked, least, most, expected) = match name {
-            "_count" => (&mut self.count, 0, u64::from(u32::MAX), "a whole number from 0"),
-            "_page" => (&mut self.page, 1, PAGE_MAX, "a whole number from 1"),
+            "_count" => (&mut self.count, 0, u64::MAX, "a whole number from 0"),
+            "_page" => (&mut self.page, 1, PAGE_MAX, "a whole number from 1 to 4294967295"),
             "_summary" => {
                 self.total_only |= value == "count";
                 return Ok(false);
@@ -54,8 +53,8 @@ impl Paging {
             return Err(repeated(name));
         }
         *asked = Asked::Wrong;
-        let number = whole(value).filter(|number| *number >= least);
-        *asked = Asked::Number(number.ok_or_else(|| wrong(name, value, expected))?.min(most));
+        let number = whole(value).filter(|number| (least..=most).contains(number));
+        *asked = Asked::Number(number.ok_or_else(|| wrong(name, value, expected))?);
         Ok(true)
     }
 
@@ -79,20 +78,21 @@ impl Paging {
     }
 }
 
-/// Reads `_sort`. A key that comes again cannot change the order any more and is left out. Contract 4.7.
+/// Reads `_sort` by the keys of a resource type: each key with whether it descends. A key that comes again cannot change the order any
+/// more and is left out. Contract 4.7.
 ///
 /// # Errors
 /// `SearchValueEmpty` and `SearchValueWrong` for each part that is no key.
-pub fn sort(value: &str) -> Result<Vec<Sort>, Vec<Issue>> {
-    let mut keys: Vec<Sort> = Vec::new();
+pub fn sort<K: Copy + PartialEq>(value: &str, keys_known: &[(&str, K)]) -> Result<Vec<(K, bool)>, Vec<Issue>> {
+    let mut keys: Vec<(K, bool)> = Vec::new();
     let mut issues = Vec::new();
     for part in value.split(',') {
         let (name, descending) = part.strip_prefix('-').map_or((part, false), |name| (name, true));
-        match SORT_KEYS.iter().find(|(known, _)| *known == name) {
-            Some((_, key)) if keys.iter().any(|sort| sort.key == *key) => {}
-            Some((_, key)) => keys.push(Sort { key: *key, descending }),
+        match keys_known.iter().find(|(known, _)| *known == name) {
+            Some((_, key)) if keys.iter().any(|(other, _)| other == key) => {}
+            Some((_, key)) => keys.push((*key, descending)),
             None => {
-                let known: Vec<&str> = SORT_KEYS.iter().map(|(known, _)| *known).collect();
+                let known: Vec<&str> = keys_known.iter().map(|(known, _)| *known).collect();
                 issues.push(wrong("_sort", part, &format!("one of {}", known.join(", "))));
             }
         }
@@ -103,7 +103,7 @@ pub fn sort(value: &str) -> Result<Vec<Sort>, Vec<Issue>> {
 /// The order when none is asked for. Contract 4.7.
 pub const SORT_DEFAULT: Sort = Sort { key: SortKey::LastUpdated, descending: true };
 
-/// Digits only. A number too large to count is as large as can be, since it is cut anyway.
+/// Digits only. A number too large to count is as large as can be: as a count it is cut anyway, as a page it is refused.
 fn whole(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u64::MAX))
@@ -111,6 +111,7 @@ fn whole(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::parameter::SORT_KEYS;
     use super::*;
     use crate::outcome::Hcert;
 
@@ -147,7 +148,7 @@ mod tests {
     fn pages_count_from_one() {
         assert_eq!(read(&[]).unwrap().page(), 1);
         assert_eq!(read(&[("_page", "7")]).unwrap().page(), 7);
-        assert_eq!(read(&[("_page", "99999999999999999999999")]).unwrap().page(), PAGE_MAX);
+        assert_eq!(read(&[("_page", &PAGE_MAX.to_string())]).unwrap().page(), PAGE_MAX);
     }
 
     #[test]
@@ -162,6 +163,9 @@ mod tests {
             ("_page", "-1"),
             ("_page", "x"),
             ("_page", "1,2"),
+            // The links show the page that was asked for, so one that cannot be held is none.
+            ("_page", "4294967296"),
+            ("_page", "99999999999999999999"),
         ] {
             assert_eq!(read(&[(name, value)]), Err(Hcert::SearchValueWrong), "{name}={value}");
         }
@@ -173,16 +177,16 @@ mod tests {
     #[test]
     fn every_sort_key_of_the_table_is_read_in_both_directions() {
         for (name, key) in SORT_KEYS {
-            assert_eq!(sort(name), Ok(vec![Sort { key: *key, descending: false }]));
-            assert_eq!(sort(&format!("-{name}")), Ok(vec![Sort { key: *key, descending: true }]));
+            assert_eq!(sort(name, SORT_KEYS), Ok(vec![(*key, false)]));
+            assert_eq!(sort(&format!("-{name}"), SORT_KEYS), Ok(vec![(*key, true)]));
         }
-        let several = sort("status,-date,-status").unwrap();
-        assert_eq!(several.iter().map(|sort| sort.key).collect::<Vec<_>>(), [SortKey::Status, SortKey::Date]);
+        let several = sort("status,-date,-status", SORT_KEYS);
+        assert_eq!(several, Ok(vec![(SortKey::Status, false), (SortKey::Date, true)]));
     }
 
     #[test]
     fn what_is_no_sort_key_is_refused_part_by_part() {
-        let codes = |value| sort(value).unwrap_err().iter().map(Issue::code).collect::<Vec<_>>();
+        let codes = |value| sort(value, SORT_KEYS).unwrap_err().iter().map(Issue::code).collect::<Vec<_>>();
         assert_eq!(codes(""), [Hcert::SearchValueEmpty]);
         assert_eq!(codes("date,"), [Hcert::SearchValueEmpty]);
         assert_eq!(codes("subject,--date,date desc"), [Hcert::SearchValueWrong; 3]);

@@ -1,23 +1,29 @@
-//! All search parameters in one table. Query parser, row and CapabilityStatement read it, so a parameter is added in one line.
+//! What a search parameter is, and the table of those of certificates. Query parser, row, SearchParameter resources and
+//! CapabilityStatement read it, so a parameter is added in one line.
 
 use super::SortKey;
 use super::filter::TimeField;
 use super::term::Field;
 use Modifier::{Contains, Exact, Identifier, Missing, Not, Patient};
 
-/// One search parameter.
+/// One search parameter of a resource type; `looks` says what it looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameter {
+pub struct Parameter<L = Looks> {
     /// As sent, without modifier.
     pub name: &'static str,
-    /// What of a row it looks at.
-    pub looks: Looks,
+    pub looks: L,
     pub modifiers: &'static [Modifier],
     pub personal: Personal,
     /// The FHIR R5 definition: last part of its canonical address, behind `http://hl7.org/fhir/SearchParameter/`.
-    definition: &'static str,
+    pub definition: &'static str,
     /// For the CapabilityStatement.
     pub documentation: &'static str,
+}
+
+/// What a parameter of a resource type looks at.
+pub trait LooksAt: Copy + 'static {
+    /// FHIR type of the parameter.
+    fn kind(self) -> &'static str;
 }
 
 /// What of a row a parameter looks at.
@@ -81,6 +87,8 @@ pub const PARAMETERS: &[Parameter] = &[
         "Patient identifier, `system|value`, looked up in the patient registry; `subject` is preferred where possible"),
     row("subject", SUBJECT, &[Not, Missing, Patient, Identifier], Personal::Identifiers, "Composition-subject",
         "Patient id in the patient registry (preferred way to identify the patient), `Patient/<patient_id>`; `subject:identifier` looks at the identifier in the certificate itself"),
+    row("patient", SUBJECT, &[Not, Missing, Patient, Identifier], Personal::Identifiers, "clinical-patient",
+        "The same as `subject`"),
     row("status", Looks::State, TOKEN, Personal::No, "Composition-status",
         "Certificate status: preliminary, final, cancelled (suspended), entered-in-error (cancelled for good)"),
     row("category", Looks::Category, TOKEN, Personal::No, "Composition-category",
@@ -94,7 +102,7 @@ pub const PARAMETERS: &[Parameter] = &[
     row("entry", ENTRY, &[Not, Missing, Identifier], Personal::No, "Composition-entry",
         "Health declaration, `QuestionnaireResponse/<id>`; `entry:identifier` takes the number of an external declaration"),
     row("period", Looks::Time(TimeField::Period), &[Missing], Personal::No, "Composition-period",
-        "Whether the date lies inside the validity period, both end days included; prefixes ge, gt, le, lt, sa, eb"),
+        "Whether the date lies inside the validity period, both end days included, or the instant of a value with a time; prefixes eq, ge, gt, le, lt, sa, eb"),
     row("_id", Looks::Id, TOKEN, Personal::No, "Resource-id", "Certificate id"),
     row("_lastUpdated", Looks::Time(TimeField::LastUpdated), &[Missing], Personal::No, "Resource-lastUpdated",
         "When the current version was made; prefixes eq, ne, gt, lt, ge, le, sa, eb, ap"),
@@ -107,9 +115,12 @@ pub const PARAMETERS: &[Parameter] = &[
         "How the title begins, case and accents ignored"),
 ];
 
-/// The same chains without the type, which only one kind of target has: R5 `search.html#chaining` allows it.
-const SHORT_NAMES: &[(&str, &str)] = &[
+/// Other names of the chains: without the type, which R5 `search.html#chaining` allows where there is only one type of target,
+/// and by `patient`.
+const OTHER_NAMES: &[(&str, &str)] = &[
     ("subject.identifier", "subject:Patient.identifier"),
+    ("patient:Patient.identifier", "subject:Patient.identifier"),
+    ("patient.identifier", "subject:Patient.identifier"),
     ("author.practitioner", "author:PractitionerRole.practitioner"),
     ("author.organization", "author:PractitionerRole.organization"),
 ];
@@ -128,9 +139,11 @@ pub const SORT_KEYS: &[(&str, SortKey)] = &[
 /// Parameters that shape the answer and that others read; they stay in links as sent.
 pub const SHAPING: &[&str] = &["_format", "_pretty", "_elements", "_summary"];
 
-/// Filters of R5 that are not offered. They begin as result parameters do, but to drop one would show more than was asked for.
+/// Filters of R5 for every resource type. They begin as result parameters do, but to drop one would show more than was asked for.
 /// Contract 4.9; FHIR R5 `search.html#all`.
-pub const FILTERS_NOT_OFFERED: &[&str] = &[
+const FILTERS_OF_ALL: &[&str] = &[
+    "_id",
+    "_lastUpdated",
     "_has",
     "_filter",
     "_list",
@@ -147,50 +160,53 @@ pub const FILTERS_NOT_OFFERED: &[&str] = &[
 
 /// Why a name is no parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unknown {
+pub enum Unknown<L: 'static = Looks> {
     Parameter,
     /// The parameter is known; the text behind the colon is none of its modifiers.
-    Modifier(&'static Parameter),
+    Modifier(&'static Parameter<L>),
 }
 
-/// Finds what a name with or without modifier stands for.
-pub fn find(sent: &str) -> Result<(&'static Parameter, Option<Modifier>), Unknown> {
-    if let Some(parameter) = named(sent) {
+/// Finds what a name with or without modifier stands for in a table.
+pub fn find<L>(
+    table: &'static [Parameter<L>],
+    sent: &str,
+) -> Result<(&'static Parameter<L>, Option<Modifier>), Unknown<L>> {
+    if let Some(parameter) = named(table, sent) {
         return Ok((parameter, None));
     }
     let (name, modifier) = sent.rsplit_once(':').ok_or(Unknown::Parameter)?;
-    let parameter = named(name).ok_or(Unknown::Parameter)?;
+    let parameter = named(table, name).ok_or(Unknown::Parameter)?;
     let modifier = parameter.modifiers.iter().find(|known| known.name() == modifier);
     modifier.map(|modifier| (parameter, Some(*modifier))).ok_or(Unknown::Modifier(parameter))
 }
 
-/// Whether a name with `_` at its beginning is that of a filter, offered or not, however its letters are cased: a mistyped filter
-/// must not widen what is shown (Contract 4.9).
+/// Whether a name with `_` at its beginning is that of a filter of R5, offered or not, however its letters are cased: a mistyped
+/// filter must not widen what is shown (Contract 4.9).
 pub fn could_be_filter(name: &str) -> bool {
-    let offered = PARAMETERS.iter().map(|parameter| parameter.name);
-    offered.chain(FILTERS_NOT_OFFERED.iter().copied()).any(|filter| filter.eq_ignore_ascii_case(name))
+    FILTERS_OF_ALL.iter().any(|filter| filter.eq_ignore_ascii_case(name))
 }
 
-fn named(name: &str) -> Option<&'static Parameter> {
-    let name = SHORT_NAMES.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
-    PARAMETERS.iter().find(|parameter| parameter.name == name)
+fn named<L>(table: &'static [Parameter<L>], name: &str) -> Option<&'static Parameter<L>> {
+    let name = OTHER_NAMES.iter().find(|(other, _)| *other == name).map_or(name, |(_, row)| row);
+    table.iter().find(|parameter| parameter.name == name)
 }
 
-impl Parameter {
-    /// Canonical address of the definition. All of them are R5's own.
-    pub fn definition(&self) -> String {
-        format!("http://hl7.org/fhir/SearchParameter/{}", self.definition)
-    }
-
-    /// FHIR type of the parameter.
-    pub fn kind(&self) -> &'static str {
-        match self.looks {
+impl LooksAt for Looks {
+    fn kind(self) -> &'static str {
+        match self {
             Looks::Id | Looks::State | Looks::Category | Looks::Kind | Looks::Token(_) | Looks::Registry => "token",
             Looks::Reference { .. } => "reference",
             Looks::Time(_) => "date",
             Looks::Title => "string",
             Looks::SectionCodeText => "composite",
         }
+    }
+}
+
+impl<L> Parameter<L> {
+    /// Canonical address of the definition. All of them are R5's own.
+    pub fn definition(&self) -> String {
+        format!("http://hl7.org/fhir/SearchParameter/{}", self.definition)
     }
 
     /// Its modifiers, for messages.
@@ -225,20 +241,21 @@ impl Modifier {
     }
 }
 
-/// The names of all parameters a search takes, for messages.
-pub fn known_names() -> String {
-    let names = PARAMETERS.iter().map(|parameter| parameter.name).chain(["_count", "_page", "_sort"]);
+/// The names of all parameters a search of a type takes, for messages.
+pub fn known_names<L>(table: &[Parameter<L>]) -> String {
+    let names = table.iter().map(|parameter| parameter.name).chain(["_count", "_page", "_sort"]);
     names.chain(SHAPING.iter().copied()).collect::<Vec<_>>().join(", ")
 }
 
-const fn row(
+/// A row of a table.
+pub const fn row<L: Copy>(
     name: &'static str,
-    looks: Looks,
+    looks: L,
     modifiers: &'static [Modifier],
     personal: Personal,
     definition: &'static str,
     documentation: &'static str,
-) -> Parameter {
+) -> Parameter<L> {
     Parameter { name, looks, modifiers, personal, definition, documentation }
 }
 
@@ -252,14 +269,16 @@ mod tests {
     fn every_name_stands_once() {
         let names: BTreeSet<&str> = PARAMETERS.iter().map(|parameter| parameter.name).collect();
         assert_eq!(names.len(), PARAMETERS.len());
-        assert!(SHORT_NAMES.iter().all(|(short, long)| !names.contains(short) && names.contains(long)));
+        assert!(OTHER_NAMES.iter().all(|(other, row)| !names.contains(other) && names.contains(row)));
     }
 
     #[test]
     fn a_chain_is_a_name_and_not_a_modifier() {
-        let found = |sent| find(sent).map(|(parameter, modifier)| (parameter.name, modifier));
+        let found = |sent| find(PARAMETERS, sent).map(|(parameter, modifier)| (parameter.name, modifier));
         assert_eq!(found("subject:Patient.identifier"), Ok(("subject:Patient.identifier", None)));
         assert_eq!(found("subject.identifier"), Ok(("subject:Patient.identifier", None)));
+        assert_eq!(found("patient:Patient.identifier"), Ok(("subject:Patient.identifier", None)));
+        assert_eq!(found("patient:identifier"), Ok(("patient", Some(Identifier))));
         assert_eq!(found("subject:Patient"), Ok(("subject", Some(Patient))));
         assert_eq!(found("subject:identifier"), Ok(("subject", Some(Identifier))));
         let practitioner = "author:PractitionerRole.practitioner";
@@ -269,9 +288,8 @@ mod tests {
 
     #[test]
     fn what_no_row_takes_is_unknown() {
-        for sent in ["", "author", "author:Practitioner", "Status", "subject:Patient:not", "patient", "_count", "x:not"]
-        {
-            assert_eq!(find(sent).err(), Some(Unknown::Parameter), "{sent}");
+        for sent in ["", "author", "author:Practitioner", "Status", "subject:Patient:not", "_count", "x:not"] {
+            assert_eq!(find(PARAMETERS, sent).err(), Some(Unknown::Parameter), "{sent}");
         }
         for sent in [
             "status:exact",
@@ -284,7 +302,7 @@ mod tests {
             "subject:Patient.identifier:not",
             "_id:exact",
         ] {
-            assert!(matches!(find(sent), Err(Unknown::Modifier(_))), "{sent}");
+            assert!(matches!(find(PARAMETERS, sent), Err(Unknown::Modifier(_))), "{sent}");
         }
     }
 }

@@ -31,18 +31,21 @@ pub enum Wrong {
 /// value, `ge` and `le` add containment, `sa` and `eb` whether it lies wholly past it, `ap` whether the two overlap once the value
 /// is widened on both sides by a tenth of its distance from now. A certificate without the time meets none of them, `ne` included.
 ///
-/// The validity is different where no prefix or `eq` stands (Contract 4.3): it has to hold every day of the value, and a day
-/// on which it begins or ends counts as held. It takes no `ne` and no `ap`.
+/// The validity is different without a prefix and with `eq` (Contract 4.3). A value with a time asks for the instant at which the
+/// value begins (Decision 160). Any other value asks for whole days: the validity covers every day of the value, its own first and last day
+/// included. `ne` and `ap` are not supported there.
 pub fn filter(field: TimeField, text: &str, now: i64) -> Result<Filter, Wrong> {
     let (prefix, value) = Prefix::cut(text).ok_or(Wrong::Prefix)?;
     // A `+` that was not escaped in an address arrives as a blank, and no time holds a blank.
     let value = if value.contains(' ') { &value.replacen(' ', "+", 1) } else { value };
+    let has_time = value.contains('T');
     let value = date_time::search_span(value).map_err(Wrong::Time)?;
     let time = |test| Filter::Time(field, test);
     let contained = || time(TimeTest::Within { low: value.low, high: value.high });
     let (after, before) = (|| time(TimeTest::EndsAfter(value.high)), || time(TimeTest::BeginsBefore(value.low)));
     Ok(match (prefix, field) {
         (Prefix::Ne | Prefix::Ap, TimeField::Period) => return Err(Wrong::Prefix),
+        (Prefix::Eq, TimeField::Period) if has_time => time(TimeTest::Covers { low: value.low, high: value.low }),
         (Prefix::Eq, TimeField::Period) => {
             let (first, last) = (date_time::day(value.low), date_time::day(value.high));
             time(TimeTest::Covers { low: first.high, high: last.low })
@@ -168,6 +171,12 @@ mod tests {
             ("2025-01-12", true),
             ("eq2025-02-01", true),
             ("2025-02-01T12:00:00+02:00", true),
+            ("2025-01-12T14:59:59.999+02:00", false),
+            ("2025-01-12T15:00:00+02:00", true),
+            ("eq2025-01-12T13:00Z", true),
+            ("2025-03-10T09:00:00+02:00", true),
+            ("2025-03-10T09:00:01+02:00", false),
+            ("2025-03-10T12:00+02:00", false),
             ("2025-03-10", true),
             ("2025-03-11", false),
             ("2025-02", true),

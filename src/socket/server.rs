@@ -104,7 +104,7 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
         Ok(Request::PatientsImport { stop_at_bad }) => {
             let options = ImportOptions { stop_at_bad };
             report(&mut out, |report| {
-                let done = bulk::import_patients(engine, &mut lines, options, report);
+                let done = bulk::import_patients(engine, &names.identifiers, &mut lines, options, report);
                 let note = Some(bulk::note(&done));
                 bulk::write_down(trail, Action::PatientsImport, "hcert patients import", note, None).and(done)
             })?;

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use super::concept::{Concept, speaks};
+use super::concept::Concept;
+use super::term::in_language;
 use super::value_set::Include;
 use super::{About, Certainty, Membership, Terminology, ValueSet};
 use crate::fhir::json::Json;
@@ -31,12 +32,8 @@ impl<'t> Coded<'t> {
 
     /// Its name, in the language asked for where a list has one.
     pub fn display(&self, language: Option<&str>) -> Option<&'t str> {
-        let in_language = |language: &str| {
-            self.sources().find_map(|(about, concept)| match &about.language {
-                Some(own) if speaks(own, language) => concept.display.as_deref(),
-                _ => concept.designation(language),
-            })
-        };
+        let in_language =
+            |language: &str| self.sources().find_map(|(about, concept)| in_language(about, concept, language));
         let any = || self.sources().find_map(|(_, concept)| concept.display.as_deref());
         language.and_then(in_language).or_else(any)
     }
@@ -144,12 +141,12 @@ impl Terminology {
         Ok(())
     }
 
-    /// What a value set allows, for messages: its code systems, and its codes as far as they are known and not too many. Empty when the
-    /// value set is not at hand.
+    /// What a value set allows, for messages: whether more is allowed than is known here, its code systems, and its codes as far as they
+    /// are known and not too many. Empty when the value set is not at hand.
     pub fn allowed(&self, value_set: &str) -> String {
         let Some(set) = self.value_set(value_set) else { return String::new() };
         let codes = self.expand(set).unwrap_or_default();
-        let mut words = String::new();
+        let mut words = String::from(if self.is_open(set) { "known here are: " } else { "allowed are: " });
         for (number, system) in set.systems.iter().enumerate() {
             let _ = write!(words, "{}{system}", if number == 0 { "" } else { "; " });
             let of_system = codes.iter().take(ALLOWED_CODES_MAX).filter(|coded| coded.system == system);

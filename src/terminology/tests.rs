@@ -184,7 +184,7 @@ fn a_message_lists_some_codes_and_counts_the_rest() {
     assert!(told.contains(&format!("{HAZARDS}: c0, c1,")) && told.contains("c19") && !told.contains("c20"), "{told}");
     assert!(told.contains(DRIVER) && told.ends_with(" … and 13 more"), "{told}");
     let terminology = terminology(false, &[]);
-    assert_eq!(terminology.allowed(DRIVER_KIND_SET), format!("{KIND}: driver-group-I, driver-group-II"));
+    assert_eq!(terminology.allowed(DRIVER_KIND_SET), format!("allowed are: {KIND}: driver-group-I, driver-group-II"));
     assert_eq!(terminology.allowed("urn:absent"), "");
 }
 
@@ -315,4 +315,53 @@ fn a_file_holds_one_list_or_a_bundle_or_many_lines() {
         let told = count(text).unwrap_err();
         assert!(told.contains(reason), "{text}\n{told}");
     }
+}
+
+#[test]
+fn a_code_is_called_by_its_code_system_then_by_a_value_set_that_lists_it() {
+    let decisions = |url: &str, language: &str, code: &str, display: &str| {
+        let compose =
+            format!(r#"{{"include":[{{"system":"{SNOMED}","concept":[{{"code":"{code}","display":"{display}"}}]}}]}}"#);
+        value_set(url, true, &compose).replacen('{', &format!(r#"{{{language}"#), 1)
+    };
+    let estonian = r#""language":"et","#;
+    let lists = [
+        decisions("urn:b", estonian, "160926000", "B"),
+        decisions("urn:a", estonian, "160926000", "A"),
+        decisions("urn:0", r#""language":"en","#, "160926000", "English"),
+        decisions("urn:c", estonian, "160910001", "other words than the code system's"),
+        decisions("urn:d", "", "772786005", "of no language"),
+    ];
+    let shipped = terminology(false, &[]);
+    let loaded = terminology(false, &lists);
+    for (lists, code, expected) in [
+        (&shipped, "160910001", Some("Ei sobi töötama")),
+        (&loaded, "160910001", Some("Ei sobi töötama")),
+        (&shipped, "160926000", None),
+        (&loaded, "160926000", Some("A")),
+        // Known in English only.
+        (&shipped, "772786005", None),
+        (&loaded, "772786005", Some("of no language")),
+        (&loaded, "1", None),
+    ] {
+        assert_eq!(lists.term(SNOMED, code, ESTONIAN), expected, "{code}");
+    }
+    assert_eq!(loaded.term("http://snomed.info/sct|2025", "160926000", "et-EE"), Some("A"));
+    assert_eq!(loaded.term("urn:other", "160926000", ESTONIAN), None);
+    assert_eq!(loaded.display(SNOMED, "160926000", None), Some("English"));
+    assert_eq!(shipped.display(SNOMED, "772786005", Some("et")), Some("Medical certificate (record artifact)"));
+}
+
+#[test]
+fn a_code_without_a_name_has_a_meaning_and_one_with_an_amount_has_a_unit() {
+    use crate::certificate::Terms;
+
+    let terminology = terminology(false, &[]);
+    let restrictions = "https://fhir.ee/CodeSystem/tervisetoendi-piirangud";
+    assert_eq!(terminology.other_words(SNOMED, "160926000"), Some("Lubab töötada"));
+    assert_eq!(terminology.other_words(SNOMED, "160910001"), Some("Unfit for work"));
+    assert_eq!(terminology.unit(restrictions, "586"), Some("kg"));
+    assert_eq!(terminology.unit(restrictions, "891"), None);
+    assert_eq!(terminology.title(SNOMED), Some("SNOMED CT"));
+    assert_eq!(terminology.title("urn:other"), None);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::about::{About, Place};
+use super::about::{About, Origin, Place};
 use super::concept::Concepts;
 use super::without_version;
 use crate::fhir::json::Json;
@@ -34,7 +34,24 @@ impl ValueSet {
     /// # Errors
     /// Everything that keeps it from being used.
     pub(super) fn read(resource: Json<'static>, place: Place) -> Result<ValueSet, Vec<String>> {
-        let mut problems = super::file::address_problems(&resource);
+        let problems = super::file::address_problems(&resource);
+        ValueSet::composed(resource, place, problems)
+    }
+
+    /// Reads a value set that a request brings, which needs no address. It is meant to be complete, whatever it says. Decision 164.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(super) fn supplied(resource: Json<'static>) -> Result<ValueSet, Vec<String>> {
+        let place = Place { origin: Origin::Shipped, strict: false, id: String::new(), shipped_complete: false };
+        let text = resource.to_vec();
+        let mut set = ValueSet::composed(resource, place, Vec::new())?;
+        set.about.text = text;
+        set.about.is_complete = true;
+        Ok(set)
+    }
+
+    fn composed(resource: Json<'static>, place: Place, mut problems: Vec<String>) -> Result<ValueSet, Vec<String>> {
         let mut part = |name: &str| -> Vec<Include> {
             let parts = resource.get("compose").map_or(&[][..], |compose| compose.items(name));
             let read = |(at, part)| Include::read(part, &format!("compose.{name}[{at}]"), &mut problems);
@@ -58,7 +75,12 @@ impl ValueSet {
         parts.filter_map(|part| part.concepts.as_ref()).map(|concepts| concepts.all.len()).sum()
     }
 
-    fn imports(&self) -> impl Iterator<Item = &str> {
+    /// Its parts and their imports, counted together.
+    pub fn parts_count(&self) -> usize {
+        self.include.len() + self.exclude.len() + self.imports().count()
+    }
+
+    pub(super) fn imports(&self) -> impl Iterator<Item = &str> {
         self.include.iter().chain(&self.exclude).flat_map(|part| &part.imports).map(String::as_str)
     }
 }

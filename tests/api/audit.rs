@@ -100,6 +100,15 @@ async fn the_trail_is_asked_as_audit_events() {
         ("date=ge2025-01-13&action=composition.create", 2),
         ("date=lt2025-01-01", 0),
         ("agent=48001010001", 0),
+        ("action=C", 2),
+        ("action=http://hl7.org/fhir/audit-event-action|C&entity=Composition/1", 1),
+        ("code=http://hl7.org/fhir/restful-interaction|create", 2),
+        ("outcome=http://hl7.org/fhir/issue-severity|error", 1),
+        ("outcome=success&entity=Composition/1", 4),
+        ("outcome=fatal", 0),
+        ("entity=Patient/200", 2),
+        ("entity=http://127.0.0.1:8080/fhir/Composition/1", 4),
+        ("entity=Observation/1", 0),
     ] {
         let told = asked(query).await.expect(200).json();
         assert_eq!((&told["type"], &told["total"]), (&json!("searchset"), &json!(total)), "{query}");

@@ -48,7 +48,9 @@ async fn a_body_that_is_no_json_is_told_why() {
         (b"\xff\xfe{\x00}\x00", "HCERT-101", "position 0"),
         (b"{\"title\":\"\xf5\"}", "HCERT-101", "position 10"),
         (b"{\"title\":\"\xed\xa0\x80\"}", "HCERT-101", "position 10"),
-        (b"\xef\xbb\xbf{}", "HCERT-102", "JSON"),
+        (b"\xef\xbb\xbf \n", "HCERT-100", "has no body"),
+        (b"\xef\xbb\xbf\xef\xbb\xbf{}", "HCERT-102", "JSON"),
+        (b"{}\xef\xbb\xbf", "HCERT-102", "JSON"),
         (b"{", "HCERT-102", "JSON"),
         (b"{\"resourceType\":\"Composition\"", "HCERT-102", "JSON"),
         (b"{\"resourceType\":\"Composition\"}}", "HCERT-102", "JSON"),
@@ -491,16 +493,15 @@ async fn a_form_that_is_no_text_is_refused() {
 #[tokio::test]
 async fn very_large_numbers_of_pages_and_entries_are_no_harm() {
     let store = Unchanged::start().await;
-    for query in [
-        "_page=4294967295",
-        "_page=99999999999999999999999",
-        "_count=99999999999999999999",
-        "_count=100&_page=4294967295",
-    ] {
+    for query in ["_page=4294967295", "_count=99999999999999999999", "_count=100&_page=4294967295"] {
         let told = store.server.get(&format!("Composition?{query}")).await.expect(200);
         assert_eq!(told.json()["total"], 1, "{told}");
         store.server.get(&format!("Composition/_history?{query}")).await.expect(200);
         store.server.get(&format!("Composition/1/_history?{query}")).await.expect(200);
+    }
+    for path in ["Composition", "Composition/_history", "Composition/1/_history"] {
+        let told = store.server.get(&format!("{path}?_page=99999999999999999999")).await;
+        told.refused(400, &["HCERT-120"]);
     }
 }
 

@@ -16,7 +16,7 @@ async fn every_definition_is_found_by_its_id_and_by_its_url() {
         assert!(!entries.is_empty(), "{kind}");
         for entry in entries {
             let (id, url) = (text(&entry["resource"]["id"]), text(&entry["resource"]["url"]));
-            assert_eq!(entry["fullUrl"], format!("{kind}/{id}"));
+            assert_eq!(entry["fullUrl"], format!("http://127.0.0.1:8080/fhir/{kind}/{id}"));
             assert!(!url.contains('{'), "{url}");
             let read = server.get(&format!("{kind}/{id}")).await.expect(200);
             assert_eq!(read.json(), entry["resource"], "{kind}/{id}");

@@ -12,18 +12,20 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::body::{self, Body};
+use crate::foreign::Reason::WritesToTheConnection;
 use crate::server::{Listening, START, Server};
 
 /// Longer than anything here takes, so that a failure is a failure and not a slow machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn listening() -> Listening {
-    Server::start().await.listen().await
+    Server::with(START, |config| WritesToTheConnection.set_default_names(config)).await.listen().await
 }
 
 /// A server that waits for a second only.
 async fn impatient() -> Listening {
     let server = Server::with(START, |config| {
+        WritesToTheConnection.set_default_names(config);
         config.server.header_timeout_s = 1;
         config.server.body_timeout_s = 1;
     });
@@ -204,16 +206,66 @@ async fn a_body_of_twenty_megabytes_is_refused_before_it_is_read() {
 }
 
 #[tokio::test]
-async fn ten_thousand_headers_are_refused_by_the_parser() {
+async fn headers_that_are_too_many_or_too_long_are_431() {
     let server = listening().await;
     let headers: String = (0..10_000).map(|number| format!("X-{number}: 1\r\n")).collect();
     let answer = exchange(server.address, get("metadata", &headers)).await;
     assert!(answer.starts_with("HTTP/1.1 431 Request Header Fields Too Large\r\n"), "{answer}");
-    let long = format!("X-Long: {}\r\n", "x".repeat(200_000));
-    let answer = exchange(server.address, get("metadata", &long)).await;
-    assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
+    assert!(answer.contains("HCERT-218"), "{answer}");
+    for length in [100_000, 200_000, 1_000_000] {
+        let long = format!("X-Long: {}\r\n{LAST}", "x".repeat(length));
+        let answer = exchange(server.address, get("metadata", &long)).await;
+        assert!(answer.starts_with("HTTP/1.1 431 ") && answer.contains("HCERT-218"), "{answer}");
+    }
     let answer = exchange(server.address, get("metadata", LAST)).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "the server is well: {answer}");
+}
+
+/// What was seen: an address of 200 KB was 431, without a word.
+#[tokio::test]
+async fn a_target_that_is_too_long_is_414() {
+    let server = listening().await;
+    for length in [64_001, 65_535, 70_000, 100_000, 200_000, 1_000_000] {
+        for (before, target) in [("", "Composition/"), ("", "Composition?title="), ("first", "metadata?x=")] {
+            let target = format!("{target}{}", "x".repeat(length));
+            let mut stream = connect(server.address).await;
+            if !before.is_empty() {
+                stream.write_all(get("Composition/1", "").as_bytes()).await.expect("sent");
+                until(&mut stream, "</div>\"},\"issue\":").await;
+            }
+            let _ = stream.write_all(get(&target, LAST).as_bytes()).await;
+            let answer = to_end(&mut stream).await;
+            let (head, body) = answer.rsplit_once("\r\n\r\n").expect("a head and a body");
+            assert!(head.contains("HTTP/1.1 414 URI Too Long\r\n"), "{length}: {answer}");
+            assert!(head.contains("content-type: application/fhir+json") && head.contains("x-request-id: "), "{head}");
+            assert!(
+                body.starts_with("{\"resourceType\":\"OperationOutcome\"") && body.contains("HCERT-220"),
+                "{answer}"
+            );
+        }
+    }
+    let answer = exchange(server.address, get("metadata", LAST)).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "the server is well: {answer}");
+}
+
+#[tokio::test]
+async fn a_target_that_is_too_long_is_414_over_http2() {
+    let server = listening().await;
+    let io = TokioIo::new(connect(server.address).await);
+    let (mut client, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.expect("an HTTP/2 connection");
+    tokio::spawn(connection);
+    let uri = format!("http://{}/fhir/Composition/{}", server.address, "x".repeat(64_000));
+    let request = Request::get(uri).body(Full::<Bytes>::default()).expect("a request");
+    let answer = timeout(PATIENCE, client.send_request(request)).await.expect("an answer").expect("a connection");
+    assert_eq!(answer.status(), 414);
+    let body = answer.into_body().collect().await.expect("a body").to_bytes();
+    assert!(String::from_utf8_lossy(&body).contains("HCERT-220"));
+    let mut request = Request::get(format!("http://{}/fhir/metadata", server.address));
+    request = request.header("x-long", "x".repeat(200_000));
+    let request = request.body(Full::<Bytes>::default()).expect("a request");
+    let answer = timeout(PATIENCE, client.send_request(request)).await.expect("an answer");
+    assert!(answer.is_err() || answer.is_ok_and(|answer| answer.status() == 431));
 }
 
 #[tokio::test]
@@ -228,7 +280,8 @@ async fn what_is_no_http_is_400() {
         "POST /fhir/Composition HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n123456",
     ] {
         let answer = exchange(server.address, nonsense).await;
-        assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n") || answer.is_empty(), "{nonsense:?}: {answer}");
+        let is_told = answer.starts_with("HTTP/1.1 400 Bad Request\r\n") && answer.contains("OperationOutcome");
+        assert!(is_told || answer.is_empty(), "{nonsense:?}: {answer}");
     }
     assert_eq!(total(server.address).await, "0");
 }

@@ -78,21 +78,30 @@ async fn a_consent_that_is_not_said_in_full_is_refused_with_all_that_is_wrong() 
     for (body, codes) in [
         (json!([said("doctor", "OPEN")]), &["HCERT-172"][..]),
         (json!([said("doctor", " open")]), &["HCERT-172"]),
-        (json!([{"name": "doctor", "valueCode": "open"}]), &["HCERT-172"]),
-        (json!([{"name": "doctor", "valueBoolean": true}]), &["HCERT-172"]),
-        (json!([{"name": "doctor"}]), &["HCERT-172"]),
+        (json!([{"name": "doctor", "valueCode": "open"}]), &["HCERT-210"]),
+        (json!([{"name": "doctor", "valueBoolean": true}]), &["HCERT-210"]),
+        (json!([{"name": "doctor"}]), &["HCERT-210"]),
         (json!([said("patient", "open")]), &["HCERT-170"]),
-        (json!([said("doctor", "open"), said("doctor", "open")]), &["HCERT-172"]),
-        (json!([said("doctor", "open"), said("doctor", "closed")]), &["HCERT-172"]),
+        (json!([said("doctor", "open"), said("doctor", "open")]), &["HCERT-209"]),
+        (json!([said("doctor", "open"), said("doctor", "closed")]), &["HCERT-209"]),
         (json!([said("doctor", "closed"), said("reason", "x")]), &["HCERT-170"]),
         (json!([said("Doctor", "open"), said("doctor", "shut")]), &["HCERT-170", "HCERT-172"]),
         (json!([{"name": "doctor", "valueString": "open", "valueCode": "open"}]), &["HCERT-108"]),
-        (json!([{"name": "doctor", "valueString": "open", "part": [said("a", "b")]}]), &["HCERT-172"]),
+        (json!([{"name": "doctor", "valueString": "open", "part": [said("a", "b")]}]), &["HCERT-210"]),
     ] {
         let told = server.post(&set, parameters(body.clone())).await;
         assert_eq!(told.status, 400, "{body}: {told}");
         assert_eq!(told.codes(), codes, "{body}");
     }
+    // Observed: "'' is not a value of the operation's parameter 'doctor'", which names nothing that was sent.
+    let coded = server.post(&set, parameters(json!([{"name": "doctor", "valueCode": "open"}]))).await;
+    assert_eq!(
+        coded.said(),
+        "The operation's parameter 'doctor' is given as valueCode; expected open or closed, as valueString"
+    );
+    let twice = server.post(&set, parameters(json!([said("doctor", "open"), said("doctor", "open")]))).await;
+    assert_eq!(twice.said(), "The operation's parameter 'doctor' is given more than once");
+    assert_eq!(twice.places(), ["Parameters.parameter[1]"]);
     server.post(&set, br#"{"resourceType":"Parameters"}"#.to_vec()).await.refused(400, &["HCERT-171"]);
     server.post(&set, Body::draft()).await.refused(400, &["HCERT-106"]);
     server.post(&set, b"{".to_vec()).await.refused(400, &["HCERT-102"]);

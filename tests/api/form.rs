@@ -52,6 +52,8 @@ async fn answers_are_fhir_json_unless_plain_json_is_preferred() {
             ("application/fhir+json", FHIR_JSON),
             ("application/json", JSON),
             ("application/fhir+json;fhirVersion=5.0", FHIR_JSON),
+            ("application/fhir+json; fhirVersion=\"5.0.0\"", FHIR_JSON),
+            ("application/json+fhir", FHIR_JSON),
             ("application/json, application/fhir+json;q=0.5", JSON),
             ("text/html, application/xhtml+xml, */*;q=0.8", FHIR_JSON),
             ("application/fhir+xml, application/json;q=0.1", JSON),
@@ -80,6 +82,7 @@ async fn the_format_parameter_outweighs_accept() {
             ("application/json", JSON),
             ("application/fhir%2Bjson", FHIR_JSON),
             ("application/fhir+json", FHIR_JSON),
+            ("application/json%2Bfhir;fhirVersion=5.0.0", FHIR_JSON),
         ] {
             let told = server.get(&format!("{path}?_format={format}")).header("Accept", "text/html").await.expect(200);
             assert_eq!(content_type(&told), expected, "{path} {format}");
@@ -178,8 +181,8 @@ async fn what_is_not_there_is_404_whatever_the_method() {
         "/metadata",
         "/fhirx/metadata",
         "Practitioner",
-        "Composition/",
-        "Composition/1/",
+        "Composition//",
+        "Composition/1//",
         "Composition//1",
         "composition/1",
         "Composition/a_b",
@@ -228,16 +231,100 @@ async fn a_body_of_another_kind_is_415() {
         }
     }
     let told = server.post("Composition", Body::draft()).header("Content-Encoding", "gzip").await;
-    told.refused(415, &["HCERT-141"]);
+    let told = told.refused(415, &["HCERT-141"]);
+    assert!(told.said().starts_with("The body's Content-Encoding 'gzip' is not taken"), "{told}");
     assert_eq!(server.seq(), before);
     let told = server.ask("POST", "Composition").body_as(Some("application/fhir+xml"), "<Composition/>").await;
     insta::assert_snapshot!("media_type_unsupported", told);
 
-    for media_type in
-        ["application/json", "application/fhir+json; charset=UTF-8", "APPLICATION/FHIR+JSON;fhirVersion=5.0"]
-    {
+    for media_type in [
+        "application/json",
+        "application/fhir+json; charset=UTF-8",
+        "APPLICATION/FHIR+JSON;fhirVersion=5.0",
+        "application/json+fhir",
+        "application/fhir+json; fhirVersion=\"5.0.0\"",
+    ] {
         server.ask("POST", "Composition").body_as(Some(media_type), Body::draft()).await.expect(201);
     }
+}
+
+/// What was seen: bodies as .NET and PowerShell 5 write them were 400.
+#[tokio::test]
+async fn a_byte_order_mark_before_a_body_is_skipped() {
+    let server = Server::start().await;
+    let marked = |body: Vec<u8>| [&b"\xef\xbb\xbf"[..], &body].concat();
+    let certificate = server.create(marked(Body::completed().into())).await;
+    let read = server.get(&certificate).await.expect(200);
+    assert!(read.text().starts_with("{\"resourceType\":"), "{read}");
+    server.put(&certificate, marked(Body::changed().into())).await.expect(200);
+    server.post("Composition/$validate", marked(Body::completed().into())).await.expect(200);
+    let suspend = marked(Body::example("suspend").into());
+    server.post(&format!("{certificate}/$suspend"), suspend).await.expect(200);
+    let form = Some("application/x-www-form-urlencoded");
+    let found = server.ask("POST", "Composition/_search").body_as(form, marked(b"status=cancelled".to_vec())).await;
+    assert_eq!(found.expect(200).ids(), [1]);
+    let order = marked(br#"{"user": {"personalCode": "37605030299"}, "role": "doctor"}"#.to_vec());
+    server.ask("POST", "/auth/v2/token").body_as(Some("application/json"), order).await.expect(200);
+    let line = server.export().lines().next().expect("a version").to_owned();
+    assert_eq!(Server::start().await.import_lines(&format!("\u{feff}{line}\n")).await, 1);
+}
+
+/// Contract 2.1: on every GET, whatever it asks for.
+#[tokio::test]
+async fn format_and_pretty_work_on_every_get() {
+    let server = one().await;
+    let more = [
+        "Composition/1/$get-consent",
+        "Composition/1/$validate",
+        "Patient?identifier=39406240015",
+        "Patient/200",
+        "Patient/200/_history",
+        "Patient/200/_history/1",
+        "AuditEvent",
+        "AuditEvent/1",
+        "CodeSystem",
+        "CodeSystem/tervisetoendi-sektsioon",
+        "ValueSet",
+        "StructureDefinition",
+        "OperationDefinition",
+        "SearchParameter",
+        "CodeSystem/$lookup?system=https://fhir.ee/CodeSystem/tervisetoendi-sektsioon&code=employer",
+        "CodeSystem/tervisetoendi-sektsioon/$validate-code?code=employer",
+    ];
+    for path in READABLE.iter().chain(&more) {
+        let and = if path.contains('?') { '&' } else { '?' };
+        let told = server.get(&format!("{path}{and}_format=application/json&_pretty=true")).await.expect(200);
+        assert_eq!(content_type(&told), JSON, "{path}");
+        assert!(told.text().starts_with("{\n  \""), "{told}");
+        server.get(&format!("{path}{and}_format=xml")).await.refused(406, &["HCERT-131"]);
+        server.get(&format!("{path}{and}_pretty=yes")).await.refused(400, &["HCERT-120"]);
+    }
+}
+
+#[tokio::test]
+async fn a_slash_at_the_end_of_a_path_is_ignored() {
+    let server = Server::start().await;
+    let created = server.post("Composition/", Body::completed()).await.expect(201);
+    assert_eq!(created.header("location"), Some("http://127.0.0.1:8080/fhir/Composition/1/_history/1"));
+    for path in READABLE.iter().chain(&["Patient/200", "CodeSystem", "Composition/1/$get-consent"]) {
+        let plain = server.get(path).await.expect(200);
+        let slashed = server.get(&format!("{path}/")).await.expect(200);
+        assert_eq!(slashed.text(), plain.text());
+        assert_eq!(
+            server.get(&format!("{path}/?_pretty=true")).await.expect(200).json(),
+            server.get(&format!("{path}?_pretty=true")).await.json()
+        );
+    }
+    let found = server.get("Composition/?status=final").await.expect(200).json();
+    assert_eq!(found["link"][0]["url"], "http://127.0.0.1:8080/fhir/Composition?status=final&_page=1");
+    server.post("Composition/1/$suspend/", Body::example("suspend")).await.expect(200);
+    let form = Some("application/x-www-form-urlencoded");
+    let found = server.ask("POST", "Composition/_search/").body_as(form, "status=cancelled").await.expect(200);
+    assert_eq!(found.ids(), [1]);
+    let told = server.ask("PATCH", "Composition/1/").await.refused(405, &["HCERT-129"]);
+    assert_eq!(told.header("allow"), Some("GET, HEAD, PUT, DELETE, OPTIONS"));
+    server.get("/fhir/").await.refused(404, &["HCERT-126"]);
+    server.raw("GET", "/.well-known/jwks.json/").await;
 }
 
 #[tokio::test]
@@ -270,7 +357,7 @@ async fn large_answers_are_compressed_for_those_who_ask() {
         assert!(gzip.body.len() < plain.body.len() / 2);
         let mut back = Vec::new();
         flate2::read::GzDecoder::new(gzip.body.as_slice()).read_to_end(&mut back).expect("gzip");
-        assert_eq!(back, plain.body, "{path}");
+        assert_eq!(server.names.received(&back, path), plain.body, "{path}");
     }
     let small = server.get("Composition/9").header("Accept-Encoding", "gzip").await.expect(404);
     assert!(small.header("content-encoding").is_none());

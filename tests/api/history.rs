@@ -21,7 +21,11 @@ fn told(bundle: &crate::told::Told) -> Vec<String> {
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     bundle.entries(|entry| {
         let (id, tag) = (text(&entry["fullUrl"]), text(&entry["response"]["etag"]));
-        Some(format!("{} {} {tag}", text(&entry["request"]["method"]), id.trim_start_matches("Composition/")))
+        Some(format!(
+            "{} {} {tag}",
+            text(&entry["request"]["method"]),
+            id.trim_start_matches("http://127.0.0.1:8080/fhir/Composition/")
+        ))
     })
 }
 

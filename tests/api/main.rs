@@ -3,12 +3,15 @@
 //! Files are named as those of `src/interaction`; beside them stand the life-cycle table, the patient
 //! registry, and what concerns every interaction.
 
+mod bodies;
 mod body;
+mod foreign;
 mod server;
 mod told;
 
 mod audit;
 mod bad_input;
+mod bytes;
 mod capabilities;
 mod condition;
 mod conformance;
@@ -19,6 +22,8 @@ mod delete;
 mod form;
 mod history;
 mod life_cycle;
+mod names;
+mod narrative;
 mod operation;
 mod overload;
 mod page;
@@ -33,5 +38,6 @@ mod time;
 mod tls;
 mod token;
 mod update;
+mod usable;
 mod validate;
 mod x_road;

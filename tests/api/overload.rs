@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use crate::body::{self, Body};
+use crate::foreign::Reason::WritesToTheConnection;
 use crate::server::{START, Server};
 
 /// Longer than anything here takes, so that a failure is a failure and not a slow machine.
@@ -54,7 +55,11 @@ async fn nuisance(address: SocketAddr, drips: bool) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silent_and_dripping_clients_keep_nobody_from_an_answer_and_leave_nothing_behind() {
-    let server = Server::with(START, |config| config.server.connections_max = 50).await.listen().await;
+    let server = Server::with(START, |config| {
+        WritesToTheConnection.set_default_names(config);
+        config.server.connections_max = 50;
+    });
+    let server = server.await.listen().await;
     let (address, load) = (server.address, Arc::clone(server.server.door().load()));
     let nuisances: Vec<_> = (0..300).map(|number| tokio::spawn(nuisance(address, number % 2 == 0))).collect();
     while load.connections_made_room.load(Ordering::Relaxed) < 100 {
@@ -84,7 +89,11 @@ async fn silent_and_dripping_clients_keep_nobody_from_an_answer_and_leave_nothin
 #[expect(clippy::await_holding_lock, reason = "the writer, which waits for it, is no task")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_queue_of_the_writer_is_503_and_reads_go_on() {
-    let server = Server::with(START, |config| config.server.requests_max = 100_000).await;
+    let server = Server::with(START, |config| {
+        WritesToTheConnection.set_default_names(config);
+        config.server.requests_max = 100_000;
+    });
+    let server = server.await;
     server.create(Body::draft()).await;
     let (told, mut answers) = mpsc::unbounded_channel();
     let held = server.hold_writer();
@@ -121,7 +130,10 @@ async fn a_client_that_is_too_fast_is_throttled_and_written_down() {
         door.uncounted.clear();
         door.requests_per_second = 1;
     };
-    let server = Server::with_door(START, |_| (), throttled).await.listen().await;
+    let server = Server::with_door(START, |config| WritesToTheConnection.set_default_names(config), throttled)
+        .await
+        .listen()
+        .await;
     let request = "GET /fhir/Composition/1 HTTP/1.1\r\nHost: localhost\r\n";
     let pipelined = format!("{request}\r\n").repeat(9) + request + "Connection: close\r\n\r\n";
     let text = exchange(server.address, &pipelined).await;

@@ -222,6 +222,11 @@ fn employers_view(shown: &Value) {
     let identifier = &shown["subject"][0]["identifier"];
     assert_eq!(*identifier, json!({"system": "https://fhir.ee/sid/pid/est/ni", "value": PATIENT}));
     assert!(!shown.to_string().contains("employee-suggestions"));
+    let narrative = shown["text"]["div"].as_str().expect("a narrative");
+    assert!(
+        narrative.contains("Ettepanekud tööandjale") && !narrative.contains("Ettepanekud töötajale"),
+        "{narrative}"
+    );
 }
 
 #[tokio::test]

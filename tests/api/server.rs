@@ -8,20 +8,22 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 use hcert::access::Tokens;
+use hcert::access::rights::{BUILT_IN, Permissions};
 use hcert::access::token::{Order, issue_in};
 use hcert::audit::{self, Event, Log, Order as Sequence};
 use hcert::bulk::{self, ImportOptions};
-use hcert::certificate::Names;
+use hcert::certificate::{Names, Seq};
 use hcert::config::{AccessMode, Config};
 use hcert::engine::{self, Clock, Engine, QuickRepair};
 use hcert::fhir::date_time;
 use hcert::interaction::account::Witnessing;
-use hcert::interaction::{self, Lists, Policy, Rulebook, Service};
+use hcert::interaction::{self, Lists, Policy, Rulebook, Service, TokenPolicy};
 use hcert::registry::Registry;
 use hcert::search::paging::Counts;
 use hcert::{http, limits};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
+use hyper::header::HeaderValue;
 use hyper::http::request::Builder;
 use hyper::{HeaderMap, Request};
 use serde_json::{Value, json};
@@ -32,6 +34,7 @@ use tokio::task::JoinHandle;
 
 use crate::body::Body;
 use crate::told::Told;
+use crate::{bodies, foreign};
 
 /// The moment of the first change, unless a test says another.
 pub const START: &str = "2025-01-13T08:00:00+02:00";
@@ -55,6 +58,8 @@ pub struct Server {
     clock: Arc<AtomicI64>,
     writer: Arc<Mutex<()>>,
     audit: Arc<Log>,
+    /// What rewrites the names that tests and the server use.
+    pub names: foreign::Names,
     _folder: TempDir,
 }
 
@@ -76,9 +81,16 @@ pub struct Asked<'s> {
 }
 
 impl Server {
-    /// The code lists, to load others.
+    /// The code lists, to remove some.
     pub fn lists(&self) -> Arc<Lists> {
         self.rulebook.lists().clone()
+    }
+
+    /// Takes a code list in as `hcert terminology load` does; the number of lists, or what is wrong.
+    pub async fn load(&self, list: &Value) -> Result<usize, Vec<String>> {
+        let (lists, list) = (self.lists(), self.names.sent(list.to_string().as_bytes()));
+        let loaded = tokio::task::spawn_blocking(move || lists.load(&list, 1_736_752_800_000));
+        loaded.await.expect("no panic").map(|lines| lines.len())
     }
 
     pub async fn start() -> Server {
@@ -102,7 +114,12 @@ impl Server {
         change_door: impl FnOnce(&mut http::Settings),
     ) -> Server {
         let mut config = Config::default();
+        foreign::set(&mut config);
         change(&mut config);
+        let names = foreign::Names::of(&config);
+        for identifier in config.registry.fault.iter_mut().filter_map(|rule| rule.identifier.as_mut()) {
+            *identifier = names.sent_text(identifier);
+        }
         let folder = tempfile::tempdir().expect("a folder for the data");
         let clock = Arc::new(AtomicI64::new(milliseconds(moment)));
         let ticking = Arc::clone(&clock);
@@ -136,7 +153,7 @@ impl Server {
         door.tls = http::present(&config.tls).expect("files of TLS");
         change_door(&mut door);
         let settings = interaction::Settings {
-            names: Names { base_url: door.base_url.to_string(), ..Names::default() },
+            names: Names::new(door.base_url.to_string(), &config.namespaces.pairs()),
             issue_system: config.namespaces.hcert_issue_system.clone(),
             count: Counts { default: limits::COUNT_DEFAULT, max: config.search.count_max },
             link_seconds: i64::from(config.search.link_minutes) * 60,
@@ -144,16 +161,20 @@ impl Server {
             external_reference_system: config.registry.external_reference_system.clone(),
         };
         let rulebook = Rulebook::open(engine.clone(), settings.names.clone(), config.validation.strict);
-        let rulebook = Arc::new(rulebook.expect("the profiles and lists that ship can be used"));
+        let rulebook = rulebook.expect("the profiles and lists that ship can be used");
+        let rulebook = Arc::new(rulebook.final_must_be_usable(config.certificate.final_must_be_usable));
         let registry = Registry::open(&config, engine.clone(), standing.clone()).expect("settings of a registry");
         registry.welcome().await.expect("the patients that ship can be stored");
         // They came before the story begins.
         clock.store(milliseconds(moment), Ordering::SeqCst);
         let by_mode = config.access.mode == AccessMode::Jwt;
         let author_must_be_caller = config.access.author_must_be_caller.unwrap_or(by_mode);
-        let policy = Policy { author_must_be_caller, audit: Some(audit.clone()), ..Policy::default() };
+        let permissions = Permissions::read(BUILT_IN, &settings.names).expect("the table that ships can be read");
+        let policy =
+            Policy { permissions, tokens: TokenPolicy::default(), author_must_be_caller, audit: Some(audit.clone()) };
         let service = Service::new(Arc::clone(&engine), registry, policy, rulebook.clone(), settings, standing);
-        Server { http: http::Server::new(service, door), engine, rulebook, clock, writer, audit, _folder: folder }
+        let http = http::Server::new(service, door);
+        Server { http, engine, rulebook, clock, writer, audit, names, _folder: folder }
     }
 
     /// Puts this server behind a free port.
@@ -165,9 +186,9 @@ impl Server {
     /// A service behind a free port that other services can ask for patients: its links name that port.
     pub async fn registry(change: impl FnOnce(&mut Config)) -> Listening {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let base_url = format!("http://{}/fhir", listener.local_addr().expect("it has an address"));
+        let address = listener.local_addr().expect("it has an address");
         let server = Server::with(START, |config| {
-            config.server.base_url = Some(base_url);
+            config.server.base_url = Some(format!("http://{address}{}", config.server.base_path));
             change(config);
         });
         server.await.listen_on(listener)
@@ -187,21 +208,37 @@ impl Server {
         let meta = |name, value: &str| (format!("/meta/{name}"), json!(value));
         let moments = [meta("versionId", "1"), meta("lastUpdated", "2025-01-12T10:00:00.000+02:00")];
         let body = moments.into_iter().fold(body, |body, (pointer, value)| body.with(&pointer, value));
-        let line = Vec::from(body.with("/id", json!(id.to_string())));
+        let line = String::from_utf8(body.with("/id", json!(id.to_string())).into()).expect("JSON");
+        assert_eq!(self.import_lines(&line).await, 1);
+    }
+
+    /// Takes versions in as `hcert import` does, one a line, and tells how many were stored.
+    pub async fn import_lines(&self, lines: &str) -> u64 {
         let (engine, rulebook) = (Arc::clone(&self.engine), Arc::clone(&self.rulebook));
+        let lines = self.names.sent_text(lines);
         let done = tokio::task::spawn_blocking(move || {
             let options = ImportOptions { stop_at_bad: true };
-            bulk::import(&engine, &rulebook, &mut line.as_slice(), options, &mut |event| drop(event))
+            bulk::import(&engine, &rulebook, &mut lines.as_bytes(), options, &mut |event| drop(event))
         });
-        assert_eq!(done.await.expect("no panic").expect("an import that works").stored, 1);
+        done.await.expect("no panic").expect("an import that works").stored
+    }
+
+    /// All versions as `hcert export` writes them.
+    pub fn export(&self) -> String {
+        let mut lines = Vec::new();
+        let mut report = |event| drop(event);
+        bulk::export(&self.engine, Seq(0), &mut lines, &mut report).expect("an export that works");
+        self.names.received_text(&String::from_utf8(lines).expect("JSON"))
     }
 
     /// Takes Patients in as `hcert patients import` does, one a line.
     pub async fn import_patients(&self, lines: &str) {
-        let (engine, lines) = (Arc::clone(&self.engine), lines.to_owned());
+        let (engine, rulebook, lines) =
+            (Arc::clone(&self.engine), Arc::clone(&self.rulebook), self.names.sent_text(lines));
         let done = tokio::task::spawn_blocking(move || {
             let options = ImportOptions { stop_at_bad: true };
-            bulk::import_patients(&engine, &mut lines.as_bytes(), options, &mut |event| drop(event))
+            let systems = &rulebook.names().identifiers;
+            bulk::import_patients(&engine, systems, &mut lines.as_bytes(), options, &mut |event| drop(event))
         });
         done.await.expect("no panic").expect("an import that works");
     }
@@ -256,6 +293,7 @@ impl Server {
     pub fn ask(&self, method: &str, path: &str) -> Asked<'_> {
         let target = if path.starts_with(['/', '*']) { path.to_owned() } else { format!("/fhir/{path}") };
         let line = format!("{method} {target}");
+        let target = self.names.sent_target(&target);
         let builder = Request::builder().method(method).uri(target).header("X-Request-Id", REQUEST_ID);
         Asked { server: self, line, builder, body: None, has_length: false }
     }
@@ -285,9 +323,14 @@ impl Server {
         self.ask("POST", path).body(body)
     }
 
-    /// POST to `_search` with a form.
+    /// POST to `_search` of certificates with a form.
     pub fn search_by_form(&self, form: &str) -> Asked<'_> {
-        let mut asked = self.ask("POST", "Composition/_search");
+        self.form("Composition/_search", form)
+    }
+
+    /// POST with a form.
+    pub fn form(&self, path: &str, form: &str) -> Asked<'_> {
+        let mut asked = self.ask("POST", path);
         asked.body = Some(form.as_bytes().to_vec());
         asked.header("Content-Type", "application/x-www-form-urlencoded")
     }
@@ -332,8 +375,8 @@ impl Listening {
 }
 
 impl Asked<'_> {
-    pub fn header(mut self, name: &str, value: &str) -> Self {
-        self.builder = self.builder.header(name, value);
+    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.builder = self.builder.header(name, self.server.names.sent(value.as_ref()));
         self
     }
 
@@ -372,15 +415,23 @@ impl Asked<'_> {
 
     /// Status, headers and body of an answer that is none of FHIR's.
     async fn raw(self) -> (u16, HeaderMap, Vec<u8>) {
-        let Asked { server, builder, .. } = self;
-        let request = builder.body(Full::<Bytes>::default()).expect("a test sends what HTTP can carry");
-        let (parts, body) = Arc::clone(&server.http).answer(request, None).await.into_parts();
-        let body = body.collect().await.expect("a body in memory").to_bytes().to_vec();
-        (parts.status.as_u16(), parts.headers, body)
+        let told = self.told().await;
+        (told.status.as_u16(), told.headers, told.body)
     }
 
     async fn send(self) -> Told {
+        let names = self.server.names;
+        let told = self.told().await;
+        told.check();
+        if names.are_default() {
+            bodies::keep(&told);
+        }
+        told
+    }
+
+    async fn told(self) -> Told {
         let Asked { server, line, mut builder, body, has_length } = self;
+        let body = body.map(|body| server.names.sent(&body));
         if let Some(body) = body.as_ref().filter(|_| !has_length) {
             builder = builder.header("Content-Length", body.len());
         }
@@ -388,10 +439,12 @@ impl Asked<'_> {
         let request = builder.body(body).expect("a test sends what HTTP can carry");
         let response = Arc::clone(&server.http).answer(request, None).await;
         let (parts, body) = response.into_parts();
-        let body = body.collect().await.expect("a body in memory").to_bytes().to_vec();
-        let told = Told { line, status: parts.status, headers: parts.headers, body };
-        told.check();
-        told
+        let body = body.collect().await.expect("a body in memory").to_bytes();
+        let body = server.names.received(&body, &line);
+        let received = |value: &HeaderValue| server.names.received(value.as_bytes(), &line).try_into();
+        let mut headers = parts.headers;
+        headers.iter_mut().for_each(|(_, value)| *value = received(value).expect("names are visible"));
+        Told { line, status: parts.status, headers, body }
     }
 }
 

@@ -10,12 +10,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
+use crate::foreign::Reason::WritesToTheConnection;
 use crate::server::{Listening, START, Server};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn impatient() -> Listening {
     let server = Server::with(START, |config| {
+        WritesToTheConnection.set_default_names(config);
         config.server.header_timeout_s = 1;
         config.server.body_timeout_s = 1;
         config.server.write_timeout_s = 1;
@@ -118,7 +120,7 @@ async fn an_http2_client_that_leaves_one_answer_and_takes_others_is_cut_off_too(
 
 #[tokio::test]
 async fn streams_that_are_opened_and_taken_back_again_and_again_end_the_connection() {
-    let server = Server::start().await.listen().await;
+    let server = Server::with(START, |config| WritesToTheConnection.set_default_names(config)).await.listen().await;
     let mut stream = TcpStream::connect(server.address).await.expect("the server listens");
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00".to_vec();
     for number in 0..2_000_u32 {

@@ -23,6 +23,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use crate::foreign::Reason::WritesToTheConnection;
 use crate::server::{Listening, START, Server};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -61,6 +62,7 @@ impl Pki {
     }
 
     fn set(&self, config: &mut Config) {
+        WritesToTheConnection.set_default_names(config);
         config.tls.certificate = Some(self.path("own.pem"));
         config.tls.key = Some(self.path("own-key.pem"));
     }
@@ -153,6 +155,41 @@ async fn http2_is_chosen_in_the_handshake() {
     let old = Client { alpn: vec![b"http/1.1".to_vec()], ..pki.client() };
     let stream = old.connect(server.address).await.expect("a connection");
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"http/1.1"[..]));
+}
+
+/// What was seen: a client that had chosen HTTP/2 could speak HTTP/1.1, and the other way round.
+#[tokio::test]
+async fn the_protocol_chosen_in_the_handshake_is_the_only_one_spoken() {
+    const HTTP1: &[u8] = b"GET /fhir/metadata HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    // The preface and an empty SETTINGS frame.
+    const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    const SETTINGS: u8 = 4;
+    let pki = Pki::new();
+    let server = pki.server(|_| ()).await;
+    for (chosen, sent, is_spoken) in [
+        (&["h2"][..], HTTP2, true),
+        (&["h2"], HTTP1, false),
+        (&["http/1.1"], HTTP1, true),
+        (&["http/1.1"], HTTP2, false),
+        (&[], HTTP1, true),
+        (&[], HTTP2, false),
+    ] {
+        let alpn = chosen.iter().map(|name| name.as_bytes().to_vec()).collect();
+        let mut stream = Client { alpn, ..pki.client() }.connect(server.address).await.expect("a connection");
+        stream.write_all(sent).await.expect("sent");
+        let mut told = vec![0; 17];
+        let read = timeout(PATIENCE, stream.read(&mut told)).await.expect("an answer or an end");
+        told.truncate(read.unwrap_or(0));
+        let is_http1 = told.starts_with(b"HTTP/1.1 200 ");
+        let is_http2 = told.get(3) == Some(&SETTINGS);
+        let spoken = if sent == HTTP1 { is_http1 } else { is_http2 };
+        assert_eq!(spoken, is_spoken, "{chosen:?} {sent:?}: {told:?}");
+        assert!(is_spoken || !is_http1, "{chosen:?} {told:?}");
+        if !is_spoken {
+            // The connection is over.
+            let _ = timeout(PATIENCE, stream.read_to_end(&mut told)).await.expect("the server closes");
+        }
+    }
 }
 
 #[tokio::test]

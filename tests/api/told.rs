@@ -101,6 +101,11 @@ impl Told {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}:\n{self}"))
     }
 
+    /// The body with one member per line, and without what differs from run to run.
+    pub fn masked_body(&self) -> String {
+        masked(&indented(&String::from_utf8_lossy(&self.body)))
+    }
+
     /// Codes of the issues, where the answer is an OperationOutcome.
     pub fn codes(&self) -> Vec<String> {
         self.issues(|issue| issue["details"]["coding"][0]["code"].as_str().unwrap_or_default().to_owned())
@@ -158,8 +163,7 @@ impl fmt::Display for Told {
             writeln!(formatter, "{name}: {}", String::from_utf8_lossy(value.as_bytes()))?;
         }
         if !self.body.is_empty() {
-            let body = String::from_utf8_lossy(&self.body);
-            write!(formatter, "\n{}", masked(&indented(&body)))?;
+            write!(formatter, "\n{}", self.masked_body())?;
         }
         Ok(())
     }
@@ -176,6 +180,10 @@ fn masked(text: &str) -> String {
         rest = &rest[end..];
     }
     out.push_str(rest);
+    while let Some(at) = out.find(UUID) {
+        let end = out[at..].find('"').map_or(out.len(), |end| at + end);
+        out.replace_range(at..end, "urn:[uuid]");
+    }
     let lines = out.lines().map(|line| match line.split_once("\"id\": \"") {
         Some((before, after)) if uuid::Uuid::parse_str(after.split('"').next().unwrap_or_default()).is_ok() => {
             format!("{before}\"id\": \"[uuid]\",")
@@ -184,6 +192,9 @@ fn masked(text: &str) -> String {
     });
     lines.collect::<Vec<_>>().join("\n")
 }
+
+/// How the address of an entry begins that is no resource of the server.
+const UUID: &str = "urn:uuid:";
 
 /// JSON with one member per line, in its own order. Text that is indented already stays as it is.
 fn indented(json: &str) -> String {

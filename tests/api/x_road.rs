@@ -158,8 +158,67 @@ async fn headers_can_be_made_obligatory() {
     let change = |config: &mut hcert::config::Config| config.x_road.required_headers = vec!["x-road-userid".to_owned()];
     let server = Server::with(crate::server::START, change).await;
     let path = format!("{SERVICE}/fhir/Composition");
-    server.get(&path).await.refused(400, &["HCERT-117"]);
+    for asked in [server.get(&path), server.get(&path).header("x-road-userid", " ")] {
+        let told = asked.await.refused(400, &["HCERT-219"]);
+        assert_eq!(told.said(), "The header x-road-userid is missing");
+    }
     server.get(&path).header("x-road-userid", "EE1").await.expect(200);
     server.get("Composition").await.expect(200);
-    server.get("Composition").header("x-road-issue", &"x".repeat(257)).await.refused(400, &["HCERT-117"]);
+}
+
+/// What was seen: a reason in Estonian, or one of more than 256 bytes, was refused with 400, and with it every request of such a client.
+#[tokio::test]
+async fn a_reason_in_estonian_is_taken_recorded_and_shown() {
+    let server = Server::start().await;
+    let reason = "Töötervishoiu kontroll, põhjus täpsustamata";
+    let latin_1: Vec<u8> = reason.chars().map(|character| u8::try_from(character).expect("Latin-1")).collect();
+    let longest = "õ".repeat(256);
+    let longer = "😀".repeat(3_000);
+    let of_longer = format!("{}… (cut, 3000 characters)", "😀".repeat(256));
+    for (sent, recorded) in [
+        (reason.as_bytes(), reason),
+        (&latin_1, reason),
+        (longest.as_bytes(), longest.as_str()),
+        (longer.as_bytes(), of_longer.as_str()),
+    ] {
+        let asked = server.post("Composition", Body::draft());
+        let created = asked.header("x-road-issue", sent).header("x-road-id", sent).header("x-road-client", sent).await;
+        let created = created.expect(201);
+        assert_eq!(created.headers["x-road-id"].as_bytes(), sent, "{created}");
+        server.get("Composition/1").header("x-road-issue", sent).header("x-road-userid", sent).await.expect(200);
+        let events = server.events();
+        let [.., create, read] = events.as_slice() else { panic!("two events at least") };
+        for claimed in [&create.from.x_road_issue, &create.from.x_road_id, &create.from.x_road_client] {
+            assert_eq!(claimed.as_deref(), Some(recorded));
+        }
+        assert_eq!(read.from.x_road_issue.as_deref(), Some(recorded));
+        assert_eq!(read.from.x_road_user.as_deref(), Some(recorded));
+        let shown = server.get("AuditEvent?_count=100").await.expect(200);
+        assert!(shown.text().contains(&format!("\"valueString\":\"{recorded}\"")), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_header_with_a_control_character_or_twice_is_refused() {
+    let server = Server::start().await;
+    for value in [&b"a\tb"[..], b"a\x85", "a\u{85}".as_bytes()] {
+        server.get("Composition").header("x-road-issue", value).await.refused(400, &["HCERT-117"]);
+        server.post("Composition", Body::draft()).header("x-road-id", value).await.refused(400, &["HCERT-117"]);
+    }
+    let twice = server.get("Composition").header("x-road-client", "a").header("x-road-client", "b").await;
+    twice.refused(400, &["HCERT-117"]);
+    assert_eq!(server.seq(), 0);
+}
+
+#[tokio::test]
+async fn a_slash_at_the_end_of_a_path_is_ignored_here_too() {
+    let server = Server::start().await;
+    let told = server.post(&format!("{SERVICE}/fhir/Composition/"), Body::draft()).await.expect(201);
+    let base = format!("http://127.0.0.1:8080{SERVICE}/fhir");
+    assert_eq!(told.header("location"), Some(format!("{base}/Composition/1/_history/1").as_str()));
+    let found = server.get(&format!("{SERVICE}/fhir/Composition/?status=preliminary")).await.expect(200).json();
+    assert_eq!(found["link"][0]["url"], format!("{base}/Composition?status=preliminary&_page=1"));
+    let order = order(AUTHOR, "doctor", "");
+    let asked = server.ask("POST", &format!("{SERVICE}/auth/v2/token/")).body_as(Some("application/json"), order);
+    asked.await.expect(200);
 }

@@ -1,7 +1,7 @@
 //! `hcert catalogue`: what it prints, and that it is what the specification and `docs/ERRORS.md` say.
 
 use std::collections::BTreeSet;
-use std::{env, fs};
+use std::fs;
 
 use serde_json::Value;
 
@@ -64,39 +64,35 @@ fn the_page_of_errors_is_what_the_catalogue_makes() {
     assert!(made.expect(0).text() == page, "renew it: hcert catalogue --markdown > docs/ERRORS.md");
 }
 
-/// The specification is not part of this project. `HCERT_REFLECTED_ERRORS` names its catalogue of reflected errors; without it there is
-/// nothing to compare.
+/// `data/reflected-errors.tsv` is the table of the specification: system, code and text. Contract 6.4.
 #[test]
-fn the_reflected_errors_are_those_of_the_specification() {
-    let Some(file) = env::var_os("HCERT_REFLECTED_ERRORS") else { return };
-    let specification = fs::read_to_string(file).expect("HCERT_REFLECTED_ERRORS is a file");
-    let wanted = specified(&specification);
-    assert_eq!(wanted.len(), 146);
+fn the_texts_of_reflected_errors_are_those_of_the_specification_character_by_character() {
+    let table = fs::read_to_string("data/reflected-errors.tsv").expect("the table ships");
     let systems = placeholders();
-    let own: Vec<Specified> = printed(&[])
-        .iter()
-        .filter(|code| code.get("fault").is_some())
-        .map(|code| {
-            let address = text(code, "system");
-            let (placeholder, _) = systems.iter().find(|(_, known)| known == address).unwrap();
-            let places = places(text(code, "en"));
-            assert_eq!(places, self::places(text(code, "et")), "{code}");
-            Specified { system: placeholder.clone(), code: text(code, "code").to_owned(), places }
-        })
-        .collect();
+    let all = printed(&[]);
+    let own = all.iter().filter(|code| code.get("fault").is_some()).map(|code| {
+        let address = text(code, "system");
+        let (placeholder, _) = systems.iter().find(|(_, known)| known == address).expect("a setting for every system");
+        assert_eq!(places(text(code, "en")), places(text(code, "et")), "{code}");
+        assert_eq!(text(code, "issueType"), "exception");
+        format!("{placeholder}\t{}\t{}", text(code, "code"), text(code, "en"))
+    });
+    let own: Vec<String> = own.collect();
+    assert_eq!(own.len(), 146);
     // In the order of the specification, too.
-    for (own, wanted) in own.iter().zip(&wanted) {
+    for (own, wanted) in own.iter().zip(table.lines()) {
         assert_eq!(own, wanted);
     }
-    assert_eq!(own.len(), wanted.len());
+    assert_eq!(table.lines().count(), own.len());
 }
 
-#[derive(Debug, PartialEq)]
-struct Specified {
-    /// `issue_system_mpi`
-    system: String,
-    code: String,
-    places: BTreeSet<String>,
+/// The specification is not part of this project; where it lies beside the checkout, the table is compared with it.
+#[test]
+fn the_table_of_reflected_errors_is_that_of_the_specification() {
+    let Ok(specification) = fs::read_to_string("../shared/spec/reflected-errors.md") else { return };
+    let table = fs::read_to_string("data/reflected-errors.tsv").expect("the table ships");
+    let rows: Vec<&str> = table.lines().collect();
+    assert_eq!(specified(&specification), rows);
 }
 
 /// Placeholder and address of every system, from the settings of the project.
@@ -109,27 +105,26 @@ fn placeholders() -> Vec<(String, String)> {
     settings.lines().filter_map(line).collect()
 }
 
-/// The codes of sections 7.3 to 7.6: rows of tables, and two systems whose codes stand in a sentence.
-fn specified(text: &str) -> Vec<Specified> {
+/// The codes of sections 7.3 to 7.6 as lines of the table: rows of the specification's tables, where `\|` stands for `|`, and two systems
+/// whose codes stand in a sentence with their texts in parentheses. Decision 124.
+fn specified(text: &str) -> Vec<String> {
     let (_, text) = text.split_once("### 7.3").expect("the catalogue begins with 7.3");
     let mut found = Vec::new();
-    let mut system = String::new();
+    let mut system = "";
     for line in text.lines() {
         if let Some((_, behind)) = line.split_once("ystem {") {
-            behind.split_once('}').expect("a placeholder ends").0.clone_into(&mut system);
+            system = behind.split_once('}').expect("a placeholder ends").0;
         }
-        if let Some(row) = line.strip_prefix("| ") {
+        if let Some(row) = line.strip_prefix("| ").and_then(|row| row.strip_suffix(" |")) {
             let (code, meaning) = row.split_once(" | ").expect("a row has two cells");
             if code != "Code" {
-                found.push(Specified { system: system.clone(), code: code.to_owned(), places: places(meaning) });
+                found.push(format!("{system}\t{code}\t{}", meaning.replace("\\|", "|")));
             }
         } else if let Some((_, sentence)) = line.split_once("}: ") {
-            let codes = sentence.split("; ").map(|part| part.split(' ').next().expect("a part has a first word"));
-            found.extend(codes.map(|code| Specified {
-                system: system.clone(),
-                code: code.to_owned(),
-                places: BTreeSet::new(),
-            }));
+            for part in sentence.trim_end_matches('.').split("; ") {
+                let (code, text) = part.split_once(" (").expect("a code and its text");
+                found.push(format!("{system}\t{code}\t{}", text.strip_suffix(')').expect("the text ends")));
+            }
         }
     }
     found

@@ -1,5 +1,6 @@
 //! The service as it is watched: on an address of its own, from its start to its end.
 
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
@@ -104,6 +105,42 @@ fn every_metric_stands_in_the_document_and_every_one_there_is_told() {
         let is_told = [plain, without_unit].iter().any(|name| sources.contains(&format!("\"{name}\"")));
         assert!(is_told, "{name} of docs/MONITORING.md is told by nobody");
     }
+}
+
+#[test]
+fn a_registry_that_refuses_the_services_own_credential_is_an_alarm_in_log_health_and_metrics() {
+    let registry = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = format!("http://{}/fhir", registry.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        for stream in registry.incoming() {
+            let mut stream = stream.expect("a connection");
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n\r\n");
+        }
+    });
+    let place = Place::new();
+    let settings = [
+        ("HCERT__REGISTRY__MODE", "remote"),
+        ("HCERT__REGISTRY__REMOTE__ADDRESS", address.as_str()),
+        ("HCERT__REGISTRY__REMOTE__TOKEN", "expired"),
+    ];
+    let server = start(&place.path("data"), &settings);
+    let at = watched_at(&server);
+    let state =
+        |state: &str| metrics(at)[&format!("hcert_registry_credential{{registry=\"remote\",state=\"{state}\"}}")];
+    assert_eq!((state("accepted"), state("refused")), (1.0, 0.0));
+    for _ in 0..2 {
+        let told = server.client().send("POST", "/Composition", &[], &draft()).unwrap();
+        assert!(told.status == 503 && told.text().contains("HCERT-214"), "{}", told.text());
+        assert!(told.header("retry-after").is_some());
+    }
+    assert_eq!((state("accepted"), state("refused")), (0.0, 1.0));
+    let health = ask(at, "GET", "/health").json();
+    assert_eq!(health["parts"]["registry"]["status"], "degraded", "{health}");
+    assert_eq!(health["parts"]["registry"]["facts"]["credential"], "refused", "{health}");
+    let log = server.log();
+    let alarms: Vec<&str> = log.lines().filter(|line| line.contains("refuses this service's own credential")).collect();
+    assert!(alarms.len() == 1 && alarms[0].contains("401") && alarms[0].contains("\"log.level\":\"error\""), "{log}");
 }
 
 #[test]

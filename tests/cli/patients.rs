@@ -43,7 +43,7 @@ fn the_patients_of_generated_certificates_are_imported_once() {
 #[test]
 fn a_list_has_a_line_for_each_patient_and_finds_by_identifier() {
     let place = Place::new();
-    let people = include_bytes!("../../data/patients.ndjson");
+    let people = include_str!("../../data/patients.ndjson").replace("{person_identifier_base}", "https://fhir.ee/sid");
     fs::write(place.path("people.ndjson"), people).unwrap();
     place.run(&["patients", "import", "people.ndjson", "--data", "data"]).expect(0).says("20 stored");
     let list = place.run(&["patients", "list", "--data", "data"]);
@@ -127,6 +127,35 @@ fn patients_stop_at_the_first_bad_line_when_that_is_wanted() {
     let ran = place.run_with(&["patients", "import", "-", "--stop-at-bad", "--data", "data"], input.as_bytes());
     ran.expect(1).says("line 3: ").says("hcert: stopped at line 3");
     assert_eq!(ids(&place, &[]), ["1", "2"]);
+}
+
+#[test]
+fn what_is_generated_has_the_namespaces_of_the_settings_and_is_imported_with_them_alone() {
+    let place = Place::new();
+    let own = "[namespaces]\ncode_system_base = \"https://codes.example.ee\"\nprofile_base = \"https://my.example.ee\"\n\
+               hcert_ns = \"https://ns.example.ee\"\nperson_identifier_base = \"https://id.example.ee\"\n";
+    fs::write(place.path("own.toml"), own).unwrap();
+    let generate = |more: &[&str]| {
+        let arguments = ["generate", "--count", "60", "--seed", "31"];
+        place.run(&[&arguments, more].concat()).expect(0).text().to_owned()
+    };
+    let (certificates, patients) =
+        (generate(&["--config", "own.toml"]), generate(&["--patients", "--config", "own.toml"]));
+    let import = |command: &[&str], more: &[&str], lines: &str| {
+        place.run_with(&[command, &["-", "--data", "data"], more].concat(), lines.as_bytes())
+    };
+    import(&["import"], &["--config", "own.toml"], &certificates).expect(0);
+    import(&["patients", "import"], &["--config", "own.toml"], &patients).expect(0);
+    let left = [&certificates, &patients].map(|text| text.replace("https://fhir.ee/mpi/", ""));
+    assert!(left.iter().all(|text| !text.contains("fhir.ee")), "default names are left");
+    let code = patients.split("https://id.example.ee/pid/est/ni\",\"value\":\"").nth(1).expect("a patient");
+    let wrong = patients.replacen(&code[..11], "39406240016", 1);
+    import(&["patients", "import"], &["--config", "own.toml"], &wrong).expect(1).says("should be 5");
+    // The folder keeps its names, this one included.
+    let other = own.replace("https://id.example.ee", "https://fhir.ee/sid");
+    fs::write(place.path("other.toml"), other).unwrap();
+    let refused = import(&["import"], &["--config", "other.toml"], &certificates);
+    refused.expect(1).says("person_identifier_base").says("https://id.example.ee");
 }
 
 #[test]

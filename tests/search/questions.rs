@@ -115,7 +115,7 @@ impl Question {
 /// Whether a certificate lacks what a parameter looks at.
 fn missing_rule(parameter: &str) -> fn(&Known) -> bool {
     match parameter {
-        "subject" => |row| row.subject.is_none(),
+        "subject" | "patient" => |row| row.subject.is_none(),
         "status" | "_id" | "_lastUpdated" => |_| false,
         "category" => |row| row.category.is_empty(),
         "type" => |row| row.kind.is_empty(),
@@ -135,12 +135,12 @@ fn value(parameter: &str, modifier: Option<Modifier>, rows: &[&Known], dice: &mu
     let row = *dice.pick(rows);
     match (parameter, modifier) {
         ("subject:Patient.identifier", _) => registry(rows, dice),
-        ("subject", Some(Modifier::Identifier)) => {
+        ("subject" | "patient", Some(Modifier::Identifier)) => {
             token_value(sampled(rows, dice, |row| row.subject.as_ref()?.identifier.clone()), dice, |row| {
                 row.subject.iter().filter_map(|subject| subject.identifier.clone()).collect()
             })
         }
-        ("subject", _) => reference_value("Patient", rows, dice, |row| row.subject.iter().collect()),
+        ("subject" | "patient", _) => reference_value("Patient", rows, dice, |row| row.subject.iter().collect()),
         ("status", _) => status(row.status.clone(), dice),
         ("category", _) => token_value(row.category.first().cloned(), dice, |row| row.category.clone()),
         ("type", _) => token_value(row.kind.first().cloned(), dice, |row| row.kind.clone()),
@@ -384,9 +384,11 @@ fn compare(prefix: &str, row: Span, asked: Span) -> bool {
 fn period(found: Option<Span>, dice: &mut Dice) -> Alternative {
     let text = date(found, dice);
     let asked = span(&text);
+    let has_time = text.contains('T');
     let prefix = *dice.pick(&["", "", "eq", "gt", "lt", "ge", "le", "sa", "eb"]);
     alternative(format!("{prefix}{text}"), move |row| {
         row.period.is_some_and(|valid| match prefix {
+            "" | "eq" if has_time => valid.low <= asked.low && asked.low <= valid.high,
             "" | "eq" => day(valid.low) <= day(asked.low) && day(asked.high) <= day(valid.high),
             _ => compare(prefix, valid, asked),
         })

@@ -26,7 +26,7 @@ static TERMINOLOGY: LazyLock<Arc<Terminology>> =
     LazyLock::new(|| Arc::new(Terminology::new(&NAMES, false, &[]).expect("the code lists can be used")));
 
 pub fn standard() -> Standard<'static> {
-    Standard { names: &NAMES, validator: &VALIDATOR, terminology: TERMINOLOGY.clone() }
+    Standard { names: &NAMES, validator: &VALIDATOR, terminology: TERMINOLOGY.clone(), final_must_be_usable: false }
 }
 
 /// What a create makes of a body: the certificate with its warnings, or the issues.
@@ -35,7 +35,7 @@ pub fn create(body: &[u8]) -> Result<(Certificate, Vec<Issue>), Vec<Issue>> {
         let standard = standard();
         let mut sound = sound(&mut value, source, problems, Before::default(), &standard, "http://localhost/fhir")?;
         let warnings = std::mem::take(&mut sound.warnings);
-        Ok((sound.certificate(&value), warnings))
+        Ok((sound.certificate(&mut value, &standard), warnings))
     });
     created.map_err(|refused| refused.issues().to_vec())
 }

@@ -84,13 +84,11 @@ fn never_broken(rule: &str) -> Option<&'static str> {
     let definition = definition.into_iter().find(|definition| definition.text("id") == Some(profile))?;
     let element =
         definition.get("differential")?.items("element").iter().find(|element| element.text("id") == Some(id))?;
-    let is_code_of_section = id.starts_with("Composition.section:") && id.ends_with(".code");
+    let is_code_of_slice = id.contains(':') && id.ends_with(".code");
     match kind {
         "min" if element.get("min") == Some(&Json::Number("0".into())) => Some("nothing is fewer than none"),
         "max" if element.text("max") == Some("*") => Some("any number may stand"),
-        "min" | "pattern" if is_code_of_section => {
-            Some("a section without this code belongs to no slice that asks for it")
-        }
+        "min" | "pattern" if is_code_of_slice => Some("an item without this code belongs to no slice that asks for it"),
         "max" if id.contains("value[x]:") => {
             Some("R5 itself takes one value, and two of one type are one member twice")
         }

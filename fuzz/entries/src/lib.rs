@@ -107,7 +107,7 @@ mod rooms {
     pub mod registry {
         pub mod ask;
 
-        pub use ask::{Ask, Caller, Purpose, XRoad};
+        pub use ask::{Ask, Caller, HeaderText, Purpose, XRoad};
     }
 
     pub mod interaction {
@@ -116,7 +116,9 @@ mod rooms {
         pub mod request;
 
         pub use crate::registry::Ask;
-        pub use context::{Condition, Context, HandedOn, Identity, Language, Prefer, Return, Subset, Tag, XRoad};
+        pub use context::{
+            Condition, Context, HandedOn, HeaderText, Identity, Language, Prefer, Return, Subset, Tag, XRoad,
+        };
         pub use request::{DefinitionKind, Instance, Interaction, ListKind};
 
         pub mod consent {
@@ -159,6 +161,7 @@ mod rooms {
         pub mod request_id;
         pub mod route;
         pub mod settings;
+        pub mod smart;
         pub mod trace;
         pub mod wanted;
         pub mod x_road;

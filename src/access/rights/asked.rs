@@ -25,7 +25,8 @@ impl Rights {
         }
         // Somebody else's personal code is known to be one.
         let own = |system: Option<&str>, value: &str| {
-            !system.is_none_or(is_estonian) || self.identity.patient.as_deref() == Some(value)
+            system.is_some_and(|system| system != self.systems.estonian_code)
+                || self.identity.patient.as_deref() == Some(value)
         };
         let identifiers = asked.identifiers.iter();
         let others = identifiers.filter(|identifier| !own(identifier.system.as_deref(), &identifier.value));
@@ -42,7 +43,8 @@ impl Rights {
             return Some("subject");
         }
         let is_own = |system: Option<&str>, value: &str| {
-            let by_code = system.is_none_or(is_estonian) && self.identity.patient.as_deref() == Some(value);
+            let by_code = system.is_none_or(|system| system == self.systems.estonian_code)
+                && self.identity.patient.as_deref() == Some(value);
             by_code || own.identifiers.iter().any(|(known, own)| system == Some(known) && own == value)
         };
         let mut identifiers = asked.identifiers.iter();
@@ -54,8 +56,8 @@ impl Rights {
         let Some(codes) = &grant.rows.categories else { return true };
         match test {
             TokenTest::Code(code) => codes.contains(code),
-            TokenTest::SystemCode(system, code) => **system == *self.category_system && codes.contains(code),
-            TokenTest::System(system) => **system == *self.category_system,
+            TokenTest::SystemCode(system, code) => **system == *self.systems.category && codes.contains(code),
+            TokenTest::System(system) => **system == *self.systems.category,
             TokenTest::CodeWithoutSystem(_) => false,
             TokenTest::Present => true,
         }
@@ -68,9 +70,4 @@ impl Rights {
 
 fn admits_state(grant: &Grant, state: State) -> bool {
     grant.rows.states.as_ref().is_none_or(|states| states.contains(&state))
-}
-
-/// Whether a system is that of Estonian personal codes, whatever its namespace.
-fn is_estonian(system: &str) -> bool {
-    system.ends_with("/sid/pid/est/ni")
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::access::identity::Identity;
+use crate::certificate::Names;
 use permissions::{Grant, Rows};
 pub use permissions::{May, View};
 pub use scope::Scope;
@@ -20,15 +21,20 @@ pub use scope::Scope;
 /// The table that comes with the service.
 pub const BUILT_IN: &str = include_str!("../../../data/permissions.json");
 
-/// Code system of the use case, as {code_system_base} completes it.
-pub const CATEGORY_SYSTEM: &str = "/CodeSystem/labivaatuse-tyyp";
+/// Systems that searches name and rights look at.
+#[derive(Debug)]
+struct Systems {
+    /// Code system of the use case.
+    category: String,
+    /// Identifier system of Estonian personal codes.
+    estonian_code: String,
+}
 
 /// What every role may do.
 #[derive(Clone, Debug)]
 pub struct Permissions {
     roles: HashMap<String, Arc<[Grant]>>,
-    /// Of the use case.
-    category_system: Arc<str>,
+    systems: Arc<Systems>,
 }
 
 impl Permissions {
@@ -36,18 +42,21 @@ impl Permissions {
     ///
     /// # Errors
     /// What is wrong with it, in words for whoever wrote it.
-    pub fn read(text: &str, code_system_base: &str) -> Result<Permissions, String> {
+    pub fn read(text: &str, names: &Names) -> Result<Permissions, String> {
         let roles = permissions::read(text)?;
         Ok(Permissions {
             roles: roles.into_iter().map(|(role, grants)| (role, grants.into())).collect(),
-            category_system: [code_system_base, CATEGORY_SYSTEM].concat().into(),
+            systems: Arc::new(Systems {
+                category: format!("{}/CodeSystem/labivaatuse-tyyp", names.code_system_base),
+                estonian_code: names.identifiers.estonian_code().to_owned(),
+            }),
         })
     }
 
     /// What a caller may do. A role that the table does not know gives nothing.
     pub fn rights(&self, identity: Arc<Identity>) -> Rights {
         let grants = identity.roles.iter().filter_map(|role| self.roles.get(role).cloned()).collect();
-        Rights { identity, grants, category_system: self.category_system.clone() }
+        Rights { identity, grants, systems: self.systems.clone() }
     }
 }
 
@@ -56,7 +65,7 @@ impl Permissions {
 pub struct Rights {
     identity: Arc<Identity>,
     grants: SmallVec<[Arc<[Grant]>; 1]>,
-    category_system: Arc<str>,
+    systems: Arc<Systems>,
 }
 
 /// The patient a token is about, as the registry knows them.

@@ -81,7 +81,7 @@ impl Rights {
             all.push(any(states.iter().map(|state| Filter::Class(ClassTest::State(*state)))));
         }
         if let Some(codes) = &rows.categories {
-            let test = |code: &String| TokenTest::SystemCode(self.category_system.to_string(), code.clone());
+            let test = |code: &String| TokenTest::SystemCode(self.systems.category.clone(), code.clone());
             all.push(any(codes.iter().map(|code| Filter::Class(ClassTest::Category(test(code))))));
         }
         if rows.own_patient {

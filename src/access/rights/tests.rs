@@ -133,7 +133,7 @@ fn row(sample: &Sample) -> Row {
 }
 
 fn rights_of(roles: &[&str]) -> Rights {
-    let permissions = Permissions::read(BUILT_IN, "https://fhir.ee").unwrap();
+    let permissions = Permissions::read(BUILT_IN, &Names::default()).unwrap();
     permissions.rights(Arc::new(Identity {
         person: ME.into(),
         roles: roles.iter().map(|role| (*role).to_owned()).collect(),
@@ -190,7 +190,11 @@ fn every_role_may_do_what_the_table_says_and_nothing_else() {
         assert_eq!(rights.reaches_all_patients(), line.patient.1 == Some(true), "{}", line.role);
         assert_eq!(rights.is_bound_by_consent_only(May::Read), line.manages, "{}", line.role);
     }
-    assert_eq!(TABLE.len(), Permissions::read(BUILT_IN, "").unwrap().roles.len() + 1, "and one role that nobody knows");
+    assert_eq!(
+        TABLE.len(),
+        Permissions::read(BUILT_IN, &Names::default()).unwrap().roles.len() + 1,
+        "and one role that nobody knows"
+    );
 }
 
 #[test]
@@ -207,7 +211,7 @@ fn several_roles_are_a_union() {
 fn without_a_patient_or_a_party_nothing_is_ones_own() {
     let identity =
         Identity { person: ME.into(), roles: vec!["org-legal-representative".into()], ..Identity::default() };
-    let permissions = Permissions::read(BUILT_IN, "https://fhir.ee").unwrap();
+    let permissions = Permissions::read(BUILT_IN, &Names::default()).unwrap();
     let org = permissions.rights(Arc::new(identity)).scope(May::Read, &own());
     let nobody = rights_of(&["patient"]).scope(May::Read, &Own::default());
     for sample in samples() {

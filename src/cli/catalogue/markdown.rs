@@ -27,7 +27,8 @@ const CHAINS: &str = "
 
 The service relays what the patient registry says: first the registry's own code; behind it, where another service failed the registry,
 the code of the microservice in between; last the original error of the source register. The last issue decides the status: what the
-registry answers with 4xx is 400 here, with 5xx it is 503.
+registry answers with 4xx is 400 here, with 5xx it is 503. The FHIR issue type of each is `exception`. The English texts are those of the
+specification of reflected errors.
 
 To see any of them, start the service in developer mode, which is the default, and send the header `x-hcert-fault` with a request that
 asks the registry:
@@ -37,14 +38,15 @@ curl -X POST http://127.0.0.1:8080/fhir/Composition -H 'content-type: applicatio
   -H 'x-hcert-fault: MPI-029/XRR200/10001' --data @certificate.json
 ```
 
-The tables show the header's value for each code. These are taken too:
+The tables show the whole chain of each code. Naming its last code is enough: `x-hcert-fault: 10001` has the same effect. These values are
+also accepted:
 
 | `x-hcert-fault` | The registry |
 |---|---|
-| `timeout` | never answers |
+| `timeout` | does not answer: the request ends with HCERT-163 after `registry.remote.timeout_ms` |
 | `refuse` | takes no connection |
 | `garbage` | answers something that is no FHIR |
-| `slow=2s`, `slow=150ms` | answers as ever, but later: up to 60 s |
+| `slow=2s`, `slow=150ms` | answers as ever, but later: up to 60 s, and no later than `timeout` ends |
 | `slow=2s,MPI-021` | waits, then refuses |
 
 A rule `[[registry.fault]]` in `hcert.toml` does the same to every call for an identifier or a path, with a chance and as often as it says.
@@ -73,12 +75,12 @@ pub fn errors() -> String {
             text.push_str("The catalogue of the specification names it and lists no codes for it.\n");
             continue;
         }
-        text.push_str("\n| Code | Registry's status | Status here | Issue type | Text | `x-hcert-fault` |\n|---|---|---|---|---|---|\n");
+        text.push_str("\n| Code | Registry's status | Status here | Text | `x-hcert-fault` |\n|---|---|---|---|---|\n");
         for line in reflected(&names).filter(|line| line.name == system.name()) {
-            let Line { code, status, issue_type, english, fault, .. } = line;
+            let Line { code, status, english, fault, .. } = line;
             let here = if status < 500 { 400 } else { 503 };
             let fault = fault.unwrap_or_default();
-            let _ = writeln!(text, "| {code} | {status} | {here} | {issue_type} | {} | `{fault}` |", cell(english));
+            let _ = writeln!(text, "| {code} | {status} | {here} | {} | `{fault}` |", cell(english));
         }
     }
     text

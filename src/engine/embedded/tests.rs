@@ -234,6 +234,29 @@ fn a_folder_keeps_the_names_it_was_made_with() {
 }
 
 #[test]
+fn a_folder_from_before_a_name_was_a_setting_has_its_default_and_records_it() {
+    let fixture = Fixture::new();
+    fixture.engine.close();
+    let [(name, default)] = Names::UNRECORDED;
+    let open = |value: &str| {
+        let mut options = options(&fixture.folder, &fixture.now);
+        options.names.0.push((name.to_owned(), value.to_owned()));
+        Embedded::open(options)
+    };
+    let refused = |value| match open(value) {
+        Err(Error::OtherNames { name: told, stored, .. }) => {
+            assert_eq!((told.as_str(), stored.as_str()), (name, default))
+        }
+        _ => panic!("{value} was taken"),
+    };
+    refused("https://example.ee/sid");
+    let engine = open(default).unwrap();
+    assert_eq!(engine.moment().unwrap().names[1], (name.to_owned(), default.to_owned()));
+    engine.close();
+    refused("https://example.ee/sid");
+}
+
+#[test]
 fn a_folder_has_one_owner() {
     let fixture = Fixture::new();
     assert!(matches!(Embedded::open(options(&fixture.folder, &fixture.now)), Err(Error::InUse(Some(_)))));

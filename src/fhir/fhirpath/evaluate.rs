@@ -105,6 +105,11 @@ impl<'a> Evaluation<'a> {
         }
     }
 
+    /// The elements among the values of a term.
+    pub fn elements(&self, term: &'a Term, input: &Items<'a>) -> Result<Vec<Node<'a>>> {
+        Ok(self.term(term, input)?.0.iter().filter_map(Item::node).collect())
+    }
+
     /// Whether a term gives anything. Most invariants ask only this of a plain member, which need not be made for it.
     fn exists(&self, term: &'a Term, input: &Items<'a>) -> Result<bool> {
         match (term, input.0.as_slice()) {

@@ -78,4 +78,12 @@ impl Expression {
     pub fn holds<'a>(&'a self, context: Context<'a>) -> Result<bool, EvaluationError> {
         evaluate::Evaluation::new(context).truth(&self.root, &context.focus.into()).map(|truth| truth == Some(true))
     }
+
+    /// The elements of the resource that the expression leads to; values that it computes are left out.
+    ///
+    /// # Errors
+    /// As [`holds`](Self::holds).
+    pub fn elements<'a>(&'a self, context: Context<'a>) -> Result<Vec<Node<'a>>, EvaluationError> {
+        evaluate::Evaluation::new(context).elements(&self.root, &context.focus.into())
+    }
 }

@@ -90,18 +90,17 @@ mod tests {
     #[test]
     fn a_text_that_would_be_written_otherwise_is_no_source() {
         let has_source = |text: &str| parse_entry(text.as_bytes()).unwrap().1.is_some();
-        for text in [r#"{"a":1}"#, "{\"a\":1}\n", "{\"a\":1} \r\n", r#"{"a":"\t\r\n\b\f\\\""}"#, r#"{"a":"õ/"}"#] {
+        for text in [
+            r#"{"a":1}"#,
+            "{\"a\":1}\n",
+            "{\"a\":1} \r\n",
+            r#"{"a":"\t\r\n\b\f\\\""}"#,
+            r#"{"a":"õ/"}"#,
+            r#"{"a":1E+5}"#,
+        ] {
             assert!(has_source(text), "{text}");
         }
-        for text in [
-            r#" {"a":1}"#,
-            r#"{"a": 1}"#,
-            r#"{"a":1 }"#,
-            r#"{"a":"\/"}"#,
-            r#"{"a":"\u00f5"}"#,
-            r#"{"\n":1}"#,
-            r#"{"a":1e5}"#,
-        ] {
+        for text in [r#" {"a":1}"#, r#"{"a": 1}"#, r#"{"a":1 }"#, r#"{"a":"\/"}"#, r#"{"a":"\u00f5"}"#, r#"{"\n":1}"#] {
             assert!(!has_source(text), "{text}");
         }
     }

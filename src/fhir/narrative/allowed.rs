@@ -5,11 +5,12 @@
 
 use std::borrow::Cow;
 use std::iter;
+use std::ops::Range;
 
 use roxmltree::{Document, Error, Node, TextPos};
 
 use super::address::{active_style, forbidden_scheme, is_own_image};
-use super::elements::{attributes_of, may_have};
+use super::elements::{self, EXCLUSIONS, may_have};
 use super::problem::{Kind, Problem};
 use super::text::{is_bounded, named, only_text};
 use super::{XHTML, collapsed};
@@ -50,6 +51,8 @@ pub fn problems(div: &str) -> Vec<Problem> {
 #[derive(Default)]
 struct Found {
     problems: Vec<Problem>,
+    /// Where the element ends that an exclusion is about and that was entered last; 0 before the first.
+    excluded_until: [usize; EXCLUSIONS.len()],
 }
 
 impl Found {
@@ -85,6 +88,8 @@ impl Found {
             }
             if node.is_element() {
                 self.element(node, root);
+            } else if node.is_text() && !is_blank(node.text().unwrap_or_default()) {
+                self.text(node);
             }
         }
         if !document.descendants().any(is_content) {
@@ -98,9 +103,10 @@ impl Found {
         if namespace != Some(XHTML) && namespace != root.tag_name().namespace() {
             return self.push(Kind::Namespace, &tag(element), || at(element));
         }
-        let Some(own) = attributes_of(element.tag_name().name()) else {
+        let Some(definition) = elements::of(element.tag_name().name()) else {
             return self.push(Kind::Element, &tag(element), || at(element));
         };
+        self.nesting(element, definition);
         let document = element.document();
         // The XML reader passes over an empty prefix; to an HTML reader `<:b/>` is a text.
         if document.input_text()[element.range().start + 1..].starts_with(':') {
@@ -112,7 +118,7 @@ impl Found {
         }
         for attribute in element.attributes() {
             let name = &document.input_text()[attribute.range_qname()];
-            let problem = if may_have(own, name) {
+            let problem = if may_have(definition.attributes, name) {
                 of_value(name, attribute.value())
             } else {
                 Some((Kind::Attribute, Cow::Borrowed(name)))
@@ -120,6 +126,35 @@ impl Found {
             if let Some((kind, detail)) = problem {
                 self.push(kind, &detail, || document.text_pos_at(attribute.range().start));
             }
+        }
+    }
+
+    /// Whether an element may stand where it does. What stands in an unknown element is told with that one.
+    fn nesting(&mut self, element: Node, definition: &elements::XhtmlElement) {
+        let Range { start, end } = element.range();
+        let mut outer = element.parent_element().and_then(|parent| elements::of(parent.tag_name().name()));
+        outer = outer.filter(|outer| !outer.may_hold(definition));
+        let mut outer = outer.map(|outer| outer.name);
+        for ((name, inner), until) in EXCLUSIONS.iter().zip(&mut self.excluded_until) {
+            if start < *until && inner.contains(&definition.name) {
+                outer = outer.or(Some(name));
+            }
+            // The walk enters elements in the order of the text, so one that begins before the end of another lies inside it.
+            if definition.name == *name && start >= *until {
+                *until = end;
+            }
+        }
+        if let Some(outer) = outer {
+            self.push(Kind::Nesting, &format!("<{outer}> {}", tag(element)), || at(element));
+        }
+    }
+
+    fn text(&mut self, text: Node) {
+        let outer = text.parent_element().filter(|parent| {
+            elements::of(parent.tag_name().name()).is_some_and(|definition| !definition.may_hold_text())
+        });
+        if let Some(outer) = outer {
+            self.push(Kind::Text, &tag(outer), || at(text));
         }
     }
 
@@ -183,11 +218,14 @@ fn prefixed_xmlns(text: &str) -> Option<&str> {
 
 /// Whether a node is a text that is not blank, or an image.
 fn is_content(node: Node) -> bool {
-    let is_blank = |text: &str| text.chars().all(char::is_whitespace);
     match node.is_text() {
         true => !node.text().is_none_or(is_blank),
         false => node.has_tag_name("img") && node.has_attribute("src"),
     }
+}
+
+fn is_blank(text: &str) -> bool {
+    text.chars().all(char::is_whitespace)
 }
 
 /// What is wrong with the value of an allowed attribute, and how to tell it.

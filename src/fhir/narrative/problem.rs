@@ -32,11 +32,13 @@ pub(super) enum Kind {
     Instruction,
     Named,
     Namespace,
+    Nesting,
     NotWellFormed,
     Order,
     Prefix,
     Root,
     Style,
+    Text,
     TooMuch,
 }
 
@@ -58,11 +60,13 @@ impl Kind {
             Kind::Instruction    => "a processing instruction: ",
             Kind::Named          => "a named character in place of its number: ",
             Kind::Namespace      => "an element of another namespace than XHTML: ",
+            Kind::Nesting        => "an element inside one that must not hold it: ",
             Kind::NotWellFormed  => "XML that is not well-formed",
             Kind::Order          => "elements that end in the wrong order: ",
             Kind::Prefix         => "a prefix without a namespace: ",
             Kind::Root           => "a root element that is not div in the namespace of XHTML: ",
             Kind::Style          => "a style that loads or runs something: ",
+            Kind::Text           => "text directly inside an element that must not hold it: ",
             Kind::TooMuch        => "more attributes of an element or more namespaces than allowed: ",
         }
     }

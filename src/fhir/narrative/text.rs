@@ -180,6 +180,44 @@ fn breaks(node: Node) -> bool {
     node.is_element() && !INLINE.contains(&node.tag_name().name())
 }
 
+/// A div whose content begins with an element, before what it has. `element` is XHTML that begins with `<div ` and declares no namespace.
+/// Nothing when the div is not well-formed XML, not [bounded](is_bounded), or has no content.
+pub fn begin_with(div: &str, element: &str) -> Option<String> {
+    if !is_bounded(div) {
+        return None;
+    }
+    let document = Document::parse(div).ok()?;
+    let root = document.root_element();
+    root.first_child()?;
+    let start = root.range().start;
+    let at = start + tag_bytes(&div[start..])?;
+    let (before, rest) = div.split_at(at);
+    // Where the root has a prefix, elements without one are not XHTML.
+    let namespace = match div[start..].starts_with("<div") {
+        true => String::new(),
+        false => format!(" xmlns=\"{XHTML}\""),
+    };
+    let element = element.strip_prefix("<div")?;
+    Some([before, "<div", &namespace, element, rest].concat())
+}
+
+/// The bytes of the tag that a text begins with; a value may hold `>`.
+fn tag_bytes(text: &str) -> Option<usize> {
+    let mut quotation = None;
+    let end = text.bytes().position(|byte| match (quotation, byte) {
+        (Some(mark), byte) => {
+            quotation = (mark != byte).then_some(mark);
+            false
+        }
+        (None, b'"' | b'\'') => {
+            quotation = Some(byte);
+            false
+        }
+        (None, byte) => byte == b'>',
+    })?;
+    Some(end + 1)
+}
+
 /// Text as it stands inside XHTML.
 pub fn escape(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>']) {
@@ -321,6 +359,30 @@ mod tests {
         assert!(matches!(escape("Õun 'ja' \"pirn\""), Cow::Borrowed(_)));
         assert_eq!(escape("<a & b>"), "&lt;a &amp; b&gt;");
         assert_eq!(section_text("a<b"), "<div xmlns=\"http://www.w3.org/1999/xhtml\">a&lt;b</div>");
+    }
+
+    #[test]
+    fn an_element_is_put_before_all_that_a_div_has() {
+        let put = |div: &str| begin_with(div, "<div class=\"a\">N</div>");
+        for (div, expected) in [
+            ("<div>a</div>", "<div><div class=\"a\">N</div>a</div>"),
+            (" <!-- <div> --><div\n><p>a</p></div> ", " <!-- <div> --><div\n><div class=\"a\">N</div><p>a</p></div> "),
+            (
+                "<div title='>\"/>'><![CDATA[a]]></div>",
+                "<div title='>\"/>'><div class=\"a\">N</div><![CDATA[a]]></div>",
+            ),
+            ("<div><!-- a -->b</div>", "<div><div class=\"a\">N</div><!-- a -->b</div>"),
+            ("<div>&#228;<div>b</div></div>", "<div><div class=\"a\">N</div>&#228;<div>b</div></div>"),
+        ] {
+            assert_eq!(put(div).as_deref(), Some(expected));
+        }
+        let prefixed = format!("<h:div xmlns:h=\"{XHTML}\"><h:p>a</h:p></h:div>");
+        let put_in = put(&prefixed).unwrap();
+        assert!(put_in.contains("<div xmlns=\"http://www.w3.org/1999/xhtml\" class=\"a\">N</div><h:p>"), "{put_in}");
+        assert_eq!(crate::fhir::narrative::problems(&put_in), []);
+        for div in ["<div/>", "<div>", "", "a", "<div>&nbsp;</div>"] {
+            assert_eq!(put(div), None, "{div}");
+        }
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 //! The body of `$set-consent`: what is to hold for doctors, for representatives, or for both. Contract 7.6.
 
-use super::super::asked::missing;
+use super::super::asked::{members_of, missing, of_another_type, repeated};
 use super::super::context::Context;
 use crate::certificate::Access;
 use crate::fhir::json::{self, Json};
@@ -38,10 +38,10 @@ pub fn said(context: &Context, body: &[u8]) -> Result<Said, Outcome> {
                 continue;
             }
         };
-        match access(parameter) {
-            Ok(_) if place.is_some() => issues.push(wrong(name, "", "one value").at(at)),
+        match access(name, parameter) {
+            Ok(_) if place.is_some() => issues.push(repeated(name).at(at)),
             Ok(access) => *place = Some(access),
-            Err(value) => issues.push(wrong(name, &value, "open or closed, as valueString").at(at)),
+            Err(issue) => issues.push(issue.at(at)),
         }
     }
     issues.truncate(BODY_ISSUES_MAX);
@@ -52,18 +52,19 @@ pub fn said(context: &Context, body: &[u8]) -> Result<Said, Outcome> {
     }
 }
 
-/// The value of a parameter that has one and nothing else; what it says instead, where that is a text.
-fn access(parameter: &Json) -> Result<Access, String> {
-    let text = parameter.text("valueString").unwrap_or_default();
-    let alone = parameter.as_object().is_some_and(|members| members.iter().count() == 2);
-    Access::parse(text).filter(|_| alone).ok_or_else(|| text.to_owned())
+/// The value of a parameter, which has a `valueString` and nothing else beside its name.
+fn access(name: &'static str, parameter: &Json) -> Result<Access, Issue> {
+    const EXPECTED: &str = "open or closed, as valueString";
+    let members = members_of(parameter);
+    match parameter.text("valueString").filter(|_| members == "valueString") {
+        Some(text) => Access::parse(text).ok_or_else(|| {
+            let issue = Issue::new(Hcert::OperationParameterWrong).with("name", name).with("value", text.to_owned());
+            issue.with("expected", EXPECTED)
+        }),
+        None => Err(of_another_type(name, members, EXPECTED)),
+    }
 }
 
 fn unknown(name: &str) -> Issue {
     Issue::new(Hcert::OperationParameterUnknown).with("name", name.to_owned()).with("known", "doctor, representative")
-}
-
-fn wrong(name: &'static str, value: &str, expected: &'static str) -> Issue {
-    let issue = Issue::new(Hcert::OperationParameterWrong).with("name", name).with("value", value.to_owned());
-    issue.with("expected", expected)
 }

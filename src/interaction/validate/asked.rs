@@ -1,5 +1,6 @@
 //! What a request to `$validate` asks for: from the query, from Parameters, or from a body that is the certificate itself.
 
+use super::super::asked::{members_of, of_another_type, repeated};
 use super::super::context::Context;
 use crate::fhir::json::{self, Json, Read};
 use crate::fhir::shape;
@@ -55,8 +56,8 @@ impl<'b> Asked<'b> {
             issue.with("name", name.to_owned()).with("expected", expected).at(place.clone())
         };
         match name {
-            "mode" if self.mode.is_some() => issues.push(wrong("one value")),
-            "profile" if self.profile.is_some() => issues.push(wrong("one value")),
+            "mode" if self.mode.is_some() => issues.push(repeated(name).at(place)),
+            "profile" if self.profile.is_some() => issues.push(repeated(name).at(place)),
             "mode" => match value {
                 "create" => self.mode = Some(Mode::Create),
                 "update" => self.mode = Some(Mode::Update),
@@ -94,16 +95,14 @@ impl<'b> Asked<'b> {
                 ("resource", _) if parameter.get("resource").is_some() => {}
                 ("mode" | "profile", Some(value)) => self.take(name, value, place, issues),
                 ("mode" | "profile" | "resource", _) => {
-                    let issue =
-                        Issue::new(Hcert::OperationParameterWrong).with("value", "").with("name", name.to_owned());
-                    issues.push(issue.with("expected", "a simple value, or a resource as 'resource'").at(place));
+                    let expected = "a simple value, or a resource as 'resource'";
+                    issues.push(of_another_type(name, members_of(parameter), expected).at(place));
                 }
                 _ => issues.push(unknown(name, place)),
             }
         }
         if resources.len() > 1 {
-            let issue = Issue::new(Hcert::OperationParameterWrong).with("value", "").with("name", "resource");
-            issues.push(issue.with("expected", "one value").at("Parameters.parameter"));
+            issues.push(repeated("resource").at("Parameters.parameter"));
         }
         self.resource = resources.pop();
         Ok(())

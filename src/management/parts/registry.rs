@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::http::Server;
 use crate::interaction::Service;
 use crate::management::{Part, Status, Told, Watched};
-use crate::registry::{BreakerState, Health};
+use crate::registry::{BreakerState, CredentialState, Health};
 
 /// Watches the registry of a service.
 pub struct Registry(pub Arc<Server<Service>>);
@@ -14,10 +14,14 @@ impl Watched for Registry {
     fn look(&self, told: &mut Told) {
         let health = self.0.service().registry().health();
         told.add(part(&health));
-        if let Health::Remote { breaker, .. } = health {
+        if let Health::Remote { breaker, credential, .. } = health {
             let help = "Whether questions go to the patient registry (closed) or it is left alone (open)";
             let states = ["closed", "half-open", "open"];
             told.readings.states("hcert_registry_breaker", help, "registry", &states, &[("remote", name(breaker))]);
+            let help = "Whether the patient registry accepts the service's own credential, or its file cannot be read";
+            let states = ["accepted", "refused", "unreadable"];
+            let is = [("remote", credential_name(credential))];
+            told.readings.states("hcert_registry_credential", help, "registry", &states, &is);
         }
     }
 }
@@ -30,21 +34,34 @@ fn name(breaker: BreakerState) -> &'static str {
     }
 }
 
+fn credential_name(credential: CredentialState) -> &'static str {
+    match credential {
+        CredentialState::Accepted => "accepted",
+        CredentialState::Refused => "refused",
+        CredentialState::Unreadable => "unreadable",
+    }
+}
+
 /// A registry that fails takes new certificates with it, but neither reading nor searching, so requests are welcome still.
 pub fn part(health: &Health) -> Part {
-    let (status, words, mode, breaker) = match health {
-        Health::Embedded => (Status::Ok, "Patients are kept by the service itself.", "embedded", None),
-        Health::Remote { breaker: breaker @ BreakerState::Closed, .. } => {
-            (Status::Ok, "The patient registry is asked.", "remote", Some(breaker))
-        }
-        Health::Remote { breaker, .. } => {
-            let words = "The patient registry failed again and again and is left alone for a while.";
-            (Status::Degraded, words, "remote", Some(breaker))
-        }
+    let Health::Remote { breaker, credential, .. } = health else {
+        return Part::new("registry", Status::Ok, "Patients are kept by the service itself.")
+            .with_text("mode", "embedded");
     };
-    let part = Part::new("registry", status, words).with_text("mode", mode);
-    match breaker {
-        Some(breaker) => part.with_text("breaker", name(*breaker)),
-        None => part,
-    }
+    let (status, words) = match (breaker, credential) {
+        (_, CredentialState::Refused) => (
+            Status::Degraded,
+            "The patient registry refuses this service's own credential (registry.remote.token or token_file): certificates \
+             of patients who are not remembered cannot be written.",
+        ),
+        (BreakerState::Open | BreakerState::HalfOpen, _) => {
+            (Status::Degraded, "The patient registry failed again and again and is left alone for a while.")
+        }
+        (BreakerState::Closed, CredentialState::Unreadable) => {
+            (Status::Degraded, "The file registry.remote.token_file cannot be read; the last token in it stays in use.")
+        }
+        (BreakerState::Closed, CredentialState::Accepted) => (Status::Ok, "The patient registry is asked."),
+    };
+    let part = Part::new("registry", status, words).with_text("mode", "remote");
+    part.with_text("breaker", name(*breaker)).with_text("credential", credential_name(*credential))
 }

@@ -9,16 +9,19 @@ use super::{Coding, IssueSystems, Reflected, System};
 use crate::outcome::concept::{self, Concept};
 use crate::outcome::{Language, template};
 
+/// FHIR issue type of every mirrored issue. Contract 6.4; specification of reflected errors, 7.1; Decision 125.
+pub const ISSUE_TYPE: &str = "exception";
+
 /// One code of one system.
 #[derive(Debug)]
 pub struct Entry {
     pub system: System,
     /// `MPI-021`, `XRR200`, `10001`
     pub code: String,
-    /// FHIR issue type.
-    pub issue_type: String,
     /// HTTP status of the registry's answer when this is the original error: the last issue of its chain.
     pub status: u16,
+    /// Code of the service in front, which relays this one.
+    pub(super) behind: Option<String>,
     english: String,
     estonian: String,
     examples: Vec<(String, String)>,
@@ -53,7 +56,7 @@ impl Entry {
         });
         Reflected {
             severity: "error".to_owned(),
-            issue_type: self.issue_type.clone(),
+            issue_type: ISSUE_TYPE.to_owned(),
             codings: vec![Coding {
                 system: Some(systems.of(self.system).to_owned()),
                 code: Some(self.code.clone()),
@@ -95,8 +98,8 @@ impl System {
 static CATALOGUE: LazyLock<Vec<Entry>> = LazyLock::new(|| {
     let entries = System::ALL.into_iter().flat_map(|system| {
         let entry = move |concept: Concept| {
-            let Concept { code, issue_type, status, english, estonian, examples } = concept;
-            Entry { system, code, issue_type, status, english, estonian, examples }
+            let Concept { code, status, english, estonian, behind, examples, .. } = concept;
+            Entry { system, code, status, behind, english, estonian, examples }
         };
         concept::read(system.source().1).into_iter().map(entry)
     });
@@ -119,10 +122,10 @@ mod tests {
     }
 
     #[test]
-    fn every_code_has_a_type_a_status_and_both_texts_with_the_same_places() {
+    fn every_code_has_a_status_and_both_texts_with_the_same_places() {
         for entry in all() {
             let code = &entry.code;
-            assert!(!entry.issue_type.is_empty() && !entry.english.is_empty() && !entry.estonian.is_empty(), "{code}");
+            assert!(!entry.english.is_empty() && !entry.estonian.is_empty(), "{code}");
             assert!(matches!(entry.status, 400 | 403 | 404 | 409 | 422 | 500 | 503), "{code} has {}", entry.status);
             let english: BTreeSet<&str> = places(&entry.english).into_iter().collect();
             assert_eq!(english, places(&entry.estonian).into_iter().collect(), "{code}");
@@ -140,9 +143,9 @@ mod tests {
             }
         }
         let issue = find("MPI-098").unwrap().issue(Language::English, &[("code", "<system>")], &systems);
-        assert!(issue.text.contains("administrative-gender|<system> is not in"), "{}", issue.text);
+        assert!(issue.text.contains("administrative-gender|<system> not in value set"), "{}", issue.text);
         assert_eq!(issue.code(), "MPI-098");
         assert_eq!(issue.codings[0].system.as_deref(), Some("https://mpi.tehik.ee"));
-        assert_eq!((issue.severity.as_str(), issue.issue_type.as_str()), ("error", "code-invalid"));
+        assert_eq!((issue.severity.as_str(), issue.issue_type.as_str()), ("error", "exception"));
     }
 }

@@ -1,46 +1,26 @@
 //! Chains of issues: the registry's integration error, the microservice's error, the error of the source register.
 //!
-//! Source: specification of reflected errors, 7.1.
+//! Which code stands in front of which is the property `behind` of the catalogue.
+//!
+//! Source: specification of reflected errors, 7.1; Contract 6.4; Decision 56.
 
 use super::catalogue::{Entry, find};
-use super::{Chain, IssueSystems, Reflected, System};
+use super::{Chain, IssueSystems, Reflected};
 use crate::outcome::Language;
 
 impl Entry {
     /// The chain in which this code reaches a caller: the registry's own code first, this one last.
     pub fn chain(&'static self) -> Vec<&'static Entry> {
-        let mut chain = match self.before() {
-            Some(before) => find(before).expect("a test finds every code that stands before another").chain(),
-            None => Vec::new(),
-        };
+        let behind = self.behind.as_deref();
+        let behind = behind.map(|code| find(code).expect("a test finds every code that stands in front of another"));
+        let mut chain = behind.map(Entry::chain).unwrap_or_default();
         chain.push(self);
         chain
     }
 
-    /// The code of the service in front, which tells this one on.
-    #[rustfmt::skip]
-    fn before(&self) -> Option<&'static str> {
-        match (self.system, self.code.as_str()) {
-            (System::Mpi, _)                      => None,
-            (System::XroadRr, _)                  => Some("MPI-029"),
-            (System::XroadAds, _)                 => Some("MPI-031"),
-            (System::XroadTor, _)                 => Some("MPI-040"),
-            // The registry has five integration errors for five microservices. This one names its service xroad-sk; the other four
-            // name theirs in full.
-            (System::XroadSka, _)                 => Some("MPI-030"),
-            (System::XroadTk, _)                  => Some("MPI-043"),
-            // XRR300 tells of exactly these two: a person whom the register does not have, and an account that is not valid.
-            (System::PopulationRegister, "10027" | "V10580") => Some("XRR300"),
-            (System::PopulationRegister, _)       => Some("XRR200"),
-            (System::UnemploymentFund, _)         => Some("XTK200"),
-            (System::SocialInsurance, _)          => Some("XSKA200"),
-            (System::AddressRegister, _)          => Some("XR_ADS-100"),
-            (System::TaxCustoms, _)               => Some("XR_TOR-100"),
-        }
-    }
-
+    /// Whether the text repeats the error behind it.
     fn quotes(&self) -> bool {
-        matches!(self.code.as_str(), "XR_ADS-100" | "XR_TOR-100")
+        self.text(Language::English).ends_with("<code> - <text>")
     }
 }
 
@@ -66,6 +46,7 @@ impl Chain {
 
 #[cfg(test)]
 mod tests {
+    use super::super::System;
     use super::super::catalogue::all;
     use super::*;
 

@@ -6,12 +6,14 @@ mod catalogue;
 mod chain;
 mod system;
 
-pub use catalogue::{Entry, all, find};
+pub use catalogue::{Entry, ISSUE_TYPE, all, find};
 pub use system::{IssueSystems, System};
 
 /// One issue of another system's OperationOutcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reflected {
+    /// The other system's id of the issue, where that is a uuid.
+    pub id: Option<String>,
     /// FHIR's code; `error` where the other system gave none.
     pub severity: String,
     /// FHIR issue type.

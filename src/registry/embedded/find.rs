@@ -10,13 +10,6 @@ use crate::fhir::date_time;
 use crate::outcome::Chain;
 use crate::registry::{Caller, Failed, PersonalCode, Silent};
 
-/// Behind `{code_system_base}`: identifier systems of persons, of whatever country.
-const PERSONS: &str = "/sid/pid";
-/// Behind `{code_system_base}`: all identifier systems of the country's own scheme.
-const SCHEME: &str = "/sid";
-/// Behind `{code_system_base}`: Estonian personal codes.
-pub const ESTONIAN: &str = "/sid/pid/est/ni";
-
 impl Embedded {
     /// Ids of the patients with an identifier, ascending. `system` may name a whole branch: `…/pid/fin` stands for `…/pid/fin/ni` and
     /// `…/pid/fin/ppn`. Without a system the value is an Estonian personal code. Contract 6.2.
@@ -25,8 +18,8 @@ impl Embedded {
     /// MPI-025, -025.01, -067 for the system; the population register's chain (or MPI-044, without one) for a personal code that cannot
     /// be; MPI-046 when a bare code fits several.
     pub(super) async fn find(&self, system: Option<&str>, value: &str, caller: &Caller) -> Result<Vec<Id>, Failed> {
-        let estonian = format!("{}{ESTONIAN}", self.settings.code_system_base);
-        let wanted = system.unwrap_or(&estonian);
+        let estonian = self.settings.identifiers.estonian_code();
+        let wanted = system.unwrap_or(estonian);
         self.check_system(wanted, caller)?;
         let code = match wanted == estonian {
             true => Some(self.personal_code(value, caller)?),
@@ -44,7 +37,7 @@ impl Embedded {
         if ids.is_empty()
             && let Some(code) = code
         {
-            ids = self.take_over(code, &estonian, caller).await?;
+            ids = self.take_over(code, estonian, caller).await?;
         }
         if system.is_none() && ids.len() > 1 {
             return Err(self.refusals(caller).one("MPI-046", &[("param", "identifier")]).into());
@@ -55,9 +48,8 @@ impl Embedded {
     /// Current patients with an identifier of the system or of a branch below it.
     fn with(&self, system: &str, value: &str) -> Result<Vec<Id>, Silent> {
         let found = self.engine.patients_with(value).map_err(unreadable)?;
-        let fits =
-            |known: &str| known == system || known.strip_prefix(system).is_some_and(|rest| rest.starts_with('/'));
-        let mut ids: Vec<Id> = found.into_iter().filter(|(known, _)| fits(known)).map(|(_, id)| id).collect();
+        let mut ids: Vec<Id> =
+            found.into_iter().filter(|(known, _)| is_within(known, system)).map(|(_, id)| id).collect();
         ids.sort_unstable();
         ids.dedup();
         Ok(ids)
@@ -68,16 +60,12 @@ impl Embedded {
         if !["urn:oid:", "https:", "http:"].iter().any(|start| system.starts_with(start)) {
             return refuse("MPI-025.01");
         }
-        let base = self.settings.code_system_base.as_str();
-        let below = |branch: &str| {
-            let rest = system.strip_prefix(base).and_then(|rest| rest.strip_prefix(branch));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
+        let identifiers = &self.settings.identifiers;
         match system {
             _ if system == self.settings.external_reference_system || system.starts_with("urn:oid:") => Ok(()),
-            _ if below(PERSONS) => Ok(()),
+            _ if is_within(system, identifiers.persons()) => Ok(()),
             // Identifiers of institutions, workers and documents belong to other registers.
-            _ if below(SCHEME) => refuse("MPI-067"),
+            _ if is_within(system, identifiers.base()) => refuse("MPI-067"),
             _ => refuse("MPI-025"),
         }
     }
@@ -113,10 +101,15 @@ impl Embedded {
 impl Embedded {
     /// See [`Registry::would_take_over`](crate::registry::Registry::would_take_over).
     pub fn would_take_over(&self, system: &str, value: &str) -> bool {
-        let is_estonian = system.strip_prefix(self.settings.code_system_base.as_str()) == Some(ESTONIAN);
+        let is_estonian = system == self.settings.identifiers.estonian_code();
         let is_born = |code: PersonalCode| code.birth_date() <= today((self.clock)());
         self.settings.simulates_population && is_estonian && PersonalCode::parse(value).is_ok_and(is_born)
     }
+}
+
+/// Whether a system is a branch of systems, or lies below it.
+fn is_within(system: &str, branch: &str) -> bool {
+    system.strip_prefix(branch).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// The day in Estonia.

@@ -2,7 +2,7 @@
 
 use super::Refusals;
 use crate::outcome::Chain;
-use crate::registry::{PersonalCode, XRoad};
+use crate::registry::{HeaderText, PersonalCode, XRoad};
 
 /// Headers the settings may demand, and the code that tells of a missing one.
 pub const DEMANDABLE: [(&str, &str); 4] =
@@ -20,19 +20,16 @@ pub fn check(headers: &XRoad, demanded: &[String], refusals: &Refusals) -> Resul
             "x-road-id" => &headers.id,
             _ => &headers.author_id,
         };
-        let is_missing = value.as_deref().is_none_or(|value| value.trim().is_empty());
+        let is_missing = said(value).is_none();
         if is_missing && demanded.iter().any(|demanded| demanded == name) {
             return Err(refusals.one(code, &[("param", name)]));
         }
     }
-    let person = |value: &Option<String>| {
-        value.as_deref().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
-    };
-    let userid = person(&headers.userid);
+    let userid = said(&headers.userid);
     if let Some(code) = userid.as_deref().and_then(|userid| userid.strip_prefix("EE")) {
         check_author(code, refusals)?;
     }
-    let author = person(&headers.author_id);
+    let author = said(&headers.author_id);
     if let Some(author) = &author {
         check_author(author.strip_prefix("EE").unwrap_or(author), refusals)?;
     }
@@ -40,6 +37,11 @@ pub fn check(headers: &XRoad, demanded: &[String], refusals: &Refusals) -> Resul
         (Some(userid), Some(author)) if own_code(userid) != own_code(author) => Err(refusals.one("MPI-062", &[])),
         _ => Ok(()),
     }
+}
+
+/// What a header says, unless it is blank.
+fn said(header: &Option<HeaderText>) -> Option<String> {
+    header.as_ref().map(|header| header.text().trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 /// A code that stands for nobody: the anonymous author of machine requests.
@@ -75,14 +77,14 @@ mod tests {
         for (name, code) in DEMANDABLE {
             assert_eq!(told(&none, &[name]).as_deref(), Some(code));
         }
-        let blank = XRoad { issue: Some(" ".into()), ..XRoad::default() };
+        let blank = XRoad { issue: Some(HeaderText::new(" ")), ..XRoad::default() };
         assert_eq!(told(&blank, &["x-road-issue"]).as_deref(), Some("MPI-032"));
     }
 
     #[test]
     fn an_author_is_a_person_and_the_same_in_both_headers() {
         let headers = |userid: &str, author: &str| {
-            let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+            let some = |text: &str| (!text.is_empty()).then(|| HeaderText::new(text));
             XRoad { userid: some(userid), author_id: some(author), ..XRoad::default() }
         };
         for (userid, author, code) in [

@@ -57,8 +57,7 @@ impl Embedded {
         let mut bundle = Bundle::history(total, &links, 1024 * shown.len().min(count as usize));
         let skipped = usize::try_from((page - 1).saturating_mul(u64::from(count))).unwrap_or(usize::MAX);
         for patient in shown.into_iter().skip(skipped).take(count as usize) {
-            let base_url = self.settings.full_url_absolute.then_some(&*caller.base_url);
-            let about = About { kind: "Patient", id: patient.id.get(), base_url };
+            let about = About { kind: "Patient", id: patient.id.get(), base_url: Some(&caller.base_url) };
             let change = if patient.version == Version::FIRST { Change::Create } else { Change::Update };
             let last_updated = patient.stamp.milliseconds;
             let entry = VersionEntry { change, version: patient.version.get(), last_updated };

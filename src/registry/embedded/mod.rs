@@ -13,28 +13,26 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use super::{Ask, Caller, Failed, Identifier, Patient, Purpose, Silent, Told, samples};
-use crate::certificate::{Id, Version};
-use crate::config::{Config, FullUrl, PopulationRegister, Registry};
+use crate::certificate::{Id, IdentifierSystems, Names, Version};
+use crate::config::{Config, PopulationRegister, Registry};
 use crate::engine::{Clock, Engine, Error, PatientFacts, StoredPatient};
 use crate::limits::WIDE_PATIENT_SEARCHES;
 use crate::outcome::reflected::{Entry, find};
 use crate::outcome::{Chain, IssueSystems, Language};
 use crate::search::paging::Counts;
 use crate::search::parameter::SHAPING;
-pub use find::ESTONIAN;
 pub use headers::DEMANDABLE;
+pub use search::KNOWN;
 
 /// What the registry is told by the configuration.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// `{code_system_base}`: identifier systems of persons lie under `…/sid/pid`.
-    pub code_system_base: String,
+    /// Identifier systems of persons and institutions.
+    pub identifiers: IdentifierSystems,
     /// Identifier system of the registry's own ids.
     pub external_reference_system: String,
     pub systems: IssueSystems,
     pub count: Counts,
-    /// Bundle `fullUrl` is absolute.
-    pub full_url_absolute: bool,
     /// Headers that every request must bring, out of [`DEMANDABLE`].
     pub headers: Vec<String>,
     /// Whether a stand-in for the population register makes up people who are not known yet.
@@ -44,15 +42,14 @@ pub struct Settings {
 }
 
 impl Settings {
-    pub fn new(config: &Config, systems: IssueSystems) -> Settings {
+    pub fn new(config: &Config, names: &Names) -> Settings {
         let Registry { external_reference_system, required_headers, population_register, samples, .. } =
             &config.registry;
         Settings {
-            code_system_base: config.namespaces.code_system_base.clone(),
+            identifiers: names.identifiers.clone(),
             external_reference_system: external_reference_system.clone(),
-            systems,
+            systems: names.issue_systems.clone(),
             count: Counts { default: config.search.count_default, max: config.search.count_max },
-            full_url_absolute: config.server.full_url == FullUrl::Absolute,
             headers: required_headers.clone(),
             simulates_population: *population_register == PopulationRegister::Simulate,
             samples: *samples,
@@ -132,7 +129,7 @@ impl Embedded {
         if !self.settings.samples || !is_empty {
             return Ok(());
         }
-        match self.engine.import_patients(samples()).await {
+        match self.engine.import_patients(samples(&self.settings.identifiers)).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(refused)) => Err(format!("the patients that ship were not stored: {refused:?}")),
             Err(_) => Err("the writer gave no answer".to_owned()),

@@ -49,8 +49,8 @@ enum Key {
     Birthdate,
 }
 
-/// What a search takes, for messages.
-const KNOWN: &[&str] = &["identifier", "_id", "birthdate", "active", "deceased", "_sort", "_count", "_page"];
+/// What a search takes.
+pub const KNOWN: &[&str] = &["identifier", "_id", "birthdate", "active", "deceased", "_sort", "_count", "_page"];
 
 const KEYS: [(&str, Key); 3] = [("_id", Key::Id), ("_lastUpdated", Key::LastUpdated), ("birthdate", Key::Birthdate)];
 
@@ -71,11 +71,7 @@ impl Embedded {
         for line in found.iter().skip(skipped).take(count as usize) {
             // One that changed since shows its newest version, as any read of it would.
             let Some(patient) = self.engine.patient(line.id).map_err(unreadable)? else { continue };
-            let full_url = match self.settings.full_url_absolute {
-                true => format!("{}/Patient/{}", caller.base_url, line.id),
-                false => format!("Patient/{}", line.id),
-            };
-            bundle.found(&full_url, &patient.resource);
+            bundle.found(&format!("{address}/{}", line.id), &patient.resource);
         }
         Ok(Told { body: bundle.finish(), ..Told::default() })
     }

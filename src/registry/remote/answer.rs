@@ -8,7 +8,6 @@ use super::links::Move;
 use crate::fhir::date_time::parse_http_date;
 use crate::fhir::json::{self, Json};
 use crate::limits::ID_CHARACTERS_MAX;
-use crate::outcome::{Chain, Reflected};
 use crate::registry::{Ask, Failed, Silent, Told};
 
 /// An answer as it came.
@@ -40,8 +39,8 @@ impl Answer {
     /// What it means as an answer to this question. `links` is given for a Bundle that goes to a caller.
     ///
     /// # Errors
-    /// [`Failed::Refused`] when an OperationOutcome says so, also under status 200 (which then counts as 500) and when a plain 404 tells
-    /// that there is no such patient or version. [`Silent::Unreadable`] for everything else that is no Patient or Bundle as asked for.
+    /// [`Failed::Refused`] when an OperationOutcome says so, also under status 200 (which then counts as 500). [`Failed::NotFound`] when a
+    /// plain 404 tells that there is no such patient or version, or that a search finds nobody. [`Silent::Unreadable`] for everything else that is no Patient or Bundle as asked for.
     pub fn judge(&self, ask: &Ask, links: Option<&Move>) -> Result<Found, Failed> {
         match self.status {
             200 => self.success(ask, links),
@@ -94,14 +93,8 @@ impl Answer {
             return Failed::Refused(chain);
         }
         let is_patient = resource.and_then(|resource| resource.text("resourceType")) == Some("Patient");
-        if self.status == 404 && matches!(ask, Ask::Read(_) | Ask::Vread(..)) && !is_patient {
-            let issue = Reflected {
-                severity: "error".to_owned(),
-                issue_type: "not-found".to_owned(),
-                text: "404 Not Found".to_owned(),
-                ..Reflected::default()
-            };
-            return Failed::Refused(Chain { status: 404, issues: vec![issue] });
+        if self.status == 404 && !matches!(ask, Ask::History(..)) && !is_patient {
+            return Failed::NotFound;
         }
         unreadable(format!("its status is {}, without an OperationOutcome", self.status))
     }
@@ -282,18 +275,17 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_404_tells_that_there_is_no_such_patient_but_not_where_one_searches() {
-        for ask in [read(), vread()] {
+    fn a_plain_404_tells_that_there_is_no_such_patient() {
+        for ask in [read(), vread(), search()] {
             for body in ["", "<html>", "{}", r#"{"error":"not found"}"#] {
-                let Err(Failed::Refused(chain)) = judge(&ask, 404, body) else { panic!("{body}") };
-                assert_eq!((chain.status, chain.issues[0].issue_type.as_str()), (404, "not-found"));
+                assert_eq!(judge(&ask, 404, body), Err(Failed::NotFound), "{body}");
             }
             assert!(is_unreadable(judge(&ask, 404, PATIENT)), "a Patient cannot be missing");
             assert!(is_unreadable(judge(&ask, 410, "")));
         }
-        assert!(is_unreadable(judge(&search(), 404, "")));
+        assert!(is_unreadable(judge(&Ask::History("200".to_owned(), Vec::new()), 404, "")));
         let no_json = Answer { status: 404, headers: HeaderMap::new(), body: None };
-        assert!(matches!(no_json.judge(&read(), None), Err(Failed::Refused(_))));
+        assert_eq!(no_json.judge(&read(), None), Err(Failed::NotFound));
     }
 
     #[test]

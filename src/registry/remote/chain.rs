@@ -1,5 +1,7 @@
 //! Reads another system's OperationOutcome, of R5 or R4, as far as it makes sense.
 
+use uuid::Uuid;
+
 use crate::fhir::json::Json;
 use crate::limits::{REFLECTED_ISSUES_MAX, REFLECTED_TEXT_CHARACTERS_MAX, REFLECTED_VALUES_MAX};
 use crate::outcome::reflected::Coding;
@@ -26,6 +28,8 @@ fn reflected(issue: &Json) -> Reflected {
     let details = issue.get("details");
     let codings = details.map_or(&[][..], |details| details.items("coding"));
     Reflected {
+        // Specification 7: the id of an issue is a uuid. Decision 131.
+        id: text(issue, "id").filter(|id| id.len() == 36 && Uuid::parse_str(id).is_ok()),
         severity: match issue.text("severity") {
             Some(known @ ("fatal" | "error" | "warning" | "information" | "success")) => known.to_owned(),
             // Contract 6.3. A severity that FHIR does not know could not be told on.
@@ -80,8 +84,8 @@ mod tests {
     #[test]
     fn a_chain_is_read_whole_and_in_its_order() {
         let told = issues(&outcome(
-            r#"{"severity":"error","code":"processing","details":{"coding":[{"system":"https://mpi.tehik.ee","code":"MPI-029"}],"text":"Ei õnnestu"}},
-               {"severity":"warning","code":"not-found","details":{"coding":[{"system":"s","code":"c","display":"d"},{"code":"e"}]},
+            r#"{"id":"0f1a8d0c-1f9e-4d7e-9a51-0b8d5d4f6a01","severity":"error","code":"processing","details":{"coding":[{"system":"https://mpi.tehik.ee","code":"MPI-029"}],"text":"Ei õnnestu"}},
+               {"id":"a b","severity":"warning","code":"not-found","details":{"coding":[{"system":"s","code":"c","display":"d"},{"code":"e"}]},
                 "diagnostics":"why","expression":["Patient.identifier[0]"],"location":["f:Patient"]}"#,
         ))
         .unwrap();
@@ -92,6 +96,10 @@ mod tests {
         };
         assert_eq!(told[0].codings, [coding(Some("https://mpi.tehik.ee"), "MPI-029", None)]);
         assert_eq!((told[0].text.as_str(), told[0].diagnostics.as_deref()), ("Ei õnnestu", None));
+        assert_eq!(
+            (told[0].id.as_deref(), told[1].id.as_deref()),
+            (Some("0f1a8d0c-1f9e-4d7e-9a51-0b8d5d4f6a01"), None)
+        );
         assert_eq!((told[1].severity.as_str(), told[1].issue_type.as_str()), ("warning", "not-found"));
         assert_eq!(told[1].codings, [coding(Some("s"), "c", Some("d")), coding(None, "e", None)]);
         assert_eq!((told[1].text.as_str(), told[1].diagnostics.as_deref()), ("", Some("why")));

@@ -3,19 +3,30 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hyper::header::HeaderValue;
 
 use crate::limits::REGISTRY_TOKEN_BYTES_MAX;
+use crate::registry::CredentialState;
 
 /// How long a token of a file is used before the file is looked at again.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// What `Authorization` says when the service asks for itself.
+/// What `Authorization` says when the service asks for itself, and whether the registry accepts it.
 #[derive(Debug)]
-pub enum Credential {
+pub struct Credential {
+    source: Source,
+    /// The registry refused it last.
+    is_refused: AtomicBool,
+    /// Its file could not be read last.
+    is_unreadable: AtomicBool,
+}
+
+#[derive(Debug)]
+enum Source {
     None,
     Text(HeaderValue),
     File(Rotated),
@@ -23,7 +34,7 @@ pub enum Credential {
 
 /// A token that somebody else replaces now and then.
 #[derive(Debug)]
-pub struct Rotated {
+struct Rotated {
     path: PathBuf,
     newest: Mutex<Newest>,
 }
@@ -40,33 +51,74 @@ impl Credential {
     /// # Errors
     /// Both are given; the file cannot be read; the token is empty or cannot stand in a header. The text never repeats it.
     pub fn new(token: Option<&str>, file: Option<&Path>, now: Instant) -> Result<Credential, String> {
-        Ok(match (token, file) {
-            (None, None) => Credential::None,
-            (Some(token), None) => Credential::Text(header(token)?),
+        let source = match (token, file) {
+            (None, None) => Source::None,
+            (Some(token), None) => Source::Text(header(token)?),
             (None, Some(path)) => {
                 let newest = Newest { header: read(path)?, read: now };
-                Credential::File(Rotated { path: path.to_owned(), newest: Mutex::new(newest) })
+                Source::File(Rotated { path: path.to_owned(), newest: Mutex::new(newest) })
             }
             (Some(_), Some(_)) => return Err("the token is given twice, as text and in a file".to_owned()),
-        })
+        };
+        Ok(Credential { source, is_refused: AtomicBool::new(false), is_unreadable: AtomicBool::new(false) })
     }
 
-    /// The header. A file that cannot be read any more leaves its last token in use, with a warning.
+    /// The header. A file that cannot be read any more leaves its last token in use, and is reported. Decision 128.
     pub async fn header(&self, now: Instant) -> Option<HeaderValue> {
-        match self {
-            Credential::None => None,
-            Credential::Text(header) => Some(header.clone()),
-            Credential::File(rotated) => Some(rotated.header(now).await),
+        match &self.source {
+            Source::None => None,
+            Source::Text(header) => Some(header.clone()),
+            Source::File(rotated) => {
+                let (header, read) = rotated.header(now).await;
+                if let Some(read) = read {
+                    let was_unreadable = self.is_unreadable.swap(read.is_err(), Ordering::Relaxed);
+                    match (was_unreadable, read) {
+                        (true, Ok(())) => tracing::info!("the token for the patient registry can be read again"),
+                        (false, Err(problem)) => {
+                            tracing::error!("the last token for the patient registry stays in use: {problem}");
+                        }
+                        (false, Ok(())) | (true, Err(_)) => {}
+                    }
+                }
+                Some(header)
+            }
+        }
+    }
+
+    /// Records that the registry accepted it.
+    pub fn accepted(&self) {
+        if self.is_refused.swap(false, Ordering::Relaxed) {
+            tracing::info!("the patient registry accepts this service's own credential again");
+        }
+    }
+
+    /// Records that the registry refused it. `why` holds no personal data.
+    pub fn refused(&self, why: &str) {
+        if !self.is_refused.swap(true, Ordering::Relaxed) {
+            tracing::error!(
+                "the patient registry refuses this service's own credential ({why}): renew registry.remote.token or the file \
+                 of registry.remote.token_file"
+            );
+        }
+    }
+
+    /// What is known of it.
+    pub fn state(&self) -> CredentialState {
+        match (self.is_refused.load(Ordering::Relaxed), self.is_unreadable.load(Ordering::Relaxed)) {
+            (true, _) => CredentialState::Refused,
+            (false, true) => CredentialState::Unreadable,
+            (false, false) => CredentialState::Accepted,
         }
     }
 }
 
 impl Rotated {
-    async fn header(&self, now: Instant) -> HeaderValue {
+    /// The newest token, and what became of reading it where the file was looked at.
+    async fn header(&self, now: Instant) -> (HeaderValue, Option<Result<(), String>>) {
         let newest = {
             let mut newest = self.newest();
             if now.saturating_duration_since(newest.read) < FRESH {
-                return newest.header.clone();
+                return (newest.header.clone(), None);
             }
             // Others take the old one meanwhile, so that the file is read once.
             newest.read = now;
@@ -77,12 +129,9 @@ impl Rotated {
         match found.unwrap_or_else(|error| Err(error.to_string())) {
             Ok(header) => {
                 self.newest().header = header.clone();
-                header
+                (header, Some(Ok(())))
             }
-            Err(problem) => {
-                tracing::warn!("the last token for the patient registry stays in use: {problem}");
-                newest
-            }
+            Err(problem) => (newest, Some(Err(problem))),
         }
     }
 
@@ -131,6 +180,14 @@ mod tests {
         assert_eq!(told(&credential, start + FRESH * 2).await.unwrap(), "Bearer two");
         std::fs::remove_file(&file).unwrap();
         assert_eq!(told(&credential, start + FRESH * 3).await.unwrap(), "Bearer two");
+        assert_eq!(credential.state(), CredentialState::Unreadable);
+        credential.refused("401");
+        assert_eq!(credential.state(), CredentialState::Refused);
+        std::fs::write(&file, "three").unwrap();
+        assert_eq!(told(&credential, start + FRESH * 4).await.unwrap(), "Bearer three");
+        assert_eq!(credential.state(), CredentialState::Refused, "nobody asked the registry yet");
+        credential.accepted();
+        assert_eq!(credential.state(), CredentialState::Accepted);
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@ pub struct Move<'a> {
 }
 
 impl Move<'_> {
-    /// Moves every `link.url` and `entry.fullUrl` of a Bundle. Relative addresses and those of others stay.
+    /// Moves every `link.url` and `entry.fullUrl` of a Bundle; relative ones become absolute. Those of other servers stay.
     pub fn bundle(&self, bundle: &mut Json) {
         self.members(bundle, "link", "url");
         self.members(bundle, "entry", "fullUrl");
@@ -24,16 +24,21 @@ impl Move<'_> {
         for item in items {
             let Json::Object(item) = item else { continue };
             if let Some(Json::String(address)) = item.get_mut(name)
-                && let Some(rest) = self.rest(address)
+                && let Some(moved) = self.moved(address)
             {
-                *address = Cow::Owned(format!("{}{rest}", self.to));
+                *address = Cow::Owned(moved);
             }
         }
     }
 
-    /// What follows the base address: a path, a query, or nothing.
-    fn rest<'a>(&self, address: &'a str) -> Option<&'a str> {
-        address.strip_prefix(self.from).filter(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
+    fn moved(&self, address: &str) -> Option<String> {
+        // What follows the base address: a path, a query, or nothing.
+        let rest = address.strip_prefix(self.from).filter(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
+        match rest {
+            Some(rest) => Some(format!("{}{rest}", self.to)),
+            None if address.starts_with("Patient") => Some(format!("{}/{address}", self.to)),
+            None => None,
+        }
     }
 }
 
@@ -43,7 +48,7 @@ mod tests {
     use crate::fhir::json;
 
     #[test]
-    fn addresses_under_the_base_move_and_no_others() {
+    fn addresses_under_the_base_move_and_those_of_others_stay() {
         let text = r#"{"link":[{"relation":"self","url":"https://r.ee/fhir?identifier=a%7Cb"},{"url":"https://r.ee/fhir/Patient?_page=2"},
             {"url":"https://r.ee/fhirs"},{"url":1},2,{"url":"Patient?_page=2"}],
             "entry":[{"fullUrl":"https://r.ee/fhir/Patient/1","resource":{"link":[{"url":"https://r.ee/fhir/Patient/2"}]}},
@@ -51,9 +56,9 @@ mod tests {
         let mut bundle = json::parse(text.as_bytes()).unwrap();
         Move { from: "https://r.ee/fhir", to: "https://h.ee/f" }.bundle(&mut bundle);
         let expected = r#"{"link":[{"relation":"self","url":"https://h.ee/f?identifier=a%7Cb"},{"url":"https://h.ee/f/Patient?_page=2"},
-            {"url":"https://r.ee/fhirs"},{"url":1},2,{"url":"Patient?_page=2"}],
+            {"url":"https://r.ee/fhirs"},{"url":1},2,{"url":"https://h.ee/f/Patient?_page=2"}],
             "entry":[{"fullUrl":"https://h.ee/f/Patient/1","resource":{"link":[{"url":"https://r.ee/fhir/Patient/2"}]}},
-            {"fullUrl":"Patient/1"},{"fullUrl":"https://other.ee/fhir/Patient/3"}]}"#;
+            {"fullUrl":"https://h.ee/f/Patient/1"},{"fullUrl":"https://other.ee/fhir/Patient/3"}]}"#;
         assert_eq!(bundle, json::parse(expected.as_bytes()).unwrap());
         for text in [r#"{"link":1,"entry":"x"}"#, "[1]", "1"] {
             let mut other = json::parse(text.as_bytes()).unwrap();

@@ -27,6 +27,8 @@ use tokio::time::timeout_at;
 
 use super::{Ask, Caller, Failed, Health, Purpose, Silent, Told};
 use crate::config;
+use crate::outcome::Reflected;
+use crate::outcome::reflected;
 use crate::tls;
 use answer::Found;
 use breaker::{Breaker, Change};
@@ -120,7 +122,7 @@ impl Remote {
                             Landed::Told(told)
                         }
                         Err(Failed::Silent(silent)) => Landed::Silent(silent.clone()),
-                        Ok(_) | Err(Failed::Refused(_) | Failed::Fault(_)) => Landed::Alone,
+                        Ok(_) | Err(Failed::Refused(_) | Failed::NotFound | Failed::Fault(_)) => Landed::Alone,
                     });
                     return Ok(found?.told);
                 }
@@ -138,7 +140,8 @@ impl Remote {
     /// Whether it is asked at this moment, and what is remembered of its answers.
     pub fn health(&self) -> Health {
         let remembered = self.cache.as_ref().map(Cache::count).unwrap_or_default();
-        Health::Remote { breaker: self.breaker.condition((self.clock)()), remembered }
+        let breaker = self.breaker.condition((self.clock)());
+        Health::Remote { breaker, credential: self.credential.state(), remembered }
     }
 
     /// Asks until there is an answer, or asking again would not help.
@@ -191,7 +194,7 @@ impl Remote {
             Ok(received) => {
                 let status = received.answer.status;
                 let wanted = wanted(&received.answer.headers);
-                let outcome = self.judge(ask, caller, received).await;
+                let outcome = self.own_credential(caller, status, self.judge(ask, caller, received).await);
                 let is_alive = status < 500 || !matches!(outcome, Err(Failed::Silent(_)));
                 (outcome, is_alive, matches!(status, 429 | 502 | 503 | 504).then_some(wanted))
             }
@@ -212,6 +215,21 @@ impl Remote {
         (outcome, again)
     }
 
+    /// Records what an answer says of the service's own credential. A refusal of it is the operator's matter, not the caller's.
+    fn own_credential(&self, caller: &Caller, status: u16, outcome: Result<Found, Failed>) -> Result<Found, Failed> {
+        // A staged fault says nothing of the credential, and neither does a registry that fails.
+        if caller.purpose == Purpose::Callers || caller.fault.is_some() || status >= 500 {
+            return outcome;
+        }
+        if !refuses_credential(status, &outcome) {
+            self.credential.accepted();
+            return outcome;
+        }
+        let why = format!("status {status}");
+        self.credential.refused(&why);
+        Err(Failed::Silent(Silent::Credential(why)))
+    }
+
     /// A large answer is read on a thread of its own, so that those who serve are not held up.
     async fn judge(&self, ask: &Ask, caller: &Caller, received: Received) -> Result<Found, Failed> {
         let Received { answer, turn } = received;
@@ -225,6 +243,22 @@ impl Remote {
             answer.judge(&ask, to.as_deref().map(|to| Move { from: &from, to }).as_ref())
         });
         judged.await.unwrap_or_else(|error| Err(unreadable(format!("reading it failed: {error}"))))
+    }
+}
+
+/// Codes of a 403 that are about whoever asks, and not about what is asked: session and interaction. Decision 127.
+const ABOUT_SESSION: [&str; 3] = ["MPI-097", "MPI-105", "MPI-403"];
+
+/// Whether an answer refuses the credential itself. A 403 whose original error is a code of the catalogue is about what was asked.
+fn refuses_credential(status: u16, outcome: &Result<Found, Failed>) -> bool {
+    match (status, outcome) {
+        (401, _) => true,
+        (403, Err(Failed::Refused(chain))) => {
+            let code = chain.issues.last().map(Reflected::code).unwrap_or_default();
+            reflected::find(code).is_none() || ABOUT_SESSION.contains(&code)
+        }
+        (403, _) => true,
+        _ => false,
     }
 }
 

@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use hyper::HeaderMap;
+use hyper::body::Bytes;
 use hyper::header::{ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, HeaderName, HeaderValue, USER_AGENT};
 
 use crate::limits::ID_CHARACTERS_MAX;
 use crate::outcome::Language;
-use crate::registry::{Ask, Caller, Purpose};
+use crate::registry::{Ask, Caller, HeaderText, Purpose};
 use crate::trace::Trace;
 
 /// Path and query behind the base address: `/Patient?identifier=https%3A%2F%2Ffhir.ee%2Fsid%7C38001085718`. It names what is asked, and
@@ -77,16 +78,17 @@ pub fn headers(caller: &Caller, own: Option<HeaderValue>) -> HeaderMap {
         headers.insert("traceparent", parent);
     }
     let x_road = &caller.x_road;
+    let received = |text: &Option<HeaderText>| text.as_ref().map(|text| text.as_bytes().to_vec());
     for (name, value) in [
-        ("x-road-client", &x_road.client),
-        ("x-road-id", &x_road.id),
-        ("x-road-issue", &x_road.issue),
-        ("x-road-userid", &x_road.userid),
-        ("x-author-id", &x_road.author_id),
-        ("x-hcert-fault", &caller.fault),
+        ("x-road-client", received(&x_road.client)),
+        ("x-road-id", received(&x_road.id)),
+        ("x-road-issue", received(&x_road.issue)),
+        ("x-road-userid", received(&x_road.userid)),
+        ("x-author-id", received(&x_road.author_id)),
+        ("x-hcert-fault", caller.fault.clone().map(String::into_bytes)),
     ] {
         // They came as headers, so they can stand in one; what could not is left out.
-        if let Some(value) = value.as_deref().and_then(|text| HeaderValue::from_bytes(text.as_bytes()).ok()) {
+        if let Some(value) = value.and_then(|value| HeaderValue::from_maybe_shared(Bytes::from(value)).ok()) {
             headers.insert(HeaderName::from_static(name), value);
         }
     }
@@ -153,10 +155,18 @@ mod tests {
 
     #[test]
     fn a_value_that_can_stand_in_no_header_is_left_out() {
-        let mut caller = Caller { fault: Some("a\r\nb: c".to_owned()), ..Caller::default() };
-        caller.x_road.client = Some("EE/GOV/õ".to_owned());
+        let caller = Caller { fault: Some("a\r\nb: c".to_owned()), ..Caller::default() };
         let headers = headers(&caller, None);
         assert!(headers.get("x-hcert-fault").is_none() && headers.get("b").is_none());
-        assert_eq!(headers["x-road-client"].as_bytes(), "EE/GOV/õ".as_bytes());
+    }
+
+    #[test]
+    fn headers_of_x_road_go_on_byte_for_byte() {
+        let longer = "x".repeat(1_000);
+        for received in ["EE/GOV/õ".as_bytes(), b"EE/GOV/\xf5", longer.as_bytes()] {
+            let mut caller = Caller::default();
+            caller.x_road.client = Some(HeaderText::new(received));
+            assert_eq!(headers(&caller, None)["x-road-client"].as_bytes(), received);
+        }
     }
 }

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::*;
-use crate::certificate::Id;
-use crate::certificate::Profile;
+use crate::certificate::{Id, Names, Profile};
 use crate::fhir::json;
+use crate::limits::{BODY_ISSUES_MAX, SEARCH_TESTS_MAX, SEARCH_VALUES_MAX};
+use crate::outcome::Hcert;
 use crate::search::SortKey;
 use crate::search::extract::extract;
+use crate::search::paging::Counts;
 use crate::search::row::Row;
+use crate::search::seal::SealKey;
 
 static NAMES: LazyLock<Names> = LazyLock::new(Names::default);
 static KEY: LazyLock<SealKey> = LazyLock::new(|| SealKey::new(&[7; 32]));

@@ -1,41 +1,14 @@
 //! Registries of others that answer what no registry should: a certificate's create gets one clear outcome of each. Contract 6.3.
 
-use hcert::config::RegistryMode;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
-
-use super::about_patient;
-use crate::server::{START, Server};
+use super::{about_patient, answered, fhir as json, http as answer};
 use crate::told::Told;
 
 /// What a create answers when the registry sends these bytes, whatever it is asked, and hangs up.
 async fn create(answer: String) -> Told {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = format!("http://{}/fhir", listener.local_addr().expect("it has an address"));
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            // The question is in the first packet; an answer to half of it would be as good.
-            let _ = stream.read(&mut [0; 4096]).await;
-            let _ = stream.write_all(answer.as_bytes()).await;
-        }
-    });
-    let server = Server::with(START, |config| {
-        config.registry.mode = RegistryMode::Remote;
-        config.registry.remote.address = Some(address);
-        config.registry.remote.tries = 1;
-    });
-    let server = server.await;
+    let server = answered(move |_| answer.clone(), |_| ()).await;
     let told = server.post("Composition", about_patient(200)).await;
     assert_eq!(server.seq(), u64::from(told.status == 201), "{told}");
     told
-}
-
-fn answer(status: &str, headers: &str, body: &str) -> String {
-    format!("HTTP/1.1 {status}\r\nConnection: close\r\n{headers}\r\n{body}")
-}
-
-fn json(status: &str, body: &str) -> String {
-    answer(status, "Content-Type: application/fhir+json\r\n", body)
 }
 
 /// A Bundle with a `total` that lies, of these resources.

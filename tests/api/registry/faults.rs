@@ -7,6 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::{CODE, about_identifier, about_patient, asking};
+use crate::foreign::Reason::WritesToTheConnection;
 use crate::server::{Listening, START, Server};
 
 /// The service with its own registry, and one that asks the other service, which is kept alive beside it. Both wait briefly.
@@ -56,6 +57,38 @@ async fn a_registry_that_says_nothing_readable_is_told_in_our_own_words() {
         assert!(start.elapsed() >= Duration::from_millis(50));
         assert_eq!(server.seq(), 1);
     }
+}
+
+#[tokio::test]
+async fn a_registry_that_hangs_ends_at_the_configured_deadline_everywhere() {
+    for (_registry, server) in both(200).await {
+        for path in [
+            "Patient/200",
+            "Patient?identifier=39406240015",
+            "Patient/200/_history",
+            "Patient/200/_history/1",
+            "Composition?subject:Patient.identifier=39406240015",
+        ] {
+            for fault in ["timeout", "slow=60s", "slow=100ms,timeout", "slow=60s,MPI-021"] {
+                let start = Instant::now();
+                let told = server.get(path).header("x-hcert-fault", fault).await.refused(503, &["HCERT-163"]);
+                assert!(told.header("retry-after").is_some(), "{told}");
+                let took = start.elapsed();
+                assert!(
+                    took >= Duration::from_millis(190) && took < Duration::from_secs(5),
+                    "{path} {fault}: {took:?}"
+                );
+            }
+        }
+        let start = Instant::now();
+        server.get("Patient/200").header("x-hcert-fault", "slow=100ms").await.expect(200);
+        assert!(start.elapsed() >= Duration::from_millis(100));
+    }
+    let server = Server::with(START, |config| {
+        config.registry.remote.timeout_ms = 200;
+        config.registry.fault = vec![on_path("/Patient/200", "timeout")];
+    });
+    server.await.get("Patient/200").await.refused(503, &["HCERT-163"]);
 }
 
 #[tokio::test]
@@ -113,7 +146,7 @@ async fn who_asks_for_patients_meets_the_fault_with_the_registrys_own_status() {
 
 #[tokio::test]
 async fn a_registry_that_is_told_to_misbehave_does_so_on_the_wire() {
-    let registry = Server::registry(|_| ()).await;
+    let registry = Server::with(START, |config| WritesToTheConnection.set_default_names(config)).await.listen().await;
     let exchange = async |fault: &str| {
         let mut stream = TcpStream::connect(registry.address).await.expect("the server listens");
         let request = format!(

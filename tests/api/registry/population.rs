@@ -105,7 +105,7 @@ async fn without_a_population_register_nobody_is_made_and_a_wrong_code_is_the_re
     assert!(server.get(&format!("Patient?identifier={NEW}")).await.expect(200).ids().is_empty());
     assert_eq!(server.get("Patient?identifier=39406240015").await.expect(200).ids(), [200]);
     let told = server.get(&format!("Patient?identifier={CODE}|37605030298")).await.refused(400, &["MPI-044"]);
-    assert_eq!(told.said(), "'37605030298' is not a valid Estonian personal code");
+    assert_eq!(told.said(), "Invalid Estonian personal code 37605030298");
     server.post("Composition", about_identifier(CODE, NEW)).await.refused(400, &["HCERT-008"]);
     assert_eq!(server.living().await, 18);
 }

@@ -97,15 +97,31 @@ async fn headers_of_the_caller_arrive_at_the_registry() {
 }
 
 #[tokio::test]
+async fn headers_of_x_road_arrive_at_the_registry_as_they_were_received() {
+    let registry = Server::registry(|_| ()).await;
+    let server = asking(&registry, |_| ()).await;
+    let longest = "õ".repeat(1_000);
+    let cut = format!("{}… (cut, 1000 characters)", "õ".repeat(256));
+    for (sent, recorded) in [(&b"T\xf6\xf6"[..], "Töö"), ("Töö".as_bytes(), "Töö"), (longest.as_bytes(), &cut)] {
+        server.get("Patient/200").header("x-road-issue", sent).await.expect(200);
+        for events in [registry.server.events(), server.events()] {
+            let read = events.iter().rfind(|event| event.action.name() == "patient.read").expect("an event");
+            assert_eq!(read.from.x_road_issue.as_deref(), Some(recorded));
+        }
+    }
+}
+
+#[tokio::test]
 async fn patients_are_handed_on_with_links_of_this_service() {
     let (registry, server) = two().await;
     let path = "Patient?active=true&_count=5&_page=2&_sort=birthdate";
     let (through, direct) = (server.get(path).await.expect(200), registry.server.get(path).await.expect(200));
-    assert_eq!(through.json()["entry"], direct.json()["entry"]);
+    let there = format!("http://{}/fhir", registry.address);
+    let own = through.json()["entry"].to_string();
+    assert_eq!(own.replace("http://127.0.0.1:8080/fhir", &there), direct.json()["entry"].to_string());
     for relation in ["self", "first", "last", "previous", "next"] {
         let own = through.link(relation).expect("a page in the middle has all");
         assert!(own.starts_with("http://127.0.0.1:8080/fhir/Patient?"), "{own}");
-        let there = format!("http://{}/fhir", registry.address);
         assert_eq!(own.replace("http://127.0.0.1:8080/fhir", &there), direct.link(relation).expect("the same"));
     }
     let mut seen = Vec::new();
@@ -145,10 +161,22 @@ async fn patients_are_handed_on_with_links_of_this_service() {
 
 #[tokio::test]
 async fn full_addresses_are_those_of_this_service_too() {
-    let registry = Server::registry(|config| config.server.full_url = hcert::config::FullUrl::Absolute).await;
+    let registry = Server::registry(|_| ()).await;
     let server = asking(&registry, |_| ()).await;
     let told = server.get("Patient?_id=200").await.expect(200).json();
     assert_eq!(told["entry"][0]["fullUrl"], "http://127.0.0.1:8080/fhir/Patient/200");
+}
+
+#[tokio::test]
+async fn a_search_by_form_for_patients_of_another_service_shows_no_code_in_its_links() {
+    let registry = Server::registry(|_| ()).await;
+    let server = asking(&registry, |_| ()).await;
+    let told = server.form("Patient/_search", "identifier=39406240015").await.expect(200);
+    assert_eq!(told.ids(), [200]);
+    assert!(!told.json()["link"].to_string().contains("39406240015"), "{told}");
+    let link = told.link("first").expect("a first page");
+    let path = link.strip_prefix("http://127.0.0.1:8080/fhir/").expect("links lead to this server");
+    assert_eq!(server.get(path).await.expect(200).ids(), [200]);
 }
 
 #[tokio::test]

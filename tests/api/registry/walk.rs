@@ -64,8 +64,7 @@ impl Catalogue {
                     example["valueString"].as_str().and_then(|text| text.split_once('=')).expect("name=value");
                 text = text.replace(&format!("<{name}>"), value);
             }
-            let issue_type = self.property(code, "issue-type").next().expect("a type")["valueCode"].as_str();
-            let issue_type = issue_type.expect("a code").to_owned();
+            let issue_type = "exception".to_owned();
             issues.push(Issue { system: system.clone(), code: (*code).to_owned(), issue_type, text });
         }
         issues.reverse();
@@ -78,10 +77,10 @@ fn chain(entry: &'static Entry) -> Vec<&'static str> {
     entry.chain().iter().map(|entry| entry.code.as_str()).collect()
 }
 
-/// Stages a chain and compares what a create answers.
-async fn stage(server: &Server, catalogue: &Catalogue, codes: &[&str], language: &str) {
+/// Stages a fault and compares what a create answers with the chain that is expected.
+async fn stage(server: &Server, catalogue: &Catalogue, fault: &str, codes: &[&str], language: &str) {
     let create = server.post("Composition", about_patient(200)).header("Accept-Language", language);
-    let told = create.header("x-hcert-fault", &codes.join("/")).await;
+    let told = create.header("x-hcert-fault", fault).await;
     let raised = catalogue.status(codes.last().expect("a chain has a code"));
     let mut expected = catalogue.issues(codes, language);
     if raised == 404 {
@@ -110,18 +109,15 @@ async fn stage(server: &Server, catalogue: &Catalogue, codes: &[&str], language:
     assert!(told.header("location").is_none(), "{told}");
 }
 
-/// Every code in its chain, and alone.
+/// Every code, named with the chain that leads to it and alone: the answer holds the whole chain either way.
 async fn walk(server: &Server) {
     let catalogue = Catalogue::read();
     assert_eq!(catalogue.0.len(), reflected::all().len());
     for entry in reflected::all() {
         let codes = chain(entry);
         assert!(codes[0].starts_with("MPI-") && codes.last() == Some(&entry.code.as_str()), "{codes:?}");
-        stage(server, &catalogue, &codes, "en").await;
-        stage(server, &catalogue, &codes, "et").await;
-        if codes.len() > 1 {
-            stage(server, &catalogue, &codes[codes.len() - 1..], "en").await;
-        }
+        stage(server, &catalogue, &codes.join("/"), &codes, "en").await;
+        stage(server, &catalogue, &entry.code, &codes, "et").await;
     }
     assert_eq!(server.seq(), 0, "nothing was stored");
     server.create(about_patient(200)).await;

@@ -65,6 +65,18 @@ pub const ROWS: &[Row] = &[
 /// Forms that R5's definitions leave open, or that only this service knows.
 #[rustfmt::skip]
 pub const OWN: &[Row] = &[
+    row("a blank in the id of an element", &DRIVER, Set("/subject/0/id", r#""a b""#), &["HCERT-109 value Composition.subject[0].id"]),
+    row("a tab in the id of an element", &DRIVER, Set("/section/0/id", r#""a\tb""#), &["HCERT-109 value Composition.section[0].id"]),
+    row("a blank in the id beside a primitive value", &DRIVER, Set("/_title", r#"{"id":" a"}"#), &["HCERT-109 value Composition.title.id"]),
+    row("a blank in the id of an element of a contained resource", &DRIVER, Set("/contained/1/code/coding/0/id", r#""a ""#),
+        &["HCERT-109 value Composition.contained[1].code.coding[0].id"]),
+    row("a language that is no tag of BCP 47", &DRIVER, Set("/language", r#""zzzzz_12""#), &["HCERT-188 code-invalid Composition.language"]),
+    row("a language of a contained resource that is no tag of BCP 47", &DRIVER, Set("/contained/1/language", r#""e""#),
+        &["HCERT-188 code-invalid Composition.contained[1].language"]),
+    row("a language of an attachment that is no tag of BCP 47", &DRIVER, Push("/extension", r#"{"url":"http://a.ee/x","valueAttachment":{"language":"et_EE","title":"x"}}"#),
+        &["HCERT-188 code-invalid Composition.extension[0].value.language"]),
+    row("a language that is a text", &DRIVER_DRAFT, Contain(r#"{"resourceType":"Patient","id":"x","communication":[{"language":{"text":"eesti"}}]}"#),
+        &["HCERT-189 code-invalid Composition.contained[1].communication[0].language"]),
     row("a local time that the clock was put forward over", &DRIVER, Set("/date", r#""2025-03-30T03:30:00""#), &["HCERT-110 value Composition.date"]),
     row("a title of more than a thousand characters", &DRIVER, Long("/title", 1_001), &["HCERT-111 too-long Composition.title"]),
     row("a text of more than 1 048 576 characters", &DRIVER, Long("/contained/2/note/0/text", 1_048_577), &["HCERT-111 too-long Composition.contained[2].note[0].text"]),

@@ -36,6 +36,18 @@ pub const ROWS: &[Row] = &[
     row("a driver's decision in an occupational certificate", &OCCUPATIONAL, Set("/contained/1/valueCodeableConcept/coding/0/code", r#""171353001""#),
         &["warning HCERT-196 code-invalid Composition.contained[1].value"]),
 
+    // Contract 8.2: a component whose code lacks the display of a slice's pattern is in no slice, and the slicing is open.
+    row("a rate of work without the display of its code", &OCCUPATIONAL, Remove("/contained/6/component/0/code/coding/0/display"), &[]),
+    row("a rate of work with another display of its code", &OCCUPATIONAL, Set("/contained/6/component/0/code/coding/0/display", r#""Rate""#), &[]),
+    row("a rate of work in no slice, which may have any value", &OCCUPATIONAL, Set("/contained/6/component/0",
+            r#"{"code":{"coding":[{"system":"http://snomed.info/sct","code":"224374003"}]},"valueString":"x"}"#), &[]),
+    row("two rates of work, one of them in no slice", &OCCUPATIONAL, Push("/contained/6/component",
+            r#"{"code":{"coding":[{"system":"http://snomed.info/sct","code":"224374003"}]},"valueQuantity":{"value":1,"unit":"1"}}"#), &[]),
+    row("a job without the display of its code", &OCCUPATIONAL, Push("/contained/6/component", r#"
+            {"code":{"coding":[{"system":"http://snomed.info/sct","code":"160922003"}]},
+             "valueCodeableConcept":{"coding":[{"system":"https://fhir.ee/CodeSystem/ametite-klassifikaator","code":"22122501"}]}}"#), &[]),
+    row("a rate of work with a further code", &OCCUPATIONAL, Push("/contained/6/component/0/code/coding", r#"{"system":"http://a.ee/x","code":"x"}"#), &[]),
+
     row("a profile with its version", &DRIVER_PAPER, Set("/meta/profile/0", r#""https://fhir.ee/hcert/StructureDefinition/ee-health-certificate-driver|1.0.0""#), &[]),
     row("a decision known by its code alone", &DRIVER_PAPER, Remove("/contained/1/meta"), &[]),
     row("a decision that names another profile as well", &DRIVER_PAPER, Push("/contained/1/meta/profile", r#""http://a.ee/x""#), &[]),
@@ -54,6 +66,10 @@ pub const ROWS: &[Row] = &[
     row("a date that is a day", &DRIVER_PAPER, Set("/date", r#""2025-06-18""#), &[]),
     row("a period of days, both the same", &DRIVER_PAPER, Set("/event/0/period", r#"{"start":"2025-06-18","end":"2025-06-18"}"#), &[]),
     row("a language", &DRIVER_PAPER, Set("/language", r#""et""#), &[]),
+    row("a language with script and region", &DRIVER_PAPER, Set("/language", r#""zh-Hant-TW""#), &[]),
+    row("a private language", &DRIVER_PAPER, Set("/language", r#""x-private""#), &[]),
+    row("a language registered before the grammar", &DRIVER_PAPER, Set("/language", r#""i-klingon""#), &[]),
+    row("an id of an element with any signs but blanks", &DRIVER_PAPER, Set("/subject/0/id", r#""a_b/õ""#), &[]),
     row("a number with an exponent", &OCCUPATIONAL, Set("/contained/6/component/0/valueQuantity/value", "7.5e-1"), &[]),
     row("fit without restrictions, but with a certificate that has an event", &DRIVER_FIT, Remove("/section/1/text"), &[]),
     row("a rejection without a period", &OCCUPATIONAL_REJECTED, Set("/title", r#""x""#), &[]),
@@ -77,6 +93,22 @@ pub const ROWS: &[Row] = &[
 /// Right because of what only this service does.
 #[rustfmt::skip]
 pub const OWN: &[Row] = &[
+    // Contract 8.7: what the profiles allow and nobody can use is warned of.
+    row("a final certificate without a decision", &DRIVER_DRAFT, Set("/status", r#""final""#), &["warning HCERT-204 business-rule Composition.section"]),
+    row("a rejection without a reason", &OCCUPATIONAL_REJECTED, Remove("/section/1"), &["warning HCERT-205 business-rule Composition.contained[1].value"]),
+    row("an employer in words", &OCCUPATIONAL, Set("/section/5/text/div", r#""<div xmlns=\"http://www.w3.org/1999/xhtml\">Äriregistri kood: 16978044</div>""#),
+        &["warning HCERT-206 business-rule Composition.section[5].text.div"]),
+    row("an employer other than the employment's", &OCCUPATIONAL, Set("/contained/6/performer/0/identifier/value", r#""99999999""#),
+        &["warning HCERT-206 business-rule Composition.section[5].text.div"]),
+    row("an author who is no personal code", &DRIVER_DRAFT, Set("/contained/0/practitioner/reference", r#""Practitioner/abc""#),
+        &["warning HCERT-207 value Composition.contained[0].practitioner.reference"]),
+    row("an institution that is no registry code", &DRIVER_DRAFT, Set("/contained/0/organization/reference", r#""Organization/foo""#),
+        &["warning HCERT-207 value Composition.contained[0].organization.reference"]),
+    row("an author with an identifier alone", &DRIVER_DRAFT, Set("/contained/0/practitioner", r#"{"identifier":{"value":"49403136515"}}"#),
+        &["warning HCERT-208 required Composition.contained[0].practitioner"]),
+    row("narratives with links that lead nowhere", &DRIVER_PAPER, Set("/text/div",
+            r##""<div xmlns=\"http://www.w3.org/1999/xhtml\"><a href=\"#nothing\">x</a> <a href=\"#author\">y</a> <img src=\"#photo\" alt=\"\"/></div>""##),
+        &["warning HCERT-203 not-found Composition.text.div", "warning HCERT-203 not-found Composition.text.div"]),
     // Contract 3.5: they are dropped before anything is asked of them.
     row("a section of a suspension, however wrong", &DRIVER_PAPER,
         Push("/section", r#"{"code":{"coding":[{"system":"https://fhir.ee/CodeSystem/tervisetoendi-sektsioon","code":"suspend-reason"}]},"foo":1}"#), &[]),

@@ -110,11 +110,19 @@ fn is_stored(certificate: &Object) {
     assert!(shape::expect(&mut stored, "Composition").is_ok(), "the store holds certificates");
 }
 
-/// Whatever a certificate holds, the narrative made of it is right.
+/// Whatever a certificate holds, the narrative made of it is right, also with the state that an operation puts at the top of its own one.
 fn narrated(mut certificate: Object) {
-    narrative::set(&mut certificate, &JUDGE.names);
-    let div = certificate.get("text").and_then(|text| text.text("div")).expect("it has a narrative now");
-    assert_eq!(narrative_problems(div), [], "the narrative is right: {div}");
-    assert!(div.chars().count() <= 10_000, "the narrative is short");
-    assert!(narrative::is_generated(&certificate, &JUDGE.names), "the narrative is known as ours");
+    let terms = &JUDGE.held_against[0].1;
+    let div = |certificate: &Object| {
+        let div = certificate.get("text").and_then(|text| text.text("div")).expect("it has a narrative now");
+        assert_eq!(narrative_problems(div), [], "the narrative is right: {div}");
+        (div.chars().count(), narrative::is_generated(div))
+    };
+    let mut operated = certificate.clone();
+    narrative::set_state(&mut operated, &JUDGE.names, terms);
+    div(&operated);
+    narrative::set(&mut certificate, &JUDGE.names, terms);
+    let (characters, is_generated) = div(&certificate);
+    assert!(characters <= 10_000, "the narrative is short");
+    assert!(is_generated, "the narrative is known as ours");
 }

@@ -117,6 +117,7 @@ pub fn first_look(database: &Database, copied: Option<&Path>, options: &Options)
     }
     check_names(database, names)?;
     let migrated = migration::run(database, copied, options.cache_bytes)?;
+    record_names(database, names)?;
     add_shipped_dictionary(database)?;
     let transaction = database.begin_read().map_err(io)?;
     let meta = transaction.open_table(META).map_err(io)?;
@@ -172,9 +173,28 @@ fn make(database: &Database, names: &Names) -> Result<(), Error> {
 fn check_names(database: &Database, names: &Names) -> Result<(), Error> {
     let meta = database.begin_read().map_err(io)?.open_table(META).map_err(io)?;
     for (name, wanted) in &names.0 {
-        let stored = meta_text(&meta, &format!("name.{name}"))?;
+        let key = format!("name.{name}");
+        let unrecorded = Names::UNRECORDED.iter().find(|(later, _)| later == name);
+        let stored = match unrecorded.filter(|_| matches!(meta.get(key.as_str()), Ok(None))) {
+            Some((_, value)) => (*value).to_owned(),
+            None => meta_text(&meta, &key)?,
+        };
         if stored != *wanted {
             return Err(Error::OtherNames { name: name.clone(), stored, wanted: wanted.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// Adds the names that are settings since a later release than the one that made the store.
+fn record_names(database: &Database, names: &Names) -> Result<(), Error> {
+    let meta = database.begin_read().map_err(io)?.open_table(META).map_err(io)?;
+    for (name, value) in &names.0 {
+        let key = format!("name.{name}");
+        if meta.get(key.as_str()).map_err(io)?.is_none() {
+            let transaction = database.begin_write().map_err(io)?;
+            transaction.open_table(META).map_err(io)?.insert(key.as_str(), value.as_bytes()).map_err(io)?;
+            transaction.commit().map_err(io)?;
         }
     }
     Ok(())

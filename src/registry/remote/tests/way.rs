@@ -12,22 +12,23 @@ use super::server::{Play, Server, json};
 use super::*;
 use crate::config::Secret;
 use crate::outcome::Language;
-use crate::registry::XRoad;
+use crate::registry::{HeaderText, XRoad};
 
 #[tokio::test]
 async fn a_request_says_who_asks_and_in_which_language() {
     let server = Server::start(|_| Play::Send(json(200, PATIENT))).await;
     let remote = remote(&server, |settings| settings.token = Some(Secret("own".to_owned())));
     let some = |text: &str| Some(text.to_owned());
+    let header = |text: &str| Some(HeaderText::new(text));
     let asking = Caller {
         language: Language::Estonian,
         authorization: some("Bearer theirs"),
         x_road: XRoad {
-            client: some("EE/GOV/1"),
-            id: some("abc"),
-            issue: some("1/2"),
-            userid: some("EE38001085718"),
-            author_id: some("38001085718"),
+            client: header("EE/GOV/1"),
+            id: header("abc"),
+            issue: header("1/2"),
+            userid: header("EE38001085718"),
+            author_id: header("38001085718"),
         },
         fault: some("slow=1ms"),
         ..caller(Purpose::Callers)

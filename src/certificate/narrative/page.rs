@@ -1,0 +1,171 @@
+//! A div under way: lines of markup of our own around texts of others, within the bounds of `limits.rs`.
+
+use crate::fhir::json::Json;
+use crate::limits::{GENERATED_CHARACTERS_MAX, GENERATED_LINES_MAX, GENERATED_TEXT_CHARACTERS_MAX};
+
+/// Characters that the marks of what was left out and the tags of lists take at most.
+const ENDING_CHARACTERS: usize = 200;
+
+/// Markup that grows line by line. When it is full, its last line is `…` and nothing comes after it.
+pub(super) struct Page {
+    markup: String,
+    lines: usize,
+    characters: usize,
+    is_full: bool,
+}
+
+impl Page {
+    pub fn new(markup: String) -> Page {
+        Page { lines: 0, characters: markup.len(), is_full: false, markup }
+    }
+
+    /// A paragraph, left out when `write` says that there is nothing to tell.
+    pub fn line(&mut self, write: impl FnOnce(&mut Line) -> bool) {
+        self.element("<p>", "</p>", write);
+    }
+
+    /// A paragraph in bold.
+    pub fn heading(&mut self, write: impl FnOnce(&mut Line) -> bool) {
+        self.element("<p><b>", "</b></p>", write);
+    }
+
+    /// A list; no items, no list.
+    pub fn list<T>(&mut self, items: impl Iterator<Item = T>, write: impl Fn(&mut Line, T) -> bool) {
+        let start = self.markup.len();
+        self.markup.push_str("<ul>");
+        let empty = self.markup.len();
+        for item in items.take(GENERATED_LINES_MAX) {
+            self.element("<li>", "</li>", |line| write(line, item));
+        }
+        match self.markup.len() == empty {
+            true => self.markup.truncate(start),
+            false => self.markup.push_str("</ul>"),
+        }
+    }
+
+    fn element(&mut self, open: &str, close: &str, write: impl FnOnce(&mut Line) -> bool) {
+        if self.is_full {
+            return;
+        }
+        let start = self.markup.len();
+        self.markup.push_str(open);
+        let mut line = Line { markup: &mut self.markup, left: GENERATED_TEXT_CHARACTERS_MAX, is_cut: false };
+        if !write(&mut line) {
+            return self.markup.truncate(start);
+        }
+        self.markup.push_str(close);
+        self.lines += 1;
+        self.characters += self.markup[start..].chars().count();
+        let room = GENERATED_CHARACTERS_MAX - ENDING_CHARACTERS;
+        if self.lines >= GENERATED_LINES_MAX || self.characters > room {
+            self.is_full = true;
+            self.markup.truncate(start);
+            self.markup.extend([open, "…", close]);
+        }
+    }
+
+    pub fn end(mut self) -> String {
+        self.markup.push_str("</div>");
+        self.markup
+    }
+}
+
+/// One line under way.
+pub(super) struct Line<'p> {
+    markup: &'p mut String,
+    /// Characters of texts that it still takes.
+    left: usize,
+    is_cut: bool,
+}
+
+impl Line<'_> {
+    /// Words of our own, without markup.
+    pub fn words(&mut self, words: &str) {
+        self.markup.push_str(words);
+    }
+
+    /// A text of somebody else: on one line, escaped, without the characters that XML forbids, cut where the line is full. False for a
+    /// blank one, and for one that has no room.
+    pub fn text(&mut self, text: &str) -> bool {
+        let start = self.markup.len();
+        for word in text.split_whitespace() {
+            let mut gap = if self.markup.len() > start { " " } else { "" };
+            for character in word.chars().filter(is_shown) {
+                if self.left == 0 {
+                    self.cut();
+                    return self.markup.len() > start;
+                }
+                self.markup.push_str(gap);
+                self.left -= 1;
+                gap = "";
+                match character {
+                    '&' => self.markup.push_str("&amp;"),
+                    '<' => self.markup.push_str("&lt;"),
+                    '>' => self.markup.push_str("&gt;"),
+                    other => self.markup.push(other),
+                }
+            }
+        }
+        self.markup.len() > start
+    }
+
+    fn cut(&mut self) {
+        if !std::mem::replace(&mut self.is_cut, true) {
+            self.markup.push('…');
+        }
+    }
+
+    /// Words of our own and a text; neither when the text is blank.
+    pub fn part(&mut self, before: &str, text: &str) -> bool {
+        let start = self.markup.len();
+        self.markup.push_str(before);
+        let is_told = self.text(text);
+        if !is_told {
+            self.markup.truncate(start);
+        }
+        is_told
+    }
+
+    /// Texts in brackets, those that are not blank. `before` stands before each of them.
+    pub fn in_brackets<'t>(&mut self, texts: impl Iterator<Item = &'t str>) {
+        let mut before = " (";
+        for text in texts {
+            if self.part(before, text) {
+                before = "; ";
+            }
+        }
+        if before == "; " {
+            self.markup.push(')');
+        }
+    }
+
+    /// The amount and unit of a Quantity: `kuni 7,5 kg` for `<=`. `unit` is the one of the code list, for a quantity without one.
+    pub fn quantity(&mut self, before: &str, quantity: &Json, unit: Option<&str>) -> bool {
+        let Some(Json::Number(amount)) = quantity.get("value") else { return false };
+        let comparator = match quantity.text("comparator") {
+            Some("<") => "alla ",
+            Some("<=") => "kuni ",
+            Some(">=") => "vähemalt ",
+            Some(">") => "üle ",
+            _ => "",
+        };
+        self.words(before);
+        self.words(comparator);
+        let is_told = self.text(&amount.replace('.', ","));
+        // `1` is UCUM's unit of a plain number.
+        let units = [quantity.text("unit"), quantity.text("code"), unit];
+        if let Some(unit) = units.into_iter().flatten().find(|unit| !is_blank(unit)).filter(|unit| *unit != "1") {
+            self.part(" ", unit);
+        }
+        is_told
+    }
+}
+
+/// Whether nothing of a text would be shown.
+pub(super) fn is_blank(text: &str) -> bool {
+    !text.chars().any(|character| !character.is_whitespace() && is_shown(&character))
+}
+
+fn is_shown(character: &char) -> bool {
+    !character.is_control() && !matches!(character, '\u{fffe}' | '\u{ffff}')
+}

@@ -1,0 +1,74 @@
+//! The state of a certificate that does not hold, with its reason, at the top of a narrative. Contract 8.5.
+
+use super::page::Page;
+use super::{Certificate, is_generated, is_generated_without_digest, set};
+use crate::certificate::section::{CANCEL_REASON, SUSPEND_REASON};
+use crate::certificate::{Names, State, Terms};
+use crate::fhir::json::{Json, Object};
+use crate::fhir::narrative::{begin_with, problems};
+
+/// How the part of a narrative begins that only the service writes.
+const OPENING: &str = r#"<div class="hcert-state" lang="et" xml:lang="et">"#;
+
+/// As [`OPENING`], in a narrative whose own elements have a prefix.
+const OPENING_OF_PREFIXED: &str =
+    r#"<div xmlns="http://www.w3.org/1999/xhtml" class="hcert-state" lang="et" xml:lang="et">"#;
+
+/// Tags that such a part has inside, without their `<`.
+const TAGS: &[&str] = &["p>", "b>", "/b>", "/p>"];
+
+/// `text.status` of a narrative with words of the client and of the service: R5 says of this one alone that nobody can compute what it
+/// holds. Decision 145.
+const ADDITIONAL: &str = "additional";
+
+/// Puts the state and its reason at the top of the narrative, after an operation that changed them. One that the service generated is
+/// generated anew, as is one that is missing, says of itself that it is empty, or is not allowed; any other is kept below them.
+pub fn set_state(composition: &mut Object, names: &Names, terms: &dyn Terms) {
+    let kept = composition.get("text").filter(|text| text.text("status") != Some("empty"));
+    let kept = kept.and_then(|text| text.text("div"));
+    let kept = kept.filter(|div| !is_generated(div) && !is_generated_without_digest(div));
+    let rest = kept.map(|div| without_state(div).unwrap_or_else(|| div.to_owned()));
+    let div = rest.filter(|rest| problems(rest).is_empty()).and_then(|rest| {
+        let certificate = Certificate { composition, names, terms };
+        begin_with(&rest, &on_top(&certificate)?)
+    });
+    match (div, composition.get_mut("text")) {
+        (Some(div), Some(Json::Object(text))) => {
+            text.set("status", Json::string(ADDITIONAL));
+            text.set("div", Json::string(div));
+        }
+        _ => set(composition, names, terms),
+    }
+}
+
+/// A div without the state that an operation wrote into it; nothing when it has none.
+pub fn without_state(div: &str) -> Option<String> {
+    let found = |opening: &str| Some((div.find(opening)?, opening.len()));
+    let (start, length) = found(OPENING).or_else(|| found(OPENING_OF_PREFIXED))?;
+    let inside = &div[start + length..];
+    let (inside, rest) = inside.split_once("</div>")?;
+    let is_ours = inside.split('<').skip(1).all(|piece| TAGS.iter().any(|tag| piece.starts_with(tag)));
+    is_ours.then(|| format!("{}{rest}", &div[..start]))
+}
+
+/// The part for the top of a narrative; nothing for a certificate whose state needs none.
+pub(super) fn on_top(certificate: &Certificate) -> Option<String> {
+    let state = certificate.state()?;
+    let words = match state {
+        State::Suspended => "Olek: Peatatud. Tervisetõend praegu ei kehti.",
+        State::Revoked => "Olek: Tühistatud. Tervisetõend ei kehti.",
+        State::Draft | State::Completed | State::Deleted => return None,
+    };
+    let mut page = Page::new(OPENING.to_owned());
+    page.heading(|line| {
+        line.words(words);
+        true
+    });
+    // The newest first: what was suspended may be cancelled, never the other way round.
+    page.line(|line| certificate.section_text(line, CANCEL_REASON));
+    page.line(|line| {
+        line.words(if state == State::Revoked { "Varem peatatud. " } else { "" });
+        certificate.section_text(line, SUSPEND_REASON)
+    });
+    Some(page.end())
+}

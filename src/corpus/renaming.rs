@@ -1,0 +1,86 @@
+//! A corpus is written in the default namespaces; this puts those of a service in their place. Decision 140.
+
+use crate::certificate::Names;
+
+/// How addresses of the service's own namespaces begin.
+const START: &str = "https://fhir.ee/";
+
+/// From default namespaces to others. Addresses of other systems stay as they are, that of the registry's profile included
+/// (Decision 139).
+#[derive(Clone, Debug, Default)]
+pub struct Renaming(Vec<(&'static str, String)>);
+
+impl Renaming {
+    pub fn new(names: &Names) -> Renaming {
+        let all = [
+            ("https://fhir.ee/hcert/StructureDefinition/", format!("{}/StructureDefinition/", names.profile_base)),
+            ("https://fhir.ee/hcert/", format!("{}/", names.hcert_ns)),
+            ("https://fhir.ee/CodeSystem/", format!("{}/CodeSystem/", names.code_system_base)),
+            ("https://fhir.ee/sid/", format!("{}/", names.identifiers.base())),
+        ];
+        match all.iter().all(|(before, after)| before == after) {
+            true => Renaming::default(),
+            false => Renaming(all.into()),
+        }
+    }
+
+    /// As [`apply`](Self::apply), for a text of its own.
+    pub fn applied(&self, mut text: String) -> String {
+        self.apply(&mut text);
+        text
+    }
+
+    /// Writes a text of a corpus in the namespaces of the service. With the default ones it costs nothing.
+    pub fn apply(&self, text: &mut String) {
+        if self.0.is_empty() {
+            return;
+        }
+        let mut out = String::with_capacity(text.len() + text.len() / 4);
+        let mut rest = text.as_str();
+        while let Some(at) = rest.find(START) {
+            let address = &rest[at..];
+            let renamed = self.0.iter().find(|(before, _)| address.starts_with(before));
+            let (before, after) = renamed.map_or((START, START), |(before, after)| (*before, after.as_str()));
+            out.push_str(&rest[..at]);
+            out.push_str(after);
+            rest = &address[before.len()..];
+        }
+        out.push_str(rest);
+        *text = out;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certificate::IdentifierSystems;
+    use crate::corpus::Corpus;
+
+    #[test]
+    fn default_namespaces_change_nothing_and_others_leave_none_behind() {
+        let others = Names {
+            code_system_base: "https://codes.example.ee".into(),
+            // Holds a default one, which must not be replaced again.
+            profile_base: "https://fhir.ee/hcert/own".into(),
+            hcert_ns: "urn:example:hcert".into(),
+            identifiers: IdentifierSystems::new("https://id.example.ee"),
+            ..Names::default()
+        };
+        let (same, other) = (Renaming::new(&Names::default()), Renaming::new(&others));
+        let corpus = Corpus::new(3, 300);
+        let (mut text, mut people) = (String::new(), String::new());
+        corpus.clone().for_each(|change| change.write_entry(&mut text));
+        corpus.subjects().for_each(|subject| corpus.write_patient(subject, &mut people));
+        text.push_str(&people);
+
+        assert_eq!(same.applied(text.clone()), text);
+
+        let renamed = other.applied(text);
+        let left = renamed.replace("https://fhir.ee/hcert/own/StructureDefinition/ee-health-certificate-", "");
+        let left = left.replace("https://fhir.ee/mpi/StructureDefinition/", "");
+        assert!(!left.contains("fhir.ee"));
+        for new in ["https://codes.example.ee/CodeSystem/", "urn:example:hcert/", "https://id.example.ee/pid/est/ni"] {
+            assert!(renamed.contains(new), "{new}");
+        }
+    }
+}

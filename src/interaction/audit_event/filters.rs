@@ -1,0 +1,381 @@
+//! What a search for audit events asks, as HL7 defines its parameters; our own words for actions, results and callers are accepted too.
+//!
+//! Source: FHIR R5 `auditevent-search.html`; Decision 161.
+
+use std::ops::RangeInclusive;
+
+use crate::audit::{
+    Action, Agent, AuditedEntity, Order, RESTFUL, Result as AuditResult, SEVERITY, Wanted, action_system,
+};
+use crate::certificate::{Id, Version};
+use crate::fhir::date_time;
+use crate::outcome::Issue;
+use crate::search::issue;
+use crate::search::parameter::{LooksAt, Modifier, Parameter, Personal, row};
+use crate::search::reference::{comparable, is_id};
+use crate::search::request::{Filters, Repeated, Sent, Settings};
+use crate::search::value::{Token, split, unescape};
+
+/// What a parameter looks at in an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditLooks {
+    Entity,
+    Patient,
+    Agent,
+    Action,
+    Code,
+    Outcome,
+    Date,
+}
+
+impl LooksAt for AuditLooks {
+    fn kind(self) -> &'static str {
+        match self {
+            AuditLooks::Entity | AuditLooks::Patient | AuditLooks::Agent => "reference",
+            AuditLooks::Action | AuditLooks::Code | AuditLooks::Outcome => "token",
+            AuditLooks::Date => "date",
+        }
+    }
+}
+
+/// Every search parameter of audit events.
+#[rustfmt::skip]
+pub const PARAMETERS: &[Parameter<AuditLooks>] = &[
+    row("entity", AuditLooks::Entity, &[], Personal::No, "AuditEvent-entity",
+        "What was shown or changed: `Composition/1`, `Composition/1/_history/2`, `Patient/200`"),
+    row("patient", AuditLooks::Patient, &[], Personal::No, "clinical-patient",
+        "Whom the event concerns, also as the patient of a certificate: `Patient/200`"),
+    row("agent", AuditLooks::Agent, &[Modifier::Identifier], Personal::Always, "AuditEvent-agent",
+        "Who took part: `Practitioner/<personal_code>`, `Organization/<registry_code>`; also a code or a role alone"),
+    row("action", AuditLooks::Action, &[], Personal::No, "AuditEvent-action",
+        "C, R, U, D or E; also our own name of an action, such as composition.read"),
+    row("code", AuditLooks::Code, &[], Personal::No, "clinical-code",
+        "Our own name of an action (consent.set), or FHIR's name of an interaction (vread)"),
+    row("outcome", AuditLooks::Outcome, &[], Personal::No, "AuditEvent-outcome",
+        "success or error; also refused, an HTTP status or a code such as HCERT-179"),
+    row("date", AuditLooks::Date, &[], Personal::No, "clinical-date",
+        "When; prefixes eq, ge, gt, le, lt, sa, eb"),
+];
+
+const LETTERS: [&str; 5] = ["C", "R", "U", "D", "E"];
+const LETTER_SYSTEM: &str = "http://hl7.org/fhir/audit-event-action";
+const SEVERITIES: [&str; 5] = ["success", "information", "warning", "error", "fatal"];
+
+/// The conditions of a search and its order.
+pub struct AuditFilters<'a> {
+    pub wanted: Wanted,
+    pub order: Order,
+    settings: &'a Settings<'a>,
+}
+
+impl<'a> AuditFilters<'a> {
+    pub fn new(settings: &'a Settings<'a>) -> AuditFilters<'a> {
+        AuditFilters { wanted: Wanted::default(), order: Order::NewestFirst, settings }
+    }
+
+    /// `Type/id` of a reference to this server, or another address as it is.
+    fn relative<'t>(&self, text: &'t str) -> &'t str {
+        let bases = [self.settings.base_url, &self.settings.names.base_url];
+        let under = |base: &str| text.strip_prefix(base)?.strip_prefix('/');
+        bases.into_iter().find_map(under).unwrap_or(text)
+    }
+
+    /// An id alone may be that of a resource of any type. One that no resource of ours has finds nothing.
+    fn entities(&self, text: &str) -> Option<Vec<AuditedEntity>> {
+        let text = self.relative(text);
+        let certificate = |id: &str, version| Some(AuditedEntity::Certificate((Id::parse(id)?, version)));
+        Some(match text.split_once('/') {
+            None if is_id(text) => {
+                certificate(text, None).into_iter().chain([AuditedEntity::Patient(text.to_owned())]).collect()
+            }
+            None => return None,
+            Some(("Composition", rest)) => match rest.split_once("/_history/") {
+                Some((id, version)) => {
+                    Version::parse(version).and_then(|version| certificate(id, Some(version))).into_iter().collect()
+                }
+                None => certificate(rest, None).into_iter().collect(),
+            },
+            Some(("Patient", _)) => vec![AuditedEntity::Patient(comparable(text, "")["Patient/".len()..].to_owned())],
+            Some(_) => Vec::new(),
+        })
+    }
+
+    fn patient(&self, text: &str) -> Option<Vec<String>> {
+        let text = comparable(self.relative(text), "");
+        let id = text.strip_prefix("Patient/").unwrap_or(text);
+        is_id(id).then(|| vec![id.to_owned()])
+    }
+
+    fn agents(&self, text: &str) -> Option<Vec<Agent>> {
+        let text = self.relative(text);
+        Some(match text.split_once('/') {
+            None => {
+                vec![Agent::Person(text.to_owned()), Agent::Organization(text.to_owned()), Agent::Role(text.to_owned())]
+            }
+            Some(("Practitioner", code)) => vec![Agent::Person(code.to_owned())],
+            Some(("Organization", code)) => vec![Agent::Organization(code.to_owned())],
+            Some(_) => Vec::new(),
+        })
+    }
+
+    fn actions_of_letter(text: &str) -> Option<Vec<Action>> {
+        let with = |letter: &str| Action::ALL.iter().copied().filter(|action| action.letter() == letter).collect();
+        match Token::parse(text)? {
+            Token::Code(code) | Token::CodeWithoutSystem(code) if LETTERS.contains(&code.as_str()) => Some(with(&code)),
+            Token::Code(code) => Action::parse(&code).map(|action| vec![action]),
+            Token::SystemCode(system, code) if system == LETTER_SYSTEM => Some(with(&code)),
+            Token::System(system) if system == LETTER_SYSTEM => Some(Action::ALL.to_vec()),
+            Token::SystemCode(..) | Token::System(_) => Some(Vec::new()),
+            Token::CodeWithoutSystem(_) => None,
+        }
+    }
+
+    fn actions_of_code(&self, text: &str) -> Option<Vec<Action>> {
+        let token = Token::parse(text)?;
+        let own_system = action_system(self.settings.names);
+        let is_meant = |action: &&Action| {
+            let own = (own_system.as_str(), action.name());
+            let codings = [Some(own), action.interaction().map(|interaction| (RESTFUL, interaction))];
+            codings.into_iter().flatten().any(|(system, code)| match &token {
+                Token::Code(asked) => asked == code,
+                Token::SystemCode(asked_system, asked) => asked_system == system && asked == code,
+                Token::System(asked_system) => asked_system == system,
+                Token::CodeWithoutSystem(_) => false,
+            })
+        };
+        Some(Action::ALL.iter().filter(is_meant).copied().collect())
+    }
+}
+
+impl Filters for AuditFilters<'_> {
+    type Looks = AuditLooks;
+    type Key = ();
+
+    const PARAMETERS: &'static [Parameter<AuditLooks>] = PARAMETERS;
+    const SORT_KEYS: &'static [(&'static str, ())] = &[("date", ())];
+
+    fn filter(&mut self, found: Sent<AuditLooks>, name: &str, value: &str) -> Result<Repeated, Vec<Issue>> {
+        match (found.0.looks, found.1) {
+            (AuditLooks::Entity, _) => {
+                let entities = any(name, value, "Composition/1 or Patient/200", |part| self.entities(part))?;
+                self.wanted.entities.push(entities);
+            }
+            (AuditLooks::Patient, _) => {
+                let patients = any(name, value, "Patient/200", |part| self.patient(part))?;
+                self.wanted.patients.push(patients);
+            }
+            (AuditLooks::Agent, Some(_)) => {
+                self.wanted.agents.push(any(name, value, "system|value", agents_with_identifier)?);
+            }
+            (AuditLooks::Agent, None) => {
+                let expected = "Practitioner/<personal code>, Organization/<registry code> or a role";
+                let agents = any(name, value, expected, |part| self.agents(part))?;
+                self.wanted.agents.push(agents);
+            }
+            (AuditLooks::Action, _) => {
+                let expected = "C, R, U, D, E or an action such as composition.read";
+                self.wanted.actions.push(any(name, value, expected, Self::actions_of_letter)?);
+            }
+            (AuditLooks::Code, _) => {
+                let actions = any(name, value, "code, system|code or system|", |part| self.actions_of_code(part))?;
+                self.wanted.actions.push(actions);
+            }
+            (AuditLooks::Outcome, _) => {
+                let expected = "success, error, refused, a status or a code such as HCERT-179";
+                self.wanted.outcomes.push(any(name, value, expected, results)?);
+            }
+            (AuditLooks::Date, _) => {
+                self.wanted.times.push(
+                    times(value)
+                        .ok_or_else(|| vec![issue::wrong(name, value, "a date with eq, gt, ge, lt, le, sa or eb")])?,
+                );
+            }
+        }
+        Ok(Repeated::Value)
+    }
+
+    fn sort(&mut self, keys: Vec<((), bool)>) {
+        self.order = if keys.iter().any(|(_, descends)| *descends) { Order::NewestFirst } else { Order::OldestFirst };
+    }
+}
+
+/// The alternatives of a value, of which an event has to have one. One that no event can have adds nothing.
+fn any<T>(
+    name: &str,
+    value: &str,
+    expected: &str,
+    read: impl Fn(&str) -> Option<Vec<T>>,
+) -> Result<Vec<T>, Vec<Issue>> {
+    let mut found = Vec::new();
+    let mut issues = Vec::new();
+    for part in split(value, b',') {
+        match read(part).filter(|_| !part.is_empty()) {
+            Some(more) => found.extend(more),
+            None => issues.push(issue::wrong(name, part, expected)),
+        }
+    }
+    if issues.is_empty() { Ok(found) } else { Err(issues) }
+}
+
+/// Callers by the identifiers of persons and of institutions, whatever the namespace of these.
+fn agents_with_identifier(text: &str) -> Option<Vec<Agent>> {
+    Some(match Token::parse(text)? {
+        Token::Code(code) => vec![Agent::Person(code.clone()), Agent::Organization(code)],
+        Token::SystemCode(system, code) if system.ends_with("/pid/est/ni") => vec![Agent::Person(code)],
+        Token::SystemCode(system, code) if system.ends_with("/org/est/br") => vec![Agent::Organization(code)],
+        Token::SystemCode(..) | Token::CodeWithoutSystem(_) => Vec::new(),
+        Token::System(_) => return None,
+    })
+}
+
+fn results(text: &str) -> Option<Vec<AuditResult>> {
+    let severity = |code: &str| match code {
+        "success" => vec![AuditResult::Refused(false)],
+        "error" => vec![AuditResult::Refused(true)],
+        // The codes of HL7 that no event has.
+        _ => Vec::new(),
+    };
+    Some(match Token::parse(text)? {
+        Token::Code(code) | Token::CodeWithoutSystem(code) if SEVERITIES.contains(&code.as_str()) => severity(&code),
+        Token::SystemCode(system, code) if system == SEVERITY => severity(&code),
+        Token::System(system) if system == SEVERITY => vec![AuditResult::Refused(false), AuditResult::Refused(true)],
+        Token::SystemCode(..) | Token::System(_) => Vec::new(),
+        Token::CodeWithoutSystem(_) => return None,
+        Token::Code(code) => vec![match code.as_str() {
+            "refused" => AuditResult::Refused(true),
+            _ if code.starts_with("HCERT-") => AuditResult::Code(code),
+            _ => {
+                let status = code.parse().ok().filter(|status| (100..=599).contains(status))?;
+                AuditResult::Status(status..=status)
+            }
+        }],
+    })
+}
+
+/// A date with a prefix, as a span of time.
+fn times(text: &str) -> Option<RangeInclusive<i64>> {
+    let text = unescape(text);
+    let has_prefix = text.starts_with(|first: char| first.is_ascii_alphabetic());
+    let (prefix, value) = if has_prefix { text.split_at_checked(2)? } else { ("eq", &*text) };
+    // A `+` that was not escaped in an address arrives as a blank.
+    let span = date_time::search_span(&value.replacen(' ', "+", 1)).ok()?;
+    Some(match prefix {
+        "eq" => span.low..=span.high,
+        "ge" => span.low..=i64::MAX,
+        "gt" | "sa" => span.high.saturating_add(1)..=i64::MAX,
+        "le" => i64::MIN..=span.high,
+        "lt" | "eb" => i64::MIN..=span.low.saturating_sub(1),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::certificate::Names;
+    use crate::outcome::Hcert;
+    use crate::search::paging::Counts;
+    use crate::search::request::Request;
+    use crate::search::seal::SealKey;
+
+    fn read(parameters: &[(&str, &str)]) -> Result<(Wanted, Order), Hcert> {
+        let (names, seal) = (Names::default(), SealKey::new(&[7; 32]));
+        let settings = Settings {
+            base_url: "https://a.ee/fhir",
+            names: &names,
+            count: Counts::default(),
+            link_seconds: 60,
+            lenient: false,
+            by_form: false,
+            now: 0,
+            seal: &seal,
+            caller: "",
+            narrowed: false,
+        };
+        let parameters: Vec<(String, String)> =
+            parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let mut filters = AuditFilters::new(&settings);
+        Request::read(&parameters, &settings, &mut filters).map_err(|outcome| outcome.leading())?;
+        Ok((filters.wanted, filters.order))
+    }
+
+    #[test]
+    fn every_parameter_becomes_a_condition() {
+        let (wanted, order) = read(&[
+            ("entity", "Composition/1,https://a.ee/fhir/Composition/2/_history/3,Patient/200"),
+            ("patient", "https://a.ee/fhir/Patient/200/_history/1"),
+            ("agent", "Practitioner/47101010033"),
+            ("agent:identifier", "https://fhir.ee/sid/org/est/br|90006399"),
+            ("action", "composition.read,consent.set"),
+            ("outcome", "refused,HCERT-179"),
+            ("date", "ge2026-11-01"),
+            ("_sort", "date"),
+            ("_count", "5"),
+        ])
+        .unwrap();
+        let certificates = [(Id::FIRST, None), (Id::FIRST.next(), Version::new(3))].map(AuditedEntity::Certificate);
+        let entities: Vec<AuditedEntity> =
+            certificates.into_iter().chain([AuditedEntity::Patient("200".to_owned())]).collect();
+        assert_eq!(wanted.entities, [entities]);
+        assert_eq!(wanted.patients, [["200"]]);
+        let organization = Agent::Organization("90006399".to_owned());
+        assert_eq!(wanted.agents, [[Agent::Person("47101010033".to_owned())], [organization]]);
+        assert_eq!(wanted.actions, [vec![Action::CompositionRead, Action::ConsentSet]]);
+        assert_eq!(wanted.outcomes, [vec![AuditResult::Refused(true), AuditResult::Code("HCERT-179".to_owned())]]);
+        assert_eq!(wanted.span(), date_time::search_span("2026-11-01").unwrap().low..=i64::MAX);
+        assert_eq!(order, Order::OldestFirst);
+    }
+
+    #[test]
+    fn codes_of_hl7_stand_for_what_they_mean() {
+        let actions = |name, value| read(&[(name, value)]).unwrap().0.actions.remove(0);
+        assert!(actions("action", "C").contains(&Action::CompositionCreate));
+        assert_eq!(actions("action", "http://hl7.org/fhir/audit-event-action|C"), actions("action", "C"));
+        assert_eq!(actions("action", "http://hl7.org/fhir/audit-event-action|"), Action::ALL);
+        assert_eq!(actions("code", "http://hl7.org/fhir/restful-interaction|create"), [Action::CompositionCreate]);
+        assert_eq!(actions("code", "https://fhir.ee/hcert/CodeSystem/audit-action|consent.get"), [Action::ConsentGet]);
+        let results = |value| read(&[("outcome", value)]).unwrap().0.outcomes.remove(0);
+        assert_eq!(results("http://hl7.org/fhir/issue-severity|error"), [AuditResult::Refused(true)]);
+        assert_eq!(results("success"), [AuditResult::Refused(false)]);
+    }
+
+    #[test]
+    fn what_no_event_can_have_finds_nothing() {
+        for (name, value) in [
+            ("entity", "Observation/1"),
+            ("entity", "Composition/007"),
+            ("agent", "Device/1"),
+            ("agent:identifier", "urn:other|1"),
+            ("action", "urn:other|C"),
+            ("code", "transaction"),
+            ("outcome", "fatal"),
+            ("outcome", "urn:other|error"),
+        ] {
+            let (wanted, _) = read(&[(name, value)]).unwrap();
+            let never = wanted.entities.iter().any(Vec::is_empty)
+                || wanted.agents.iter().any(Vec::is_empty)
+                || wanted.actions.iter().any(Vec::is_empty)
+                || wanted.outcomes.iter().any(Vec::is_empty);
+            assert!(never, "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_refused() {
+        for (name, value) in [
+            ("entity", "a b"),
+            ("patient", "Group/7"),
+            ("action", "composition.steal"),
+            ("action", "c"),
+            ("outcome", "99"),
+            ("date", "yesterday"),
+            ("date", "ne2026"),
+            ("_sort", "agent"),
+        ] {
+            assert_eq!(read(&[(name, value)]), Err(Hcert::SearchValueWrong), "{name}={value}");
+        }
+        assert_eq!(read(&[("agent", "")]), Err(Hcert::SearchValueEmpty));
+        assert_eq!(read(&[("entry", "1")]), Err(Hcert::SearchParameterUnknown));
+        assert_eq!(read(&[("entity:missing", "true")]), Err(Hcert::SearchModifierUnknown));
+    }
+}
