@@ -7,6 +7,7 @@ use super::concept::Concept;
 use super::term::in_language;
 use super::value_set::Include;
 use super::{About, Certainty, Membership, Terminology, ValueSet};
+use crate::certificate::Terms;
 use crate::fhir::json::Json;
 use crate::limits::ALLOWED_CODES_MAX;
 
@@ -142,7 +143,7 @@ impl Terminology {
     }
 
     /// What a value set allows, for messages: whether more is allowed than is known here, its code systems, and its codes as far as they
-    /// are known and not too many. Empty when the value set is not at hand.
+    /// are known and not too many, each with its term. Empty when the value set is not at hand.
     pub fn allowed(&self, value_set: &str) -> String {
         let Some(set) = self.value_set(value_set) else { return String::new() };
         let codes = self.expand(set).unwrap_or_default();
@@ -152,6 +153,11 @@ impl Terminology {
             let of_system = codes.iter().take(ALLOWED_CODES_MAX).filter(|coded| coded.system == system);
             for (number, coded) in of_system.enumerate() {
                 let _ = write!(words, "{} {}", if number == 0 { ":" } else { "," }, coded.code());
+                if let Some(term) =
+                    Terms::term(self, system, coded.code()).or_else(|| self.other_words(system, coded.code()))
+                {
+                    let _ = write!(words, " ({term})");
+                }
             }
         }
         if let Some(more @ 1..) = codes.len().checked_sub(ALLOWED_CODES_MAX) {

@@ -2,6 +2,7 @@
 
 use super::Membership::{Member, NotMember, Unknown};
 use super::*;
+use crate::certificate::Terms;
 use crate::fhir::json;
 use crate::limits::{ALLOWED_CODES_MAX, TERMINOLOGY_IMPORTS_MAX};
 
@@ -181,10 +182,16 @@ fn a_message_lists_some_codes_and_counts_the_rest() {
         format!(r#"{{"include":[{{"system":"{HAZARDS}"}},{{"system":"{DRIVER}","concept":[{{"code":"02"}}]}}]}}"#);
     let lists = [code_system(HAZARDS, "complete", &codes), value_set("urn:long", false, &compose)];
     let told = terminology(false, &lists).allowed("urn:long");
-    assert!(told.contains(&format!("{HAZARDS}: c0, c1,")) && told.contains("c19") && !told.contains("c20"), "{told}");
+    assert!(
+        told.contains(&format!("{HAZARDS}: c0 (c0 et), c1 (c1 et),")) && told.contains("c19") && !told.contains("c20"),
+        "{told}"
+    );
     assert!(told.contains(DRIVER) && told.ends_with(" … and 13 more"), "{told}");
     let terminology = terminology(false, &[]);
-    assert_eq!(terminology.allowed(DRIVER_KIND_SET), format!("allowed are: {KIND}: driver-group-I, driver-group-II"));
+    let kinds = terminology.allowed(DRIVER_KIND_SET);
+    let term = |code| Terms::term(&terminology, KIND, code).expect("a list in Estonian ships");
+    let told = ["driver-group-I", "driver-group-II"].map(|code| format!("{code} ({})", term(code))).join(", ");
+    assert_eq!(kinds, format!("allowed are: {KIND}: {told}"));
     assert_eq!(terminology.allowed("urn:absent"), "");
 }
 

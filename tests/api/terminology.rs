@@ -330,7 +330,7 @@ async fn a_value_set_of_the_caller_is_expanded_by_the_lists_at_hand() {
     expand(json!({"include": [{"system": KIND}]}), &both).await.refused(400, &["HCERT-172"]);
     let patient = json!({"name": "valueSet", "resource": {"resourceType": "Patient"}});
     let body = json!({"resourceType": "Parameters", "parameter": [patient]});
-    server.post("ValueSet/$expand", body.to_string()).await.refused(400, &["HCERT-172"]);
-    server.get("ValueSet/$expand?valueSet=x").await.refused(400, &["HCERT-172"]);
+    server.post("ValueSet/$expand", body.to_string()).await.refused(400, &["HCERT-210"]);
+    server.get("ValueSet/$expand?valueSet=x").await.refused(400, &["HCERT-210"]);
     server.get("ValueSet/$expand").await.refused(400, &["HCERT-171"]);
 }
