@@ -9,6 +9,7 @@ use super::{Action, Entity, Event, Method, Number};
 use crate::certificate::Names;
 use crate::fhir::date_time;
 use crate::fhir::json::{Json, Object};
+use crate::outcome::reflected;
 
 /// Code system of the interactions of FHIR.
 pub const RESTFUL: &str = "http://hl7.org/fhir/restful-interaction";
@@ -78,7 +79,8 @@ fn outcome(event: &Event, names: &Names) -> Json<'static> {
     outcome.set("code", coding(SEVERITY, if event.is_refused() { "error" } else { "success" }));
     let mut details = Vec::new();
     if let Some(code) = &event.code {
-        details.push(concept([coding(&names.hcert_issue_system, code)]));
+        let mirrored = reflected::find(code).map(|entry| names.issue_systems.of(entry.system));
+        details.push(concept([coding(mirrored.unwrap_or(&names.hcert_issue_system), code)]));
     }
     if event.status > 0 {
         details.push(Json::object([("text", Json::string(format!("HTTP {}", event.status)))]));
@@ -246,6 +248,16 @@ mod tests {
             rebuilt: true,
             note: None,
         }
+    }
+
+    #[test]
+    fn a_code_is_told_with_the_system_that_it_is_of() {
+        let system = |code: &str| {
+            let event = Event { code: Some(code.to_owned()), ..full() };
+            outcome(&event, &names()).items("detail")[0].items("coding")[0].text("system").map(str::to_owned)
+        };
+        assert_eq!(system("HCERT-179").as_deref(), Some("https://hcert.tehik.ee/issue"));
+        assert_eq!(system("MPI-025").as_deref(), Some("https://mpi.tehik.ee"));
     }
 
     fn checked(event: &Event) -> String {

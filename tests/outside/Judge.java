@@ -13,10 +13,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.function.Predicate;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.hl7.fhir.common.hapi.validation.support.CommonCodeSystemsTerminologyService;
@@ -34,12 +36,16 @@ import org.hl7.fhir.r5.utils.validation.constants.BestPracticeWarningLevel;
  *
  *     java -cp CLASSPATH Judge.java CASES DEFINITIONS... > VERDICTS
  *
- * DEFINITIONS are folders of unpacked npm packages and files of one definition a line. Of two definitions with one address, the one
- * read last counts. There is no terminology server: a code whose code system is in none of the definitions is a warning.
+ * DEFINITIONS are folders of unpacked npm packages and files of one definition a line. Of two definitions with one
+ * address, the one read last counts. There is no terminology server: a code whose code system is in none of the
+ * definitions is a warning.
  */
 public class Judge {
-    /** The definitions that say what is right; everything else in a package (examples, search parameters) is not read. */
-    private static final Pattern DEFINITION = Pattern.compile("(StructureDefinition|ValueSet|CodeSystem)-.*[.]json");
+    /** The definitions that say what is right; a package has others, such as search parameters. */
+    private static final Predicate<String> IS_DEFINITION =
+            Pattern.compile("(StructureDefinition|ValueSet|CodeSystem)-.*[.]json").asMatchPredicate();
+
+    private static final Set<ResultSeverityEnum> REFUSALS = Set.of(ResultSeverityEnum.ERROR, ResultSeverityEnum.FATAL);
 
     private static final FhirContext R5 = FhirContext.forR5Cached();
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -72,8 +78,10 @@ public class Judge {
         }
         try (Stream<Path> files = Files.list(path)) {
             var texts = new ArrayList<String>();
-            for (var file : files.filter(file -> DEFINITION.matcher(file.getFileName().toString()).matches()).sorted().toList()) {
-                texts.add(Files.readString(file));
+            for (var file : files.sorted().toList()) {
+                if (IS_DEFINITION.test(file.getFileName().toString())) {
+                    texts.add(Files.readString(file));
+                }
             }
             return texts;
         }
@@ -81,7 +89,8 @@ public class Judge {
 
     // HAPI will do without the class that lets unknown code systems pass, and has no other means yet.
     @SuppressWarnings("deprecation")
-    private static FhirValidator validator(ExecutorService threads, List<String> texts) throws InterruptedException, ExecutionException {
+    private static FhirValidator validator(ExecutorService threads, List<String> texts)
+            throws InterruptedException, ExecutionException {
         var definitions = new PrePopulatedValidationSupport(R5);
         var parsed = new ArrayList<Future<IBaseResource>>();
         for (var text : texts) {
@@ -110,7 +119,7 @@ public class Judge {
         var refusals = verdict.putArray("refusals");
         try {
             for (var message : validator.validateWithResult(test.get("body").asText()).getMessages()) {
-                if (message.getSeverity() == ResultSeverityEnum.ERROR || message.getSeverity() == ResultSeverityEnum.FATAL) {
+                if (REFUSALS.contains(message.getSeverity())) {
                     refuse(refusals, message.getMessageId(), message.getLocationString(), message.getMessage());
                 }
             }

@@ -450,7 +450,7 @@ impl<'j> Place<'j> {
             Json::Array(items) => below.extend(items.iter().enumerate().map(|(at, value)| {
                 let element = value.text("resourceType").map_or(element.clone(), |name| format!("{element}/{name}"));
                 let slice = slice_of(value).map_or(slice.clone(), |name| format!("{slice}/{name}"));
-                Place { pointer: format!("{pointer}/{at}"), name: *name, element, slice, value }
+                Place { pointer: format!("{pointer}/{at}"), name, element, slice, value }
             })),
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
         }
