@@ -107,8 +107,8 @@ impl Service {
         Ok(search)
     }
 
-    /// The registry's Bundle, with a warning for each parameter that was dropped. After a search by form its links
-    /// contain no personal code.
+    /// The registry's Bundle, with a warning for each parameter that was dropped. After a search by form, or by a link
+    /// of one, its links contain no personal code.
     fn finished(&self, context: &Context, search: &PatientSearch, body: Vec<u8>) -> Result<Vec<u8>, Outcome> {
         let is_hidden = context.by_form || search.token.is_some();
         if !is_hidden && search.ignored.is_empty() {
