@@ -178,6 +178,9 @@ pub fn terminology_capabilities(base_url: &str, terminology: &Terminology) -> Js
         told.set("subsumption", Json::Bool(false));
         Json::Object(told)
     };
+    // In the order of ids, which no setting changes.
+    let mut systems = terminology.lists("CodeSystem");
+    systems.sort_by(|one, other| one.id.cmp(&other.id));
     let parameters = expand::KNOWN.iter().map(|known| Json::object([("name", text(known.name))]));
     let words = "Every word has to stand in the code or in one of its names; capitals do not count.";
     Json::object([
@@ -192,7 +195,7 @@ pub fn terminology_capabilities(base_url: &str, terminology: &Terminology) -> Js
         ("kind", text("instance")),
         ("software", Json::object([("name", text("hcert")), ("version", text(env!("CARGO_PKG_VERSION")))])),
         ("implementation", implementation(base_url)),
-        ("codeSystem", list(terminology.lists("CodeSystem").into_iter().map(code_system))),
+        ("codeSystem", list(systems.into_iter().map(code_system))),
         (
             "expansion",
             Json::object([
