@@ -27,8 +27,8 @@ pub enum Reason {
 pub struct Unparsed<S, F> {
     stream: S,
     answer: F,
-    /// Bytes of a request line that is not complete yet. What follows a complete line is not examined until a response
-    /// is written.
+    /// Bytes of a request line that is not complete yet, or is too long. What follows a complete line is not examined until
+    /// a response is written.
     first_line: Option<usize>,
     /// The part of our answer that is not written yet.
     left: Option<Bytes>,
@@ -40,11 +40,11 @@ impl<S, F: Fn(Reason) -> Response<Full<Bytes>>> Unparsed<S, F> {
     }
 
     fn note_read(&mut self, bytes: &[u8]) {
-        if let Some(length) = &mut self.first_line {
-            *length += bytes.len();
-            if bytes.contains(&b'\n') {
-                self.first_line = None;
-            }
+        let Some(length) = self.first_line.as_mut().filter(|length| **length <= TARGET_BYTES_MAX) else { return };
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        *length += end.unwrap_or(bytes.len());
+        if end.is_some() && *length <= TARGET_BYTES_MAX {
+            self.first_line = None;
         }
     }
 
@@ -69,6 +69,8 @@ impl<S, F: Fn(Reason) -> Response<Full<Bytes>>> Unparsed<S, F> {
 fn bare_status(bytes: &[u8]) -> Option<&[u8]> {
     let status = bytes.strip_prefix(b"HTTP/1.1 ")?.get(..3).filter(|status| status.starts_with(b"4"))?;
     let head = std::str::from_utf8(bytes).ok()?.strip_suffix("\r\n\r\n")?;
+    // Behind a blank line there would be another response.
+    let head = Some(head).filter(|head| !head.contains("\r\n\r\n"))?;
     head.split("\r\n").any(|line| line.eq_ignore_ascii_case("content-length: 0")).then_some(status)
 }
 
@@ -164,6 +166,7 @@ mod tests {
             "HTTP/1.1 201 Created\r\ncontent-length: 0\r\n\r\n",
             "HTTP/1.1 400 Bad Request\r\ncontent-length: 10\r\n\r\n",
             "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 OK\r\n",
+            "HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\n\r\n{}HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n",
         ] {
             assert_eq!(bare_status(other.as_bytes()), None, "{other}");
         }
