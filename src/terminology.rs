@@ -154,10 +154,10 @@ impl Terminology {
         self.value_sets.get(without_version(url))
     }
 
-    /// A value set that a request brings, to be expanded with the lists at hand. Its form was checked.
+    /// Reads a value set from a request, to expand it with the loaded lists. Its form was checked before.
     ///
     /// # Errors
-    /// Everything that keeps it from being expanded here.
+    /// Every reason why it cannot be expanded here.
     pub fn supplied(&self, resource: Json<'static>) -> Result<ValueSet, Vec<String>> {
         let set = ValueSet::supplied(resource)?;
         let missing = set.imports().filter(|url| self.value_set(url).is_none());

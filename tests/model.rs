@@ -360,6 +360,14 @@ impl Judge {
                 body["meta"].as_object_mut().unwrap().remove(name);
             }
             body["status"] = json!(status);
+            // Contract 8.5: the state and its reason stand at the top, and the rest of the narrative is below.
+            let text = &self.resources[at]["text"];
+            let div = text["div"].as_str().unwrap();
+            let word = if status == "cancelled" { "Peatatud" } else { "Tühistatud" };
+            let (state, rest) = div.split_once("</div>").expect("a narrative of an operation begins with the state");
+            assert!(state.contains(&format!("Olek: {word}.")) && state.contains(reason), "{div}");
+            assert!(rest.contains("Tervisetõend nr") && !rest.contains("hcert-state"), "{div}");
+            body["text"] = text.clone();
             body["section"].as_array_mut().unwrap().push(section(code, reason));
             body
         };

@@ -1,4 +1,4 @@
-//! Which events somebody asks for.
+//! The conditions of a search for audit events.
 
 use std::ops::RangeInclusive;
 
@@ -21,7 +21,7 @@ pub struct Wanted {
 /// What an event shows or changes: `AuditEvent.entity.what`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuditedEntity {
-    /// With a version only that one.
+    /// Every version, or one version.
     Certificate(Entity),
     /// By id.
     Patient(String),

@@ -33,8 +33,8 @@ const OPENING_WITHOUT_DIGEST: &str = r#"<div xmlns="http://www.w3.org/1999/xhtml
 const BEFORE_TEXT: &[&str] =
     &["resourceType", "id", "_id", "meta", "implicitRules", "_implicitRules", "language", "_language"];
 
-/// The div of a certificate, the same whenever fields and code lists are the same; whatever they hold, it is right XHTML of at most
-/// 50 lines and 10 000 characters.
+/// The div of a certificate. The same fields and code lists give the same div. Whatever they contain, it is valid XHTML
+/// of at most 50 lines and 10 000 characters.
 pub fn generate(composition: &Object, names: &Names, terms: &dyn Terms) -> String {
     let certificate = Certificate { composition, names, terms };
     let mut start = String::with_capacity(4096);
@@ -58,7 +58,7 @@ pub fn generate(composition: &Object, names: &Names, terms: &dyn Terms) -> Strin
     div
 }
 
-/// Whether a div is one of [`generate`], of whatever certificate, and nobody changed it since; so it may be generated anew.
+/// Whether [`generate`] made a div, for any certificate, and the div is unchanged; if so, it may be generated anew.
 pub fn is_generated(div: &str) -> bool {
     let rest = div.strip_prefix(OPENING);
     rest.and_then(|rest| rest.split_at_checked(DIGEST_DIGITS)).is_some_and(|(digits, rest)| digits == digest(rest))
@@ -70,7 +70,7 @@ pub fn is_generated_without_digest(div: &str) -> bool {
     div.starts_with(OPENING_WITHOUT_DIGEST) && states.any(|state| div.contains(&state))
 }
 
-/// FNV-1a of 64 bits: it tells a change, not a forgery, which would only be generated anew.
+/// FNV-1a of 64 bits. It detects a change, not a forgery; a forged div would only be generated anew.
 fn digest(text: &str) -> String {
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     format!("{:0DIGEST_DIGITS$x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
@@ -272,7 +272,7 @@ impl<'o, 'a> Certificate<'o, 'a> {
         role.get("organization").is_some_and(|place| agent(line, place, before, INSTITUTION)) || has_person
     }
 
-    /// `Kehtib 12.01.2025 kuni 11.01.2035`. Only a completed certificate is told to hold.
+    /// `Kehtib 12.01.2025 kuni 11.01.2035`. Only a completed certificate is said to be valid.
     fn validity(&self, line: &mut Line) -> bool {
         let Some(period) = self.items("event").iter().find_map(|event| event.get("period")) else { return false };
         let day = |name| period.text(name).and_then(estonian_date);

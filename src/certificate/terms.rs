@@ -1,13 +1,13 @@
 //! The words that code lists have for codes.
 
-/// Finds the words for a code. All look-ups are by hash; an address may end with `|version`, which is passed over.
+/// Finds the words for a code. All look-ups are by hash; a `|version` at the end of an address is ignored.
 ///
-/// The code lists of the moment implement it (`terminology`), so that the domain needs no list of its own. Contract 8.5.
+/// The current code lists (`terminology`) implement it, so that the domain needs no list of its own. Contract 8.5.
 pub trait Terms: Sync {
     /// The Estonian term of a code. Decision 142.
     fn term(&self, system: &str, code: &str) -> Option<&str>;
 
-    /// Other words for a code without an Estonian term: its display in another language, else what is known of its meaning.
+    /// Other words for a code without an Estonian term: its display in another language, else its property `meaning`.
     fn other_words(&self, system: &str, code: &str) -> Option<&str>;
 
     /// The UCUM code of the unit in which the amount beside a code is given.

@@ -1,6 +1,7 @@
-//! Certificates that the profiles allow and that nobody can use: worth a warning, and by setting refused. Contract 8.7.
+//! Certificates that the profiles allow but that do not serve their purpose. They produce warnings; a setting refuses
+//! some of them. Contract 8.7.
 //!
-//! What is not of R5's form is passed over here, as the checks before tell of it.
+//! Elements that do not have R5's form are skipped here, because earlier checks report them.
 
 use super::Names;
 use super::personal_code::{PersonalCode, is_registry_code};
@@ -15,7 +16,7 @@ struct UsabilityRule {
     find: fn(&CheckedComposition) -> Vec<Issue>,
 }
 
-/// The rules, in the order of Contract 8.7. Each tells of its own code and of the element it is about.
+/// The rules, in the order of Contract 8.7. Each reports its own code and the element concerned.
 #[rustfmt::skip]
 const RULES: [UsabilityRule; 5] = [
     UsabilityRule { refuses: true,  find: decision_missing },         // HCERT-204
@@ -25,13 +26,14 @@ const RULES: [UsabilityRule; 5] = [
     UsabilityRule { refuses: false, find: author_reference_missing }, // HCERT-208
 ];
 
-/// Decisions that are rejections, as far as the public guide names them: of the codes for drivers it has no negative one.
+/// Decisions that are rejections, as far as the public guide names them; it names no negative decision for drivers.
 const REJECTIONS: [(&str, &str); 1] = [("http://snomed.info/sct", "160910001")];
 
 /// The end of the identifier system of registry codes.
 const REGISTRY_CODES: &str = "/org/est/br";
 
-/// What keeps others from using a certificate: warnings, of which the setting makes those about a final certificate errors.
+/// The problems that keep others from using a certificate. They are warnings; `final_must_be_usable` turns those of a
+/// final certificate into errors, as far as their rule says so.
 ///
 /// Source: Contract 8.7.
 pub fn check(composition: &Object, names: &Names, final_must_be_usable: bool) -> Vec<Issue> {
@@ -44,7 +46,7 @@ pub fn check(composition: &Object, names: &Names, final_must_be_usable: bool) ->
     found.collect()
 }
 
-/// A Composition, asked for what others need of it.
+/// A Composition and the parts of it that others need.
 struct CheckedComposition<'o, 'a> {
     composition: &'o Object<'a>,
     names: &'o Names,

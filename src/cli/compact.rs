@@ -1,11 +1,13 @@
 //! `hcert compact`: free pages of the store given back, segments of the index made one. Only without a running server.
 
+use std::fs;
+
 use clap::Args;
 
 use super::{Common, Failure, open, say};
 use crate::audit::Action;
 use crate::config::Config;
-use crate::engine::{Compacted, system_clock};
+use crate::engine::{Compacted, STORE_FILE, system_clock};
 use crate::socket::{self, Request};
 
 /// Make the data folder smaller
@@ -40,7 +42,10 @@ fn compact(config: &Config) -> Result<Compacted, String> {
     if probe.map_err(|error| told(error.to_string()))?.is_some() {
         return Err(told("a server is running; a store is compacted only while it is stopped".to_owned()));
     }
+    // Opening a store may already cut free pages off its end.
+    let before = fs::metadata(folder.join(STORE_FILE)).map_or(0, |file| file.len());
     let engine = open::engine(config, system_clock())?;
     open::tell(config, &engine, Action::StoreCompact, "hcert compact", None, None)?;
-    engine.compact().map_err(|error| told(error.to_string()))
+    let compacted = engine.compact().map_err(|error| told(error.to_string()))?;
+    Ok(Compacted { store: (before, compacted.store.1), ..compacted })
 }

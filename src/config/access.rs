@@ -56,7 +56,7 @@ pub struct AccessToken {
     pub issuer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audience: Option<String>,
-    /// Where the issuer authorizes users and gives out tokens; only told to clients.
+    /// Where the issuer authorizes users and issues tokens. The service only publishes these addresses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub authorization_endpoint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! A corpus is written in the default namespaces; this puts those of a service in their place. Decision 140.
+//! A corpus is written in the default namespaces; this module replaces them with those of a service. Decision 140.
 
 use crate::certificate::Names;
 

@@ -1,11 +1,12 @@
 //! Language tags: whether a text is a well-formed tag of BCP 47.
 //!
-//! Well-formed is asked, as RFC 5646 section 2.2.9 defines it, not registered: IANA's registry changes without us.
+//! A tag must be well-formed, as RFC 5646 section 2.2.9 defines it. Whether it is registered is not checked, because
+//! IANA's registry changes between releases.
 
 /// The system of language tags in a Coding. Source: FHIR R5 value set `all-languages`.
 pub const SYSTEM: &str = "urn:ietf:bcp:47";
 
-/// Tags registered before the grammar was made that it does not hold. Source: RFC 5646 section 2.1, `irregular`.
+/// Tags that were registered before the grammar and do not follow it. Source: RFC 5646 section 2.1, `irregular`.
 #[rustfmt::skip]
 const IRREGULAR: [&str; 17] = [
     "en-GB-oed", "i-ami", "i-bnn", "i-default", "i-enochian", "i-hak", "i-klingon", "i-lux", "i-mingo", "i-navajo", "i-pwn", "i-tao",
@@ -54,7 +55,7 @@ pub fn is_well_formed(tag: &str) -> bool {
     rest.is_empty() || is_private_use(rest)
 }
 
-/// Takes the next subtag when it is of a kind. True when it is.
+/// Takes the next subtag when it is of a kind. Returns whether it is.
 fn take(rest: &mut &[&str], is_kind: impl Fn(&str) -> bool) -> bool {
     match rest.split_first() {
         Some((subtag, behind)) if is_kind(subtag) => {

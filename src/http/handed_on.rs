@@ -20,7 +20,7 @@ const PURPOSE: HeaderName = HeaderName::from_static("x-hcert-purpose");
 /// X-Road, and `x_road_id` was made for it where it had none. `asks_registry`: patients are asked for in the caller's name.
 ///
 /// # Errors
-/// One that holds control characters or stands twice; one that must be there and is not, or is blank.
+/// A header that contains control characters or occurs twice; a required header that is missing or blank.
 pub fn read(
     settings: &Settings,
     headers: &HeaderMap,

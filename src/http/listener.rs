@@ -223,7 +223,7 @@ async fn speak<S, R>(
     match chosen.unwrap_or(told) {
         Protocol::Http1 => {
             let mut builder = http1::Builder::new();
-            builder.timer(TokioTimer::new()).header_read_timeout(silence);
+            builder.timer(TokioTimer::new()).header_read_timeout(silence).max_header_size(HEADER_BYTES_MAX);
             builder.keep_alive(no_place.is_none());
             let service = service_fn(move |request| {
                 let answered = answer(request);

@@ -21,7 +21,7 @@ pub fn check(parts: &Parts) -> Result<(), Issue> {
     }
 }
 
-/// Whether the head is within its bounds; HTTP/2 has the one of all headers itself.
+/// Checks the bounds of the head. Over HTTP/2 the library itself checks the size of all headers.
 ///
 /// # Errors
 /// 414, 431.

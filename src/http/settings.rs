@@ -25,7 +25,7 @@ pub struct Settings {
     pub faults: bool,
     /// Who tells callers by their tokens. `None`: nobody; then no token is looked at.
     pub tokens: Option<Arc<Tokens>>,
-    /// What clients are told of tokens. `None`: nothing.
+    /// Where tokens come from, as clients see it. `None`: not published.
     pub smart: Option<SmartConfiguration>,
     /// Whether nobody is let in without a token: mode `jwt`. Contract 7.2.
     pub needs_token: bool,

@@ -1,6 +1,6 @@
-//! `/.well-known/smart-configuration`: where the tokens of this service come from. Open to everybody, like `/metadata`.
+//! `/.well-known/smart-configuration`: where the tokens of this service come from. It needs no token, like `/metadata`.
 //!
-//! Only what the settings say is told. No launch of SMART App Launch is offered, so `capabilities` is empty.
+//! It contains only what the settings say. No launch of SMART App Launch is supported, so `capabilities` is empty.
 //!
 //! Source: SMART App Launch 2.2, "Conformance"; Decision 165.
 
@@ -13,17 +13,17 @@ use crate::config::{AccessMode, Config};
 
 pub const SMART_PATH: &str = "/.well-known/smart-configuration";
 
-/// What the settings say of tokens.
+/// What the settings say about tokens.
 #[derive(Clone, Debug)]
 pub enum SmartConfiguration {
-    /// The developer's token service gives them out.
+    /// The developer's token service issues them.
     Developer,
-    /// Another system does: the document as it is served.
+    /// Another system issues them; this is the document as it is served.
     Issuer(String),
 }
 
 impl SmartConfiguration {
-    /// Nothing where no issuer is set.
+    /// `None` where no issuer is set.
     pub fn of(config: &Config) -> Option<SmartConfiguration> {
         let token = &config.access.token;
         if config.access.mode == AccessMode::Developer {
@@ -42,7 +42,7 @@ impl SmartConfiguration {
         Some(SmartConfiguration::Issuer(Value::Object(document).to_string()))
     }
 
-    /// The document for a caller who came by this base path.
+    /// The document for a request under this base path.
     pub fn document(&self, settings: &Settings, base_path: &str) -> String {
         if let SmartConfiguration::Issuer(document) = self {
             return document.clone();

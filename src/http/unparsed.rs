@@ -1,5 +1,5 @@
-//! What hyper refuses before there is a request has a body too: hyper answers such a request of HTTP/1.1 with a head alone, and
-//! [`Unparsed`] writes a whole answer in its place. Decision 134.
+//! A body for what hyper refuses before there is a request. Over HTTP/1.1 hyper answers it with a head alone, and
+//! [`Unparsed`] writes a whole response in its place. Decision 134.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -12,10 +12,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::limits::TARGET_BYTES_MAX;
 
-/// Why hyper reads no request.
+/// Why hyper cannot read a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// 400: it is no HTTP.
+    /// 400: it is not HTTP.
     NoHttp,
     /// 414: the request target is too long.
     Target,
@@ -23,11 +23,12 @@ pub enum Reason {
     Headers,
 }
 
-/// A stream of HTTP/1.1. `answer` makes the whole answer to what hyper refuses.
+/// A stream of HTTP/1.1. `answer` makes the whole response to what hyper refuses.
 pub struct Unparsed<S, F> {
     stream: S,
     answer: F,
-    /// Bytes of a request's first line while its end has not come. What follows a line is not looked at until something is written.
+    /// Bytes of a request line that is not complete yet, or is too long. What follows a complete line is not examined until
+    /// a response is written.
     first_line: Option<usize>,
     /// The part of our answer that is not written yet.
     left: Option<Bytes>,
@@ -39,17 +40,17 @@ impl<S, F: Fn(Reason) -> Response<Full<Bytes>>> Unparsed<S, F> {
     }
 
     fn note_read(&mut self, bytes: &[u8]) {
-        if let Some(length) = &mut self.first_line {
-            *length += bytes.len();
-            if bytes.contains(&b'\n') {
-                self.first_line = None;
-            }
+        let Some(length) = self.first_line.as_mut().filter(|length| **length <= TARGET_BYTES_MAX) else { return };
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        *length += end.unwrap_or(bytes.len());
+        if end.is_some() && *length <= TARGET_BYTES_MAX {
+            self.first_line = None;
         }
     }
 
     /// Takes hyper's refusal and keeps ours in its place.
     fn replace(&mut self, bytes: &[u8]) -> bool {
-        // Whatever is written, the next request begins behind it.
+        // After every response the next request begins.
         let first_line = self.first_line.replace(0);
         let reason = match bare_status(bytes) {
             Some(b"400") => Reason::NoHttp,
@@ -68,6 +69,8 @@ impl<S, F: Fn(Reason) -> Response<Full<Bytes>>> Unparsed<S, F> {
 fn bare_status(bytes: &[u8]) -> Option<&[u8]> {
     let status = bytes.strip_prefix(b"HTTP/1.1 ")?.get(..3).filter(|status| status.starts_with(b"4"))?;
     let head = std::str::from_utf8(bytes).ok()?.strip_suffix("\r\n\r\n")?;
+    // Behind a blank line there would be another response.
+    let head = Some(head).filter(|head| !head.contains("\r\n\r\n"))?;
     head.split("\r\n").any(|line| line.eq_ignore_ascii_case("content-length: 0")).then_some(status)
 }
 
@@ -163,6 +166,7 @@ mod tests {
             "HTTP/1.1 201 Created\r\ncontent-length: 0\r\n\r\n",
             "HTTP/1.1 400 Bad Request\r\ncontent-length: 10\r\n\r\n",
             "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 OK\r\n",
+            "HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\n\r\n{}HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n",
         ] {
             assert_eq!(bare_status(other.as_bytes()), None, "{other}");
         }

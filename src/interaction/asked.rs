@@ -47,7 +47,7 @@ enum Value {
     Text(String),
     Codings(Vec<Coding>),
     Resource(Json<'static>),
-    /// A value that no operation takes, by its member's name.
+    /// A value of a type that no operation accepts; the name of its member.
     Other(String),
 }
 
@@ -152,7 +152,7 @@ impl Asked {
         values.filter_map(|(_, value)| if let Value::Text(text) = value { Some(text.as_str()) } else { None })
     }
 
-    /// The resource of a parameter, taken out.
+    /// Takes the resource out of a parameter.
     pub fn take_resource(&mut self, name: &str) -> Option<Json<'static>> {
         let at = self.values.iter().position(|(known, value)| *known == name && matches!(value, Value::Resource(_)))?;
         match self.values.swap_remove(at).1 {

@@ -106,12 +106,12 @@ const STANDARDS_STATUS: &str = "http://hl7.org/fhir/StructureDefinition/structur
 /// Source: SMART App Launch 1.0, 2.1.
 const OAUTH_URIS: &str = "http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris";
 
-/// Who is let in, as clients have to know it.
+/// The rules for tokens, as far as clients have to know them.
 #[derive(Clone, Debug, Default)]
 pub struct TokenPolicy {
-    /// Nobody is let in without a token: mode `jwt`. Contract 7.2.
+    /// Whether requests need a token: mode `jwt`. Contract 7.2.
     pub is_needed: bool,
-    /// Where the issuer authorizes, and where it gives out tokens, as far as the settings say.
+    /// Addresses of the issuer, as far as the settings say.
     pub authorization_endpoint: Option<String>,
     pub token_endpoint: Option<String>,
 }
@@ -178,6 +178,9 @@ pub fn terminology_capabilities(base_url: &str, terminology: &Terminology) -> Js
         told.set("subsumption", Json::Bool(false));
         Json::Object(told)
     };
+    // In the order of ids, which no setting changes.
+    let mut systems = terminology.lists("CodeSystem");
+    systems.sort_by(|one, other| one.id.cmp(&other.id));
     let parameters = expand::KNOWN.iter().map(|known| Json::object([("name", text(known.name))]));
     let words = "Every word has to stand in the code or in one of its names; capitals do not count.";
     Json::object([
@@ -192,7 +195,7 @@ pub fn terminology_capabilities(base_url: &str, terminology: &Terminology) -> Js
         ("kind", text("instance")),
         ("software", Json::object([("name", text("hcert")), ("version", text(env!("CARGO_PKG_VERSION")))])),
         ("implementation", implementation(base_url)),
-        ("codeSystem", list(terminology.lists("CodeSystem").into_iter().map(code_system))),
+        ("codeSystem", list(systems.into_iter().map(code_system))),
         (
             "expansion",
             Json::object([

@@ -77,7 +77,7 @@ impl Service {
         Ok(Answer { status: 200, body, version, shown: Shown::Patients, ..Answer::default() })
     }
 
-    /// Reads what a search for patients has in common with all others; its filters are the registry's. Contract 4.2, 4.9.
+    /// Reads the parameters that all searches have in common; the registry reads the filters. Contract 4.2, 4.9.
     ///
     /// # Errors
     /// A `_query` that does not open, or more than one.
@@ -107,8 +107,8 @@ impl Service {
         Ok(search)
     }
 
-    /// The registry's Bundle with links that show nobody's code, where the caller did not show it in an address either, and with a
-    /// warning for each parameter that was dropped.
+    /// The registry's Bundle, with a warning for each parameter that was dropped. After a search by form, or by a link
+    /// of one, its links contain no personal code.
     fn finished(&self, context: &Context, search: &PatientSearch, body: Vec<u8>) -> Result<Vec<u8>, Outcome> {
         let is_hidden = context.by_form || search.token.is_some();
         if !is_hidden && search.ignored.is_empty() {
@@ -161,7 +161,7 @@ struct PatientSearch {
     ignored: Vec<String>,
 }
 
-/// Whether a parameter may tell who a person is: every filter but the ids of the registry. Decision 159.
+/// Whether a parameter may identify a person: every filter except the ids of the registry. Decision 159.
 fn is_personal(name: &str, value: &str) -> bool {
     !name.starts_with('_') || holds_personal_code(value)
 }

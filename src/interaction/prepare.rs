@@ -195,8 +195,8 @@ fn profile_of<'r>(json: &Json, standard: &Standard<'r>) -> Option<&'r Profile> {
     known.or_else(|| validator.profile(&format!("{}/StructureDefinition/ee-health-certificate", names.profile_base)))
 }
 
-/// Takes out of the narrative what only operations write there, as [`section::take_service_sections`] does of the sections. True when
-/// there was any. Decision 146.
+/// Removes from the narrative the part that only operations write, as [`section::take_service_sections`] does with the
+/// sections. Returns whether there was any. Decision 146.
 fn take_state(certificate: &mut Object) -> bool {
     let div = certificate.get("text").and_then(|text| text.text("div"));
     // One that the service generated is generated anew as a whole.
@@ -210,8 +210,8 @@ fn take_state(certificate: &mut Object) -> bool {
     true
 }
 
-/// Whether the service is to generate the narrative: there is none, or it is one of its own that nobody changed. `before` is the stored
-/// version. Contract 8.5; Decision 144.
+/// Whether the service generates the narrative: it is missing, or the service generated it and it is unchanged.
+/// `before` is the stored version. Contract 8.5; Decision 144.
 fn is_narrated(certificate: &Object, before: &[u8]) -> bool {
     let Some(text) = certificate.get("text") else { return true };
     let Some(div) = text.text("div") else { return false };
@@ -272,8 +272,8 @@ pub fn certificate_of_import(json: &mut Json, source: Option<Source>, names: &Na
     Ok(Certificate { tail: tail(object, source.filter(|_| !shape.rewrote), None), row, brings: Need::Nothing })
 }
 
-/// That the change of a completed certificate lacks its reason, for a body that is refused anyway: of a right one the writer says it, who
-/// knows the newest version. Contract 3.3, 5.1.
+/// Reports a missing change reason for a body that is refused anyway. For a valid body the writer reports it, because
+/// only the writer knows the newest version. Contract 3.3, 5.1.
 fn reason_missing(certificate: &Object, before: Option<State>, names: &Names) -> Option<Issue> {
     let is_final = certificate.get("status").and_then(Json::as_str) == Some(Status::Final.code());
     if !is_final || section::has_change_reason(certificate, names) {

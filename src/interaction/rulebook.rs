@@ -22,7 +22,7 @@ pub struct Standard<'r> {
     pub names: &'r Names,
     pub validator: &'r Validator,
     pub terminology: Arc<Terminology>,
-    /// A final certificate that nobody can use is refused, no longer only warned of. Contract 8.7.
+    /// Whether a final certificate that is not usable is refused instead of only warned about. Contract 8.7.
     pub final_must_be_usable: bool,
 }
 

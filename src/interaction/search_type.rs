@@ -193,9 +193,9 @@ impl Service {
 #[derive(Default)]
 struct Patients {
     found: Found,
-    /// What it left open, in our own words.
+    /// Warnings of our own about its responses.
     warnings: Vec<Issue>,
-    /// Why nobody can have some of them, in its own codes, as warnings.
+    /// Why some of them are impossible, as warnings in the registry's own codes.
     told: Vec<Reflected>,
 }
 

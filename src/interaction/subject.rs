@@ -145,9 +145,9 @@ impl Service {
         }
     }
 
-    /// Adds to a refused body what is wrong with its patient, so that one answer has all (Contract 5.1). The registry is asked only where
-    /// nothing is wrong with the subject as such, and as for a look: nobody is taken over for a body that is refused. A registry that
-    /// does not answer changes nothing; the body is wrong all the same. Decision 151.
+    /// Adds the problems of the patient to those of a refused body, so that one response has all (Contract 5.1). The
+    /// registry is asked only where the subject itself has no problem, and as for a read, so that it adds no person. A
+    /// registry that does not answer changes nothing, because the body is wrong all the same. Decision 151.
     pub(super) async fn with_problems_of_patient(
         &self,
         context: &Context,
@@ -245,7 +245,8 @@ pub fn silent(failed: Failed) -> Outcome {
             let issue = Issue::new(Hcert::HeaderWrong).with("header", "x-hcert-fault").with("value", problem);
             return issue.at("http.x-hcert-fault").into();
         }
-        // No FHIR server answers so to what the service asks, but where somebody may be missing.
+        // Where a person may be missing, this 404 means "nobody found" and does not get here. Elsewhere no FHIR server
+        // sends it.
         Failed::NotFound => (Hcert::RegistryUnreadable, "its status is 404, without an OperationOutcome".to_owned()),
         Failed::Silent(Silent::Timeout(cause)) => (Hcert::RegistryTimeout, cause),
         Failed::Silent(Silent::Unreachable(cause)) => (Hcert::RegistryUnreachable, cause),

@@ -73,7 +73,7 @@ impl Issue {
 
     /// Names the element the issue is about, as FHIRPath (`Composition.section[2].entry[0]`) or as an HTTP name (`http.status`).
     pub fn at(mut self, expression: impl Into<String>) -> Self {
-        let expression = expression.into();
+        let expression = printable(Cow::Owned(expression.into())).into_owned();
         if !expression.is_empty() {
             self.expression.push(expression);
         }
@@ -272,6 +272,7 @@ mod tests {
             |value| Issue::new(Hcert::FormatWrong).with("value", value).with("type", "code").text(Language::English);
         assert_eq!(text("a\u{8}\u{c}\0b\t\n"), "'aU+0008U+000CU+0000b\t\n' is not a valid code");
         assert_eq!(text("õ €"), "'õ €' is not a valid code");
+        assert_eq!(Issue::new(Hcert::FormatWrong).at("http.a\u{8}b").expression(), ["http.aU+0008b"]);
     }
 
     #[test]

@@ -63,7 +63,7 @@ impl Profile {
         canonical.split_once('|').is_none_or(|(_, version)| version == self.version)
     }
 
-    /// How a resource is known to be meant to follow this profile, for messages.
+    /// What makes a resource belong to this profile, in words for messages.
     pub fn known_by(&self) -> String {
         let code = self.rules.child("code").and_then(|code| {
             let coding = code.child("coding").and_then(|coding| coding.value.as_ref());

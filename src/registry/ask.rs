@@ -84,13 +84,13 @@ impl HeaderText {
         &self.0
     }
 
-    /// Whether it holds a control character, which no header of text may.
+    /// Whether it contains a control character, which no text header may.
     pub fn has_control(&self) -> bool {
         self.decoded().chars().any(char::is_control)
     }
 
-    /// The text as it is recorded and judged: one of more than [`X_ROAD_CHARACTERS_MAX`] characters is cut there, and its end says so.
-    /// Only a text that was cut is longer than that, so nobody can make one that looks cut.
+    /// The text as it is recorded and judged. A text of more than [`X_ROAD_CHARACTERS_MAX`] characters is cut there,
+    /// and a mark is appended. Only a cut text is longer than that, so the mark cannot be forged.
     pub fn text(&self) -> String {
         let text = self.decoded();
         match text.char_indices().nth(X_ROAD_CHARACTERS_MAX) {
@@ -123,7 +123,7 @@ pub struct Told {
 pub enum Failed {
     /// The registry says what is wrong.
     Refused(Chain),
-    /// It answers 404 and says no more.
+    /// It answers 404 without an OperationOutcome.
     NotFound,
     /// It says nothing that could be told on.
     Silent(Silent),

@@ -20,14 +20,14 @@ pub enum BreakerState {
     HalfOpen,
 }
 
-/// What is known of the service's own credential.
+/// The state of the service's own credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CredentialState {
     /// The registry accepted it last, or was not asked with it yet.
     Accepted,
-    /// The registry refused it last: what the service has to ask for itself fails.
+    /// The registry refused it last: requests that the service makes for itself fail.
     Refused,
-    /// Its file cannot be read; the last one that was read stays in use, and the registry accepts it.
+    /// Its file cannot be read; the last token stays in use, and the registry accepts it.
     Unreadable,
 }
 

@@ -49,7 +49,7 @@ pub enum Misbehaviour {
 #[derive(Debug, Default)]
 pub struct LookedUp {
     pub patients: Vec<Patient>,
-    /// Why nobody can have it, in the registry's own codes.
+    /// Why the identifier is impossible, in the registry's own codes.
     pub told: Vec<Reflected>,
 }
 
@@ -114,8 +114,8 @@ impl Registry {
         }
     }
 
-    /// Answers one who asks for patients: what the registry says, with its own status. A fault is played to the end, but no longer than
-    /// a registry that hangs is waited for.
+    /// Answers a caller who asks for patients: what the registry says, with its own status. A fault is simulated in
+    /// full, but no longer than the time limit for a registry that does not answer.
     pub async fn answer(&self, ask: &Ask, caller: &Caller) -> Result<Answered, Failed> {
         match self.meet(ask, caller).await? {
             Some(misbehaviour) => Ok(Answered::Misbehaves(misbehaviour)),
@@ -171,13 +171,14 @@ impl Registry {
         }
     }
 
-    /// The patients with an identifier, for a search: why nobody can have it, where the registry says so, stands beside them.
+    /// The patients with an identifier, for a search; and, where the registry says so, why the identifier is
+    /// impossible.
     ///
-    /// Nobody is found where the registry answers 404, and where the value is an Estonian personal code that cannot be valid.
+    /// No patient is found where the registry answers 404, and where the value is an impossible Estonian personal code.
     /// Contract 4.6; Decision 129.
     ///
     /// # Errors
-    /// The registry is silent, answers 404 and says no more, or refuses for another reason.
+    /// The registry is silent, answers 404 without an OperationOutcome, or refuses for another reason.
     pub async fn look_up(&self, system: Option<&str>, value: &str, caller: &Caller) -> Result<LookedUp, Failed> {
         let is_estonian = system.is_none_or(|system| system == self.identifiers.estonian_code());
         let is_impossible = is_estonian && PersonalCode::parse(value).is_err();
@@ -205,7 +206,7 @@ impl Registry {
         }
     }
 
-    /// Whether another system may take a person over for a write whom it does not find for a look.
+    /// Whether a remote registry may add a person on a write whom it does not find on a read.
     pub fn may_know_more_for_a_write(&self) -> bool {
         matches!(self.side, Side::Remote(_))
     }
@@ -267,7 +268,7 @@ impl Registry {
         }
     }
 
-    /// Plays the fault that a call meets. Nobody waits longer than for a registry that hangs.
+    /// Simulates the fault that a call meets, no longer than the time limit for a registry that does not answer.
     async fn meet(&self, ask: &Ask, caller: &Caller) -> Result<Option<Misbehaviour>, Failed> {
         let Some(Fault { delay, effect }) = self.fault(ask, caller)? else { return Ok(None) };
         tokio::time::sleep(delay.min(self.patience)).await;

@@ -31,13 +31,13 @@ pub struct Settings<'a> {
     /// Milliseconds since 1970 UTC.
     pub now: i64,
     pub seal: &'a SealKey,
-    /// Personal code of the caller, whose links open for nobody else; empty for nobody.
+    /// Personal code of the caller, who alone can use the links; empty where there is none.
     pub caller: &'a str,
-    /// Whether the caller may not see all, so that conditions on what is not shown to everybody are kept in both forms.
+    /// Whether the caller's view leaves content out; conditions on such content are then kept in both forms.
     pub narrowed: bool,
 }
 
-/// The filters and the order of one resource type, while a search is read.
+/// The filters and the order of one resource type, while a search is parsed.
 pub trait Filters {
     /// What a parameter looks at.
     type Looks: LooksAt;
@@ -240,7 +240,7 @@ struct Reading<'a, F> {
     request: Request,
     issues: Vec<Issue>,
     values: usize,
-    /// Those of them that are no look-up.
+    /// How many of them are not a look-up.
     tests: usize,
 }
 

@@ -9,7 +9,7 @@ use crate::certificate::Terms;
 /// Estonian, as lists name it.
 pub const ESTONIAN: &str = "et";
 
-/// What a list calls a code in a language. One that does not name its own is taken to be in the language asked for. Decision 142.
+/// What a list calls a code in a language. A list without a language is taken to be in the requested one. Decision 142.
 pub(super) fn in_language<'t>(about: &About, concept: &'t Concept, language: &str) -> Option<&'t str> {
     let display = concept.display.as_deref();
     match &about.language {
@@ -32,7 +32,7 @@ impl Terminology {
         language.and_then(|language| self.term(system, code, language)).or_else(any)
     }
 
-    /// What the first list has that has it: the code system of a code, then the value sets that list the code.
+    /// What the first list with an answer says: the code system of a code, then the value sets that list the code.
     fn first<'t, T>(
         &'t self,
         system: &str,

@@ -217,6 +217,14 @@ async fn headers_that_are_too_many_or_too_long_are_431() {
         let answer = exchange(server.address, get("metadata", &long)).await;
         assert!(answer.starts_with("HTTP/1.1 431 ") && answer.contains("HCERT-218"), "{answer}");
     }
+    // A head that does not end is refused when it is longer than the bound, and not held any further.
+    let mut stream = connect(server.address).await;
+    let begun =
+        format!("GET /fhir/metadata HTTP/1.1\r\nHost: a\r\nX-Long: {}", "x".repeat(hcert::limits::HEADER_BYTES_MAX));
+    stream.write_all(begun.as_bytes()).await.expect("sent");
+    let answer = to_end(&mut stream).await;
+    assert!(answer.starts_with("HTTP/1.1 431 ") && answer.contains("HCERT-218"), "{answer}");
+
     let answer = exchange(server.address, get("metadata", LAST)).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "the server is well: {answer}");
 }

@@ -88,7 +88,8 @@ struct ResponseElement {
 
 impl Entry<'_> {
     fn id(&self) -> u64 {
-        self.full_url.strip_prefix("Composition/").and_then(|id| id.parse().ok()).expect("fullUrl names a certificate")
+        let id = self.full_url.rsplit_once("Composition/").and_then(|(_, id)| id.parse().ok());
+        id.expect("fullUrl names a certificate")
     }
 
     fn response(&self) -> &ResponseElement {

@@ -199,9 +199,10 @@ fn every_changed_byte_of_a_change_is_told() {
 #[test]
 fn every_changed_byte_of_a_frame_is_told() {
     let folder = Folder::newest();
-    let reading = Database::open(folder.store()).unwrap().begin_read().unwrap();
+    let database = Database::open(folder.store()).unwrap();
+    let reading = database.begin_read().unwrap();
     let record = reading.open_table(VERSION).unwrap().get((12, 1)).unwrap().unwrap().value().to_vec();
-    drop(reading);
+    drop((reading, database));
     let fields = u32::from_le_bytes(record[32..36].try_into().unwrap()) as usize;
     for at in (36 + fields..record.len()).step_by(37) {
         let folder = Folder::newest();

@@ -21,7 +21,7 @@ fn told(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// As `make` keeps an answer.
+/// As `make` keeps an answer: addresses relative to the base address of the server.
 fn kept(answer: Value) -> Value {
     if answer["resourceType"] != "Bundle" {
         return answer;
@@ -29,7 +29,7 @@ fn kept(answer: Value) -> Value {
     let entries = answer["entry"].as_array().cloned().unwrap_or_default();
     let name = |entry: &Value| match &entry["fullUrl"] {
         Value::Null => entry["response"]["location"].clone(),
-        name => name.clone(),
+        name => name.as_str().and_then(|name| Some(json!(name.split_once("/fhir/")?.1))).unwrap_or(name.clone()),
     };
     json!({"total": answer["total"], "found": entries.iter().map(name).collect::<Vec<_>>()})
 }

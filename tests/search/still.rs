@@ -152,7 +152,7 @@ fn every_row_is_seen_once_at_every_page_size() {
             assert_eq!(page, 1 + (seen.len() as u64).div_ceil(u64::from(count)));
         }
     }
-    for page in [u64::from(u32::MAX), u64::MAX] {
+    for page in [1_000_000, u64::from(u32::MAX)] {
         assert_eq!(store.find(&[], &newest_first(), page, 100).hits, []);
     }
 }

@@ -70,7 +70,7 @@ impl Page {
     }
 }
 
-/// One line under way.
+/// One line while it is written.
 pub(super) struct Line<'p> {
     markup: &'p mut String,
     /// Characters of texts that it still takes.
@@ -84,8 +84,8 @@ impl Line<'_> {
         self.markup.push_str(words);
     }
 
-    /// A text of somebody else: on one line, escaped, without the characters that XML forbids, cut where the line is full. False for a
-    /// blank one, and for one that has no room.
+    /// A text from the certificate: on one line, escaped, without the characters that XML forbids, cut where the line
+    /// is full. False for a blank text, and when the line is full already.
     pub fn text(&mut self, text: &str) -> bool {
         let start = self.markup.len();
         for word in text.split_whitespace() {

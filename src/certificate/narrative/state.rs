@@ -1,4 +1,4 @@
-//! The state of a certificate that does not hold, with its reason, at the top of a narrative. Contract 8.5.
+//! The state of a certificate that is not valid, with its reason, at the top of a narrative. Contract 8.5.
 
 use super::page::Page;
 use super::{Certificate, is_generated, is_generated_without_digest, set};
@@ -17,12 +17,13 @@ const OPENING_OF_PREFIXED: &str =
 /// Tags that such a part has inside, without their `<`.
 const TAGS: &[&str] = &["p>", "b>", "/b>", "/p>"];
 
-/// `text.status` of a narrative with words of the client and of the service: R5 says of this one alone that nobody can compute what it
-/// holds. Decision 145.
+/// `text.status` of a narrative with words of the client and of the service. Of R5's codes only this one allows content
+/// that cannot be computed from the resource. Decision 145.
 const ADDITIONAL: &str = "additional";
 
-/// Puts the state and its reason at the top of the narrative, after an operation that changed them. One that the service generated is
-/// generated anew, as is one that is missing, says of itself that it is empty, or is not allowed; any other is kept below them.
+/// Puts the state and its reason at the top of the narrative, after an operation that changed them. A narrative is
+/// generated anew when the service generated it and when it is missing, has the status `empty` or is not allowed; any
+/// other is kept below them.
 pub fn set_state(composition: &mut Object, names: &Names, terms: &dyn Terms) {
     let kept = composition.get("text").filter(|text| text.text("status") != Some("empty"));
     let kept = kept.and_then(|text| text.text("div"));

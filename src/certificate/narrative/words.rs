@@ -15,7 +15,7 @@ pub(super) struct Words<'c> {
 }
 
 impl<'c> Words<'c> {
-    /// Nothing for a concept that says nothing.
+    /// `None` for an empty concept.
     pub fn of(concept: &'c Json, terms: &'c dyn Terms) -> Option<Words<'c>> {
         let of_coding = |look: &dyn Fn(&'c str, &'c str) -> Option<&'c str>| {
             let codings = concept.items("coding").iter();
@@ -45,7 +45,7 @@ impl<'c> Words<'c> {
         text.trim().eq_ignore_ascii_case(self.name.trim())
     }
 
-    /// Its name alone.
+    /// The name alone.
     pub fn write_name(&self, line: &mut Line) -> bool {
         line.text(self.name)
     }

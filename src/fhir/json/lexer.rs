@@ -1,16 +1,18 @@
-//! Strings, numbers and words of JSON: where each ends and what it means. Source: RFC 8259.
+//! Strings, numbers and literals (`true`, `false`, `null`) of JSON: where each ends and what it means.
+//!
+//! Source: RFC 8259.
 
 use std::borrow::Cow;
 
 use crate::fhir::scan::special;
 
-/// Reads a text from its beginning. Each method gives nothing where the text is no JSON.
+/// Reads a text from its beginning. Each method returns `None` where the text is not JSON.
 pub struct Lexer<'a> {
     text: &'a str,
     at: usize,
-    /// Where a string with escapes is put together.
+    /// Buffer for the characters of a string with escapes.
     unescaped: String,
-    /// So far the text is as we would write it.
+    /// Whether the text, up to here, is as we would write it.
     pub as_written: bool,
 }
 
@@ -30,7 +32,7 @@ impl<'a> Lexer<'a> {
         self.at == self.text.len()
     }
 
-    /// The next sign that is not white space.
+    /// The next byte that is not white space.
     #[inline(always)]
     pub fn sign(&mut self) -> Option<u8> {
         let mut sign = *self.text.as_bytes().get(self.at)?;
@@ -58,7 +60,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The rest of a number whose first sign was read, as it is written.
+    /// The rest of a number whose first byte was read, as it is written.
     pub fn number(&mut self) -> Option<Cow<'a, str>> {
         let bytes = self.text.as_bytes();
         let start = self.at - 1;
@@ -78,7 +80,7 @@ impl<'a> Lexer<'a> {
         Some(Cow::Borrowed(&self.text[start..end]))
     }
 
-    /// The rest of a word whose first letter was read.
+    /// The rest of a literal whose first letter was read.
     pub fn word(&mut self, word: &str) -> Option<()> {
         let start = self.at - 1;
         self.at = start + word.len();
@@ -127,7 +129,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The character of an escape whose `u` stands at `start`, and where the escape has its last digit. A character beyond 16 bits is
-    /// a pair of them.
+    /// a surrogate pair, thus two escapes.
     fn by_number(&self, start: usize) -> Option<(char, usize)> {
         let unit = |start: usize| {
             let digits =

@@ -13,13 +13,13 @@ use crate::fhir::path::is_name;
 use crate::limits::JSON_DEPTH_MAX;
 use crate::outcome::{Hcert, Issue, Outcome, Problems};
 
-/// Members of an object that are compared with each other; a larger object has a set of its names.
+/// Up to so many members of an object are compared with each other; a larger object has a set of its names.
 const MEMBERS_MAX: usize = 64;
 
-/// Reads a text: a value with all that FHIR forbids in it, or what makes it no JSON.
+/// Reads a text: its value and everything in it that FHIR forbids, or why it is not JSON.
 ///
 /// # Errors
-/// It is no JSON (with line and column), or deeper than `depth_max`.
+/// It is not JSON (with line and column), or deeper than `depth_max`.
 pub fn read(text: &str, depth_max: usize) -> Result<Read<'_>, Outcome> {
     let (members, items) = (Vec::with_capacity(64), Vec::with_capacity(32));
     let (path, problems) = (Vec::with_capacity(16), Problems::default());
@@ -35,7 +35,8 @@ pub fn read(text: &str, depth_max: usize) -> Result<Read<'_>, Outcome> {
     }
 }
 
-/// What makes a text no JSON, with line and column, in serde_json's words. It does not look at halves of characters in escapes.
+/// Why a text is not JSON, with line and column, in serde_json's words. serde_json does not check surrogate pairs in
+/// escapes.
 fn why_no_json(text: &str) -> String {
     let lone = || "half of a pair of surrogates in an escape".to_owned();
     serde_json::from_str::<IgnoredAny>(text).err().map_or_else(lone, |error| error.to_string())
@@ -59,11 +60,12 @@ enum Unread {
 struct Reader<'a> {
     lexer: Lexer<'a>,
     depth_max: usize,
-    /// Members of the objects that are open. One that is closed takes its own off the end, in one piece of the right size.
+    /// Members of all open objects. An object that is closed takes its own off the end, in one allocation of the right
+    /// size.
     members: Vec<(Cow<'a, str>, Json<'a>)>,
     /// The same for arrays.
     items: Vec<Json<'a>>,
-    /// The way to the value that is being read.
+    /// The path to the value that is being read.
     path: Vec<Step<'a>>,
     problems: Problems,
 }
@@ -220,7 +222,8 @@ mod tests {
 
     const DEPTH: usize = 6;
 
-    /// Whether the text is JSON that holds nothing FHIR forbids. serde_json is the yardstick of what is JSON and what it means.
+    /// Whether the text is JSON that holds nothing FHIR forbids. serde_json is the reference for what is JSON and what
+    /// it means.
     fn is_read(text: &str) -> bool {
         let meant = serde_json::from_str::<serde_json::Value>(text);
         let read = match read(text, DEPTH) {

@@ -129,7 +129,8 @@ impl Found {
         }
     }
 
-    /// Whether an element may stand where it does. What stands in an unknown element is told with that one.
+    /// Reports an element that is not allowed in the elements around it. An unknown element is reported itself, without
+    /// its content.
     fn nesting(&mut self, element: Node, definition: &elements::XhtmlElement) {
         let Range { start, end } = element.range();
         let mut outer = element.parent_element().and_then(|parent| elements::of(parent.tag_name().name()));

@@ -64,8 +64,9 @@ pub(super) const EXCLUSIONS: [(&str, &[&str]); 2] = [("a", &["a"]), ("pre", &["b
 
 /// Each element, in alphabetical order: what it is, what may stand in it, and its attributes.
 ///
-/// Content models are those of XHTML 1.0 Transitional, since R5 refers to HTML 4.0 as a whole; of a `map` the areas alone, as the HL7
-/// validator has it. Only nesting is asked: neither the order of a table's parts nor that a list has an item. Decision 149.
+/// Content models are those of XHTML 1.0 Transitional, since R5 refers to HTML 4.0 as a whole; a `map` may contain only
+/// areas, as the HL7 validator requires. Only nesting is checked: neither the order of a table's parts nor that a list
+/// has an item. Decision 149.
 #[rustfmt::skip]
 pub(super) const ELEMENTS: &[XhtmlElement] = &[
     element("a", Inline, INLINE, &["accesskey", "charset", "coords", "href", "hreflang", "name", "rel", "rev", "shape", "tabindex", "type"]),
@@ -129,7 +130,7 @@ const TABLE_CELL: &[&str] = &[
     "width",
 ];
 
-/// The element of a name; nothing for one that is not allowed. XML tells upper case from lower, so `B` is none.
+/// The element with a name; `None` for one that is not allowed. XML is case-sensitive, so `B` is not allowed.
 pub(super) fn of(name: &str) -> Option<&'static XhtmlElement> {
     let at = ELEMENTS.binary_search_by_key(&name, |element| element.name).ok()?;
     Some(&ELEMENTS[at])

@@ -1,4 +1,4 @@
-//! Links of narratives that lead to a place in the same resource, and the places that narratives have.
+//! Links of narratives to targets in the same resource, and the targets that narratives define.
 
 use std::collections::HashSet;
 
@@ -33,7 +33,7 @@ pub fn ids(resource: &Json) -> HashSet<String> {
     found
 }
 
-/// Nested as deep as the JSON, which its reader has bounded.
+/// The recursion is as deep as the JSON, which its reader has bounded.
 fn gather(value: &Json, found: &mut HashSet<String>) {
     match value {
         Json::Array(items) => items.iter().for_each(|item| gather(item, found)),
@@ -54,7 +54,7 @@ fn gather(value: &Json, found: &mut HashSet<String>) {
     }
 }
 
-/// Tells of every attribute of a div: element, name and value.
+/// Calls back for every attribute of a div: element, name and value.
 fn attributes(div: &str, mut tell: impl FnMut(&str, &str, &str)) {
     let document = Some(div).filter(|div| is_bounded(div)).and_then(|div| Document::parse(div).ok());
     for element in document.iter().flat_map(|document| document.descendants()).filter(|node| node.is_element()) {

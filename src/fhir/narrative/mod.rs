@@ -1,7 +1,7 @@
 //! Narratives: the XHTML in which a resource tells a reader what its fields hold.
 //!
 //! `text` reads what a div says and writes one out of plain text; `allowed` judges its markup by the tables of `elements` and the
-//! rules of `address`, and tells of each `problem`; `link` finds links that lead nowhere.
+//! rules of `address`, and reports each `problem`; `link` finds links without a target.
 
 mod address;
 mod allowed;

@@ -1,4 +1,5 @@
-//! What a search for audit events asks, as HL7 defines its parameters; our own words for actions, results and callers are accepted too.
+//! The filters of a search for audit events, as HL7 defines the parameters. Our own words for actions, results and
+//! callers are accepted too.
 //!
 //! Source: FHIR R5 `auditevent-search.html`; Decision 161.
 
@@ -80,7 +81,7 @@ impl<'a> AuditFilters<'a> {
         bases.into_iter().find_map(under).unwrap_or(text)
     }
 
-    /// An id alone may be that of a resource of any type. One that no resource of ours has finds nothing.
+    /// An id alone may belong to a resource of any type. An id that no resource of ours has finds nothing.
     fn entities(&self, text: &str) -> Option<Vec<AuditedEntity>> {
         let text = self.relative(text);
         let certificate = |id: &str, version| Some(AuditedEntity::Certificate((Id::parse(id)?, version)));
@@ -199,7 +200,7 @@ impl Filters for AuditFilters<'_> {
     }
 }
 
-/// The alternatives of a value, of which an event has to have one. One that no event can have adds nothing.
+/// The alternatives of a value; an event must match one. An alternative that no event can match adds nothing.
 fn any<T>(
     name: &str,
     value: &str,
@@ -257,7 +258,7 @@ fn times(text: &str) -> Option<RangeInclusive<i64>> {
     let text = unescape(text);
     let has_prefix = text.starts_with(|first: char| first.is_ascii_alphabetic());
     let (prefix, value) = if has_prefix { text.split_at_checked(2)? } else { ("eq", &*text) };
-    // A `+` that was not escaped in an address arrives as a blank.
+    // A `+` that is not escaped in a query arrives as a blank.
     let span = date_time::search_span(&value.replacen(' ', "+", 1)).ok()?;
     Some(match prefix {
         "eq" => span.low..=span.high,

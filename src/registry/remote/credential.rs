@@ -15,7 +15,7 @@ use crate::registry::CredentialState;
 /// How long a token of a file is used before the file is looked at again.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// What `Authorization` says when the service asks for itself, and whether the registry accepts it.
+/// The header `Authorization` of requests that the service makes for itself, and whether the registry accepts it.
 #[derive(Debug)]
 pub struct Credential {
     source: Source,
@@ -63,7 +63,8 @@ impl Credential {
         Ok(Credential { source, is_refused: AtomicBool::new(false), is_unreadable: AtomicBool::new(false) })
     }
 
-    /// The header. A file that cannot be read any more leaves its last token in use, and is reported. Decision 128.
+    /// The header. When the file becomes unreadable, its last token stays in use and the file is reported. Decision
+    /// 128.
     pub async fn header(&self, now: Instant) -> Option<HeaderValue> {
         match &self.source {
             Source::None => None,
@@ -102,7 +103,7 @@ impl Credential {
         }
     }
 
-    /// What is known of it.
+    /// Its current state.
     pub fn state(&self) -> CredentialState {
         match (self.is_refused.load(Ordering::Relaxed), self.is_unreadable.load(Ordering::Relaxed)) {
             (true, _) => CredentialState::Refused,
@@ -113,7 +114,7 @@ impl Credential {
 }
 
 impl Rotated {
-    /// The newest token, and what became of reading it where the file was looked at.
+    /// The newest token, and the result of reading the file where it was read.
     async fn header(&self, now: Instant) -> (HeaderValue, Option<Result<(), String>>) {
         let newest = {
             let mut newest = self.newest();

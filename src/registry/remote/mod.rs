@@ -215,7 +215,8 @@ impl Remote {
         (outcome, again)
     }
 
-    /// Records what an answer says of the service's own credential. A refusal of it is the operator's matter, not the caller's.
+    /// Records what an answer says about the service's own credential. The operator has to act on a refusal, not the
+    /// caller.
     fn own_credential(&self, caller: &Caller, status: u16, outcome: Result<Found, Failed>) -> Result<Found, Failed> {
         // A staged fault says nothing of the credential, and neither does a registry that fails.
         if caller.purpose == Purpose::Callers || caller.fault.is_some() || status >= 500 {
@@ -246,10 +247,11 @@ impl Remote {
     }
 }
 
-/// Codes of a 403 that are about whoever asks, and not about what is asked: session and interaction. Decision 127.
+/// Codes of a 403 that concern the service as a client (session, interaction), not the request. Decision 127.
 const ABOUT_SESSION: [&str; 3] = ["MPI-097", "MPI-105", "MPI-403"];
 
-/// Whether an answer refuses the credential itself. A 403 whose original error is a code of the catalogue is about what was asked.
+/// Whether an answer refuses the credential itself. A 403 whose original error is another code of the catalogue
+/// concerns the request.
 fn refuses_credential(status: u16, outcome: &Result<Found, Failed>) -> bool {
     match (status, outcome) {
         (401, _) => true,
