@@ -199,17 +199,17 @@ fn whole(text: &str, low: i64) -> Result<(), Wrong> {
     format(number.is_some_and(|number| (low..=i64::from(i32::MAX)).contains(&number)))
 }
 
-/// At most 18 digits before the point and 17 behind it, and an exponent of at most 9.
+/// At most 18 digits before the point and 17 behind it, and a whole exponent of at most 10.
 fn is_decimal(text: &str) -> bool {
-    let (number, exponent) = match text.split_once(['e', 'E']) {
-        Some((number, exponent)) => (number, exponent.strip_prefix(['-', '+']).unwrap_or(exponent)),
-        None => (text, "0"),
-    };
+    let (number, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let number = number.strip_prefix('-').unwrap_or(number);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let part = |digits: &str, most: usize| is_digits(digits) && digits.len() <= most;
-    let has_form =
-        part(whole, 18) && (whole == "0" || !whole.starts_with('0')) && part(fraction, 17) && part(exponent, 9);
+    let has_form = part(whole, 18)
+        && (whole == "0" || !whole.starts_with('0'))
+        && part(fraction, 17)
+        && is_whole(exponent)
+        && exponent.trim_start_matches(['-', '+']).len() <= 10;
     // One that no program's number holds (1e400) would be read by each in its own way.
     has_form && text.parse::<f64>().is_ok_and(f64::is_finite)
 }
@@ -284,8 +284,33 @@ mod tests {
             (Primitive::PositiveInt, vec!["1"], vec!["0", "-1"]),
             (
                 Primitive::Decimal,
-                vec!["0", "-0.0", "1.10", "1e-7", "2E+9", "999999999999999999", "0.00000000000000001"],
-                vec!["1000000000000000000", "0.000000000000000001", "1e1234567890"],
+                vec![
+                    "0",
+                    "-0.0",
+                    "1.10",
+                    "1e-7",
+                    "2E+9",
+                    "0E0",
+                    "1.5e0",
+                    "1e-10",
+                    "0e1234567890",
+                    "999999999999999999",
+                    "0.00000000000000001",
+                ],
+                vec![
+                    "1000000000000000000",
+                    "0.000000000000000001",
+                    "1e1234567890",
+                    "0e12345678901",
+                    "1.5e-0007",
+                    "0.0e-0",
+                    "1e+0",
+                    "1e00",
+                    "1E01",
+                    "1e",
+                    "1e+",
+                    "1e--1",
+                ],
             ),
         ] {
             good.iter().for_each(|digits| assert_eq!(number(kind, digits), Ok(()), "{kind:?} {digits}"));

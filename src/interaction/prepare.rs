@@ -202,7 +202,7 @@ fn take_state(certificate: &mut Object) -> bool {
     // One that the service generated is generated anew as a whole.
     let own = div.filter(|div| !narrative::is_generated(div));
     let Some(rest) = own.and_then(narrative::without_state) else { return false };
-    if plain_text(&rest).is_some_and(|text| text.is_empty()) {
+    if rest.is_empty() || plain_text(&rest).is_some_and(|text| text.is_empty()) {
         certificate.remove("text");
     } else if let Some(Json::Object(text)) = certificate.get_mut("text") {
         text.set("div", Json::string(rest));

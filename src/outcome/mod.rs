@@ -121,6 +121,11 @@ impl Issue {
         })
     }
 
+    /// How many others were left out, where the issue says so.
+    fn left_out(&self) -> Option<usize> {
+        self.value("count").filter(|_| self.code == Hcert::LeftOut)?.parse().ok()
+    }
+
     fn value(&self, name: &str) -> Option<&str> {
         self.values.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_ref())
     }
@@ -192,15 +197,15 @@ impl Outcome {
         self
     }
 
-    /// HTTP status of an answer that is nothing but this. What another system refuses with 400 weighs as much as our own 400.
+    /// HTTP status of a refusal that is nothing but this, from 400. What another system refuses with 400 weighs as much as our own 400.
+    /// Issues that refuse nothing are no refusal: that we refuse with them is a fault of ours.
     pub fn status(&self) -> u16 {
-        if self.issues.is_empty() && !self.reflected.is_empty() {
-            return self.reflected_status;
-        }
-        match entry(self.leading()).status {
-            422 if self.reflected_status == 400 => 400,
-            status => status,
-        }
+        let status = match (entry(self.leading()).status, self.reflected_status) {
+            (_, reflected) if self.issues.is_empty() && !self.reflected.is_empty() => reflected,
+            (422, 400) => 400,
+            (status, _) => status,
+        };
+        if status < 400 { entry(Hcert::Internal).status } else { status }
     }
 
     /// The code that decides the status, for the log.
@@ -273,6 +278,13 @@ mod tests {
         assert_eq!(text("a\u{8}\u{c}\0b\t\n"), "'aU+0008U+000CU+0000b\t\n' is not a valid code");
         assert_eq!(text("õ €"), "'õ €' is not a valid code");
         assert_eq!(Issue::new(Hcert::FormatWrong).at("http.a\u{8}b").expression(), ["http.aU+0008b"]);
+    }
+
+    #[test]
+    fn no_refusal_has_the_status_of_a_success() {
+        for code in [Hcert::LinkDead, Hcert::LeftOut, Hcert::AllRight] {
+            assert_eq!(Outcome::from(Issue::new(code).severity(Severity::Warning)).status(), 500);
+        }
     }
 
     #[test]

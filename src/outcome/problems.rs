@@ -1,4 +1,5 @@
-//! Everything wrong with one body, as it is found: the first hundred are kept to be told, the others are counted.
+//! Everything wrong with one body, as it is found: the first hundred are kept to be told, errors before warnings, and the others are
+//! counted.
 
 use super::{Hcert, Issue, Severity};
 use crate::limits::BODY_ISSUES_MAX;
@@ -8,41 +9,47 @@ use crate::limits::BODY_ISSUES_MAX;
 pub struct Problems {
     issues: Vec<Issue>,
     left_out: usize,
+    /// How many of `issues` are errors. Where any was found, one is kept.
     errors: usize,
 }
 
 impl Problems {
     /// Adds an error, which is made only when there is room for it.
     pub fn add(&mut self, issue: impl FnOnce() -> Issue) {
-        self.errors += 1;
-        self.put(issue);
+        self.put(true, issue);
     }
 
     /// Adds what is worth to know but refuses nothing.
     pub fn warn(&mut self, issue: impl FnOnce() -> Issue) {
-        self.put(|| issue().severity(Severity::Warning));
+        self.put(false, || issue().severity(Severity::Warning));
     }
 
-    fn put(&mut self, issue: impl FnOnce() -> Issue) {
-        if self.issues.len() < BODY_ISSUES_MAX {
-            self.issues.push(issue());
-        } else {
+    /// Keeps an issue. In a full list an error takes the place of the last issue that is none.
+    fn put(&mut self, is_error: bool, issue: impl FnOnce() -> Issue) {
+        if self.issues.len() == BODY_ISSUES_MAX {
             self.left_out += 1;
+            if !is_error || self.errors == BODY_ISSUES_MAX {
+                return;
+            }
+            if let Some(last) = self.issues.iter().rposition(|issue| !issue.is_error()) {
+                self.issues.remove(last);
+            }
         }
+        self.errors += usize::from(is_error);
+        self.issues.push(issue());
     }
 
-    /// Takes those of a later check, but for issues about an element that an earlier check told of: it would say the same in other
-    /// words. What lies below such an element is told.
+    /// Takes those of a later check, but for issues that are known already or about an element of an earlier error: that check would
+    /// say the same in other words. What lies below such an element is told.
     pub fn take_further(&mut self, further: Problems) {
-        let told = self.issues.len();
-        let Problems { issues, left_out, errors } = further;
-        let errors_kept = issues.iter().filter(|issue| issue.is_error()).count();
-        self.errors += errors - errors_kept;
+        let Problems { mut issues, left_out, .. } = further;
+        issues.retain(|issue| {
+            let hides =
+                |earlier: &Issue| earlier == issue || earlier.is_error() && earlier.expression() == issue.expression();
+            !self.issues.iter().any(hides)
+        });
         for issue in issues {
-            if self.issues[..told].iter().all(|earlier| earlier.expression() != issue.expression()) {
-                self.errors += usize::from(issue.is_error());
-                self.put(|| issue);
-            }
+            self.put(issue.is_error(), || issue);
         }
         self.left_out += left_out;
     }
@@ -67,7 +74,7 @@ impl Problems {
         &self.issues
     }
 
-    /// What an answer tells: the first hundred, and in a last one how many were left out.
+    /// What an answer tells: those kept, and in a last one how many were left out.
     pub fn into_issues(self) -> Vec<Issue> {
         let Problems { mut issues, left_out, .. } = self;
         if left_out > 0 {
@@ -79,11 +86,14 @@ impl Problems {
 }
 
 impl From<Vec<Issue>> for Problems {
+    /// Also of what [`Problems::into_issues`] made, with its count of those left out.
     fn from(issues: Vec<Issue>) -> Self {
         let mut problems = Problems::default();
         for issue in issues {
-            problems.errors += usize::from(issue.is_error());
-            problems.put(|| issue);
+            match issue.left_out() {
+                Some(count) => problems.left_out += count,
+                None => problems.put(issue.is_error(), || issue),
+            }
         }
         problems
     }
@@ -92,6 +102,7 @@ impl From<Vec<Issue>> for Problems {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::Outcome;
 
     #[test]
     fn a_hundred_are_told_and_the_others_counted() {
@@ -112,6 +123,54 @@ mod tests {
         assert!(!problems.has_errors() && problems.issues()[0].severity_code() == "warning");
         problems.add(|| Issue::new(Hcert::CodeUnknown));
         assert!(problems.has_errors());
+    }
+
+    fn error(code: Hcert) -> Issue {
+        Issue::new(code).at("Composition.date")
+    }
+
+    fn warning(code: Hcert) -> Issue {
+        error(code).severity(Severity::Warning)
+    }
+
+    /// What was seen: behind a hundred warnings an error was only counted, and the refusal had status 200.
+    #[test]
+    fn an_error_takes_the_place_of_the_last_warning() {
+        for (warnings, errors) in [(100, 1), (300, 1), (99, 5), (300, 300)] {
+            let mut problems = Problems::default();
+            (0..warnings).for_each(|_| problems.warn(|| warning(Hcert::LinkDead)));
+            let mut further = Problems::default();
+            (0..errors).for_each(|_| further.add(|| error(Hcert::SubjectUnknowable)));
+            problems.take_further(further);
+            assert!(problems.has_errors());
+            let issues = problems.into_issues();
+            let kept = issues.iter().filter(|issue| issue.is_error()).count();
+            assert_eq!(kept, errors.min(BODY_ISSUES_MAX));
+            assert_eq!(issues.len(), BODY_ISSUES_MAX + 1);
+            let left_out = (warnings + errors - BODY_ISSUES_MAX).to_string();
+            assert_eq!(issues[BODY_ISSUES_MAX].value("count"), Some(&*left_out));
+            assert!(Outcome::from(issues).status() >= 400);
+        }
+    }
+
+    #[test]
+    fn those_left_out_stay_counted() {
+        let mut problems = Problems::default();
+        (0..300).for_each(|_| problems.warn(|| warning(Hcert::LinkDead)));
+        let mut issues = problems.into_issues();
+        issues.push(error(Hcert::SubjectUnknowable));
+        let issues = Problems::from(issues).into_issues();
+        assert_eq!((issues.len(), issues[100].value("count")), (101, Some("201")));
+    }
+
+    /// What was seen: an error was dropped because an earlier check had warned of the same element.
+    #[test]
+    fn a_warning_hides_nothing_but_itself() {
+        let mut problems = Problems::from(vec![warning(Hcert::LinkDead)]);
+        problems.take_further(Problems::from(vec![warning(Hcert::LinkDead), error(Hcert::FormatWrong)]));
+        assert_eq!(problems.issues(), [warning(Hcert::LinkDead), error(Hcert::FormatWrong)]);
+        problems.take_further(Problems::from(vec![error(Hcert::ElementMissing), warning(Hcert::CodeUnknown)]));
+        assert_eq!(problems.issues().len(), 2);
     }
 
     #[test]

@@ -222,6 +222,23 @@ async fn a_narrative_of_another_certificate_is_not_taken_over() {
 }
 
 #[tokio::test]
+async fn a_client_cannot_write_a_state_however_often_it_tries() {
+    let server = Server::start().await;
+    let open = r#"<div class="hcert-state" lang="et" xml:lang="et">"#;
+    let state = format!("{open}<p><b>Olek: Peatatud. Tervisetõend praegu ei kehti.</b></p></div>");
+    let expected = json!(div("<p>Minu tekst.</p>"));
+    for forged in [format!("{state}{state}"), format!("{open}{state}</div>"), format!("{state}{open}{state}</div>")] {
+        let text = json!({"status": "additional", "div": div(&format!("{forged}<p>Minu tekst.</p>"))});
+        let draft = server.create(Body::draft().with("/text", text)).await;
+        assert_eq!(read(&server, &draft).await["text"]["div"], expected, "{forged}");
+    }
+    let root = open.replace("<div", r#"<div xmlns="http://www.w3.org/1999/xhtml""#);
+    let text = json!({"status": "additional", "div": format!("{root}{state}</div>")});
+    let draft = server.create(driver().with("/text", text)).await;
+    assert!(plain(&read(&server, &draft).await).contains("Olek: Lõpetatud."));
+}
+
+#[tokio::test]
 async fn a_generated_narrative_follows_the_code_lists_and_one_that_somebody_changed_stays() {
     let server = Server::start().await;
     let certificate = server.create(decided(occupational(), "160926000")).await;

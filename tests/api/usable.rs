@@ -94,6 +94,37 @@ async fn the_setting_refuses_the_first_three_of_a_final_certificate() {
     }
 }
 
+/// What was seen: an earlier warning about the same element hid the error, and the certificate was stored.
+#[tokio::test]
+async fn a_dead_link_does_not_hide_what_the_setting_refuses() {
+    let server = Server::with(START, |config| config.certificate.final_must_be_usable = true).await;
+    let text = div(r##"Registrikood <a href="#x">16978044</a>"##);
+    let body = Body::example("occupational-final").with("/section/5/text/div", json!(text));
+    server.post("Composition", body.clone()).await.refused(422, &["HCERT-203", "HCERT-206"]);
+    server.post("Composition/$validate", body).await.refused(200, &["HCERT-203", "HCERT-206"]);
+    assert_eq!(server.found("").await, [0; 0]);
+}
+
+/// What was seen: a hundred warnings left no place for the error; nothing was stored, and the answer was 200.
+#[tokio::test]
+async fn a_hundred_warnings_do_not_hide_an_error() {
+    let server = Server::start().await;
+    let draft = server.create(Body::draft()).await;
+    let seq = server.seq();
+    let links: String = (0..300).map(|at| format!("<a href='#x{at}'>a</a>")).collect();
+    let text = json!({"status": "additional", "div": div(&format!("<p>{links}</p>"))});
+    let body = Body::draft().with("/text", text);
+    let body = body.with("/subject/0", json!({"reference": "https://elsewhere/fhir/Patient/1"}));
+    let mut codes = vec!["HCERT-203"; 99];
+    codes.extend(["HCERT-166", "HCERT-197"]);
+    for told in [server.post("Composition", body.clone()).await, server.put(&draft, body.clone()).await] {
+        told.refused(422, &codes);
+    }
+    let told = server.post("Composition/$validate", body).await.refused(200, &codes);
+    assert!(told.said().contains("201 more"), "{told}");
+    assert_eq!(server.seq(), seq);
+}
+
 #[tokio::test]
 async fn a_warning_decides_no_status() {
     let server = Server::start().await;

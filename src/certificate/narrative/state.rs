@@ -14,8 +14,11 @@ const OPENING: &str = r#"<div class="hcert-state" lang="et" xml:lang="et">"#;
 const OPENING_OF_PREFIXED: &str =
     r#"<div xmlns="http://www.w3.org/1999/xhtml" class="hcert-state" lang="et" xml:lang="et">"#;
 
-/// Tags that such a part has inside, without their `<`.
-const TAGS: &[&str] = &["p>", "b>", "/b>", "/p>"];
+/// How it ends.
+const END: &str = "</div>";
+
+/// Tags that such a part has inside.
+const TAGS: &[&str] = &["<p>", "<b>", "</b>", "</p>"];
 
 /// `text.status` of a narrative with words of the client and of the service. Of R5's codes only this one allows content
 /// that cannot be computed from the resource. Decision 145.
@@ -42,14 +45,30 @@ pub fn set_state(composition: &mut Object, names: &Names, terms: &dyn Terms) {
     }
 }
 
-/// A div without the state that an operation wrote into it; nothing when it has none.
+/// A div without the states that operations wrote into it, also one inside another; nothing when it has none.
 pub fn without_state(div: &str) -> Option<String> {
-    let found = |opening: &str| Some((div.find(opening)?, opening.len()));
-    let (start, length) = found(OPENING).or_else(|| found(OPENING_OF_PREFIXED))?;
-    let inside = &div[start + length..];
-    let (inside, rest) = inside.split_once("</div>")?;
-    let is_ours = inside.split('<').skip(1).all(|piece| TAGS.iter().any(|tag| piece.starts_with(tag)));
-    is_ours.then(|| format!("{}{rest}", &div[..start]))
+    let mut rest = String::with_capacity(div.len());
+    for piece in div.split_inclusive('>') {
+        rest.push_str(piece);
+        // What is looked at here is looked at once: it is taken out, or this end stops the next look.
+        if let Some(start) = rest.strip_suffix(END).and_then(start_of_state) {
+            rest.truncate(start);
+        }
+    }
+    (rest.len() < div.len()).then_some(rest)
+}
+
+/// Where the state begins that a text without its end ends with.
+fn start_of_state(mut text: &str) -> Option<usize> {
+    loop {
+        let start = text.rfind('<')?;
+        let begins_with = |tag: &&str| text[start..].starts_with(*tag);
+        if [OPENING, OPENING_OF_PREFIXED].iter().any(begins_with) {
+            return Some(start);
+        }
+        TAGS.iter().find(|tag| begins_with(tag))?;
+        text = &text[..start];
+    }
 }
 
 /// The part for the top of a narrative; nothing for a certificate whose state needs none.

@@ -515,6 +515,32 @@ fn only_what_an_operation_wrote_is_taken_out_again() {
     assert_eq!(without_state("<div class=\"hcert-state\" lang=\"et\" xml:lang=\"et\"><p>a"), None);
 }
 
+/// What was seen: of two such parts in a client's narrative one stayed, and a draft began with "Olek: Peatatud".
+#[test]
+fn every_part_that_only_operations_write_is_taken_out() {
+    let open = "<div class=\"hcert-state\" lang=\"et\" xml:lang=\"et\">";
+    let of_prefixed = open.replace("<div", "<div xmlns=\"http://www.w3.org/1999/xhtml\"");
+    let state = format!("{open}<p><b>Olek: Peatatud.</b></p></div>");
+    let list = format!("{open}<ul><li>a</li></ul></div>");
+    for (inside, kept) in [
+        (format!("{state}{state}a{state}"), "a".to_owned()),
+        (format!("{open}{state}</div>a"), "a".into()),
+        (format!("{open}<p>{open}{state}<b>b</b></div></p>{state}</div>a"), "a".into()),
+        (format!("{of_prefixed}{state}</div>{of_prefixed}<p>b</p></div>a"), "a".into()),
+        (format!("{list}{state}a"), format!("{list}a")),
+        // What taking one out joins together.
+        (state.replace("hcert", &format!("hc{state}ert")), String::new()),
+        (state.replace("</div>", &format!("</di{state}v>")), String::new()),
+    ] {
+        let rest = without_state(&format!("<div>{inside}</div>"));
+        assert_eq!(rest, Some(format!("<div>{kept}</div>")), "{inside}");
+        assert_eq!(without_state(&rest.unwrap()), None);
+    }
+    // As many as a body may hold are taken out in one pass.
+    let many = format!("<div>{}{}a</div>", open.repeat(10_000), "</div>".repeat(10_000));
+    assert_eq!(without_state(&many).as_deref(), Some("<div>a</div>"));
+}
+
 #[test]
 fn the_text_is_set_where_r5_has_its_place() {
     let order = |text: &str| {

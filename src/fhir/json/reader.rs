@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
             }
             let bit = 1 << bit_of(name.as_bytes());
             let others = &self.members[start..];
-            if others.len() == MEMBERS_MAX {
+            if others.len() == MEMBERS_MAX && names.is_empty() {
                 names.extend(others.iter().map(|(name, _)| name.clone()));
             }
             let is_known = match others.len() < MEMBERS_MAX {
@@ -265,6 +265,17 @@ mod tests {
             assert!(!is_read(&format!("{{{},\"7\":1}}", members.join(","))));
             assert!(!is_read(&format!("{{{},\"{}\":1}}", members.join(","), count - 1)));
         }
+    }
+
+    /// What was seen: each duplicate hashed all names again while an object had exactly so many, which took minutes.
+    #[test]
+    fn duplicates_in_an_object_of_the_bound_are_read_at_once() {
+        let names: Vec<String> = (1..MEMBERS_MAX).map(|at| format!("\"{at}\":1")).collect();
+        let duplicates = vec![r#""7":1"#; 150_000].join(",");
+        let text = format!("{{\"{}\":1,{},{duplicates}}}", "x".repeat(1_000_000), names.join(","));
+        let read = read(&text, DEPTH).unwrap();
+        assert_eq!(read.value.as_object().map(|object| object.iter().count()), Some(MEMBERS_MAX));
+        assert_eq!(read.problems.into_issues().len(), crate::limits::BODY_ISSUES_MAX + 1);
     }
 
     #[test]
