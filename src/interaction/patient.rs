@@ -13,9 +13,10 @@ use crate::fhir::json::{self, Json};
 use crate::fhir::subset;
 use crate::limits::BODY_ISSUES_MAX;
 use crate::outcome::{Hcert, Issue, Outcome};
+use crate::registry::embedded::KNOWN;
 use crate::registry::{Answered, Ask, Failed, Misbehaviour, Told};
 use crate::search::issue;
-use crate::search::parameter::SHAPING;
+use crate::search::parameter::{self, PARAMETERS, SHAPING};
 use crate::search::request::{UnknownParameter, base, holds_personal_code};
 
 impl Service {
@@ -33,8 +34,8 @@ impl Service {
             single => single,
         };
         // Ids of R5 that mean another place in an address.
-        if matches!(ask.id(), Some("." | "..")) {
-            return Err(nobody(&ask));
+        if let Some(id @ ("." | "..")) = ask.id() {
+            return Err(nobody(id));
         }
         let caller = context.caller_of_patients();
         let told = match self.registry.answer(&ask, &caller).await {
@@ -45,14 +46,10 @@ impl Service {
             Ok(Answered::Misbehaves(Misbehaviour::Garbage)) => {
                 return Ok(Answer { status: 200, instead: Some(Instead::Garbage), ..Answer::default() });
             }
-            // A registry may say no more than that nothing is there.
-            Err(Failed::NotFound) if ask.id().is_some() => return Err(nobody(&ask)),
-            Err(Failed::Refused(chain))
-                if chain.status == 404 && chain.issues.iter().all(|issue| issue.codings.is_empty()) =>
-            {
-                return Err(nobody(&ask));
+            // A registry may say no more than that nothing is there, which is no answer to a search. Decision 130.
+            Err(failed) if is_bare_not_found(&failed) => {
+                return Err(ask.id().map_or_else(|| silent(Failed::NotFound), nobody));
             }
-            Err(Failed::Refused(chain)) => return Err(chain.into()),
             Err(failed) => return Err(silent(failed)),
         };
         let Told { body, version, last_modified } = told;
@@ -80,10 +77,11 @@ impl Service {
     /// Reads the parameters that all searches have in common; the registry reads the filters. Contract 4.2, 4.9.
     ///
     /// # Errors
-    /// A `_query` that does not open, or more than one.
+    /// A `_query` that does not open, or more than one; a filter of R5 that no type here has.
     fn patient_search(&self, context: &Context) -> Result<PatientSearch, Outcome> {
         let settings = self.search_settings(context);
         let mut search = PatientSearch::default();
+        let mut unknown = Vec::new();
         for (name, value) in &context.parameters {
             if name == "_query" {
                 if search.token.replace(value.clone()).is_some() {
@@ -94,17 +92,23 @@ impl Service {
             }
             let known = self.registry.search_parameters();
             let base = base(name);
-            let is_known = known.is_none_or(|known| known.contains(&base)) || SHAPING.contains(&base);
+            let is_known = known.map_or(!is_unoffered_filter(base), |known| known.contains(&base));
             let ignored = &mut search.ignored;
             match UnknownParameter::of(name, context.prefer.lenient) {
-                UnknownParameter::Dropped if !is_known => {}
-                UnknownParameter::Ignored
-                    if !is_known && (ignored.len() >= BODY_ISSUES_MAX || ignored.contains(name)) => {}
-                UnknownParameter::Ignored if !is_known => ignored.push(name.clone()),
-                _ => search.parameters.push((name.clone(), value.clone())),
+                _ if is_known || SHAPING.contains(&base) => search.take(name, value),
+                UnknownParameter::Dropped => {}
+                UnknownParameter::Ignored if ignored.len() >= BODY_ISSUES_MAX || ignored.contains(name) => {}
+                UnknownParameter::Ignored => ignored.push(name.clone()),
+                UnknownParameter::Refused if is_unoffered_filter(base) => {
+                    let known = known.unwrap_or(KNOWN).iter().chain(SHAPING).copied();
+                    unknown.push(issue::unknown(name, known.collect::<Vec<_>>().join(", ")));
+                }
+                // The registry refuses it in its own words.
+                UnknownParameter::Refused => search.take(name, value),
             }
         }
-        Ok(search)
+        unknown.truncate(BODY_ISSUES_MAX);
+        if unknown.is_empty() { Ok(search) } else { Err(unknown.into()) }
     }
 
     /// The registry's Bundle, with a warning for each parameter that was dropped. After a search by form, or by a link
@@ -115,7 +119,7 @@ impl Service {
             return Ok(body);
         }
         let token = match &search.token {
-            Some(token) if !context.by_form => token.clone(),
+            Some(token) if !context.by_form && !search.has_personal => token.clone(),
             _ => {
                 let personal = search.parameters.iter().filter(|(name, value)| is_personal(name, value));
                 let personal: Vec<(&str, &str)> = personal.map(|(name, value)| (&**name, &**value)).collect();
@@ -157,13 +161,39 @@ struct PatientSearch {
     parameters: Vec<(String, String)>,
     /// The `_query` of a link.
     token: Option<String>,
+    /// Whether a personal parameter stands outside of the `_query`.
+    has_personal: bool,
     /// Names that were dropped with a warning.
     ignored: Vec<String>,
 }
 
+impl PatientSearch {
+    fn take(&mut self, name: &str, value: &str) {
+        self.has_personal |= is_personal(name, value);
+        self.parameters.push((name.to_owned(), value.to_owned()));
+    }
+}
+
 /// Whether a parameter may identify a person: every filter except the ids of the registry. Decision 159.
 fn is_personal(name: &str, value: &str) -> bool {
-    !name.starts_with('_') || holds_personal_code(value)
+    match name {
+        // However long a number, it counts entries.
+        "_count" | "_page" | "_sort" => false,
+        _ => !name.starts_with('_') || holds_personal_code(value),
+    }
+}
+
+/// Whether this is a filter of R5 for every resource type that no type here offers. Contract 4.9; Decision 157.
+fn is_unoffered_filter(base: &str) -> bool {
+    parameter::could_be_filter(base) && parameter::find(PARAMETERS, base).is_err()
+}
+
+/// Whether a registry says 404 and nothing else.
+fn is_bare_not_found(failed: &Failed) -> bool {
+    match failed {
+        Failed::Refused(chain) => failed.is_nobody() && chain.issues.iter().all(|issue| issue.codings.is_empty()),
+        failed => failed.is_nobody(),
+    }
 }
 
 /// A link with the parameters about persons replaced by a token.
@@ -184,8 +214,8 @@ fn without_persons(url: &str, token: &str) -> String {
     format!("{address}?{}", kept.join("&"))
 }
 
-fn nobody(ask: &Ask) -> Outcome {
-    Outcome::not_found("Patient", ask.id().unwrap_or_default())
+fn nobody(id: &str) -> Outcome {
+    Outcome::not_found("Patient", id)
 }
 
 /// The resources of a Bundle, each reduced as asked.

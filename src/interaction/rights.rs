@@ -144,7 +144,10 @@ impl Service {
         }
         let Some(code) = held.rights.identity().patient.clone() else { return Ok(()) };
         let caller = context.caller(Purpose::Look);
-        let found = Box::pin(self.registry.by_identifier(None, &code, &caller)).await.map_err(unanswered)?;
+        let found = match Box::pin(self.registry.by_identifier(None, &code, &caller)).await {
+            Err(failed) if failed.is_nobody() => Vec::new(),
+            found => found.map_err(unanswered)?,
+        };
         for patient in found {
             let linked = match self.registry.may_be_linked(&patient.id) {
                 true => Box::pin(self.registry.linked(&patient.id, &caller)).await.map_err(unanswered)?,
@@ -178,12 +181,17 @@ impl Service {
 
     /// Whether the author of a certificate is who sends it, where that is asked for. Contract 7.7.
     pub(super) fn check_author(&self, context: &Context, row: &Row) -> Result<(), Outcome> {
-        let Some(held) = context.held.as_ref().filter(|_| self.policy.author_must_be_caller) else { return Ok(()) };
-        let address = ["Practitioner/", &held.rights.identity().person].concat();
-        match row.has(&Term::new(Field::AuthorPractitioner, Form::Code, &address)) {
+        match self.wanted_author(context).is_none_or(|author| row.has(&author)) {
             true => Ok(()),
             false => Err(Issue::new(Hcert::AuthorNotCaller).at("Composition.author[0]").into()),
         }
+    }
+
+    /// The author that a certificate of this caller must have; nothing where any author may be named.
+    pub(super) fn wanted_author(&self, context: &Context) -> Option<Term> {
+        let held = context.held.as_ref().filter(|_| self.policy.author_must_be_caller)?;
+        let address = ["Practitioner/", &held.rights.identity().person].concat();
+        Some(Term::new(Field::AuthorPractitioner, Form::Code, &address))
     }
 }
 

@@ -8,6 +8,7 @@ use crate::engine::{Stored, Subject};
 use crate::fhir::json::{self, Json, Object};
 use crate::outcome::{Hcert, Issue, Outcome, Reflected};
 use crate::registry::{Failed, Patient, Purpose, Silent};
+use crate::search::extract::author_terms;
 use crate::search::reference::{comparable, is_id};
 
 /// How a subject names its patient.
@@ -162,6 +163,12 @@ impl Service {
         if certificate.text("resourceType") != Some("Composition") || expressions.any(is_of_subject) {
             return refused;
         }
+        // Who may not write it anyway does not learn from it who exists. Contract 7.7.
+        if let (Some(author), Json::Object(object)) = (self.wanted_author(context), certificate)
+            && !author_terms(object, &self.settings.names).contains(&author)
+        {
+            return refused;
+        }
         let Err(further) = self.resolve(context, certificate, before, Purpose::Look).await else { return refused };
         let is_unsure = matches!(named, Named::Identifier { .. }) && self.registry.may_know_more_for_a_write();
         let is_told = further.status() < 500 && !(is_unsure && further.issues().iter().any(is_not_unique));
@@ -247,7 +254,7 @@ pub fn silent(failed: Failed) -> Outcome {
         }
         // Where a person may be missing, this 404 means "nobody found" and does not get here. Elsewhere no FHIR server
         // sends it.
-        Failed::NotFound => (Hcert::RegistryUnreadable, "its status is 404, without an OperationOutcome".to_owned()),
+        Failed::NotFound => (Hcert::RegistryUnreadable, "its status is 404, without a code that says why".to_owned()),
         Failed::Silent(Silent::Timeout(cause)) => (Hcert::RegistryTimeout, cause),
         Failed::Silent(Silent::Unreachable(cause)) => (Hcert::RegistryUnreachable, cause),
         Failed::Silent(Silent::Unreadable(cause)) => (Hcert::RegistryUnreadable, cause),

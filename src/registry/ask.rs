@@ -144,6 +144,17 @@ pub enum Silent {
     Credential(String),
 }
 
+impl Failed {
+    /// Whether a search that fails so found nobody: the registry answers 404. Contract 4.6, 6.1.
+    pub fn is_nobody(&self) -> bool {
+        match self {
+            Failed::NotFound => true,
+            Failed::Refused(chain) => chain.status == 404,
+            Failed::Silent(_) | Failed::Fault(_) => false,
+        }
+    }
+}
+
 impl From<Chain> for Failed {
     fn from(chain: Chain) -> Self {
         Failed::Refused(chain)

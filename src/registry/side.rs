@@ -318,7 +318,11 @@ async fn linked(remote: &Remote, id: &str, caller: &Caller) -> Result<Vec<String
     let mut at = 0;
     while let Some(id) = met.get(at).cloned() {
         let ask = Ask::Search(vec![("_id".to_owned(), id.clone())]);
-        let found = patients(&remote.ask(&ask, caller).await?)?;
+        let found = match remote.ask(&ask, caller).await {
+            Ok(told) => patients(&told)?,
+            Err(failed) if failed.is_nobody() => Vec::new(),
+            Err(failed) => return Err(failed),
+        };
         let links = found.into_iter().filter(|patient| patient.id == id).flat_map(|patient| patient.links);
         for link in links {
             if met.len() <= LINKED_PATIENTS_MAX && !met.contains(&link) {

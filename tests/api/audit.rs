@@ -109,6 +109,7 @@ async fn the_trail_is_asked_as_audit_events() {
         ("entity=Patient/200", 2),
         ("entity=http://127.0.0.1:8080/fhir/Composition/1", 4),
         ("entity=Observation/1", 0),
+        ("entity=Patient/200/_history/1", 2),
     ] {
         let told = asked(query).await.expect(200).json();
         assert_eq!((&told["type"], &told["total"]), (&json!("searchset"), &json!(total)), "{query}");

@@ -292,6 +292,15 @@ async fn the_author_must_be_the_caller_where_that_is_asked_for() {
     assert_eq!(told.codes()[0], "HCERT-168");
     // Developer mode without a token is everybody.
     server.post("Composition", Body::draft()).await.expect(201);
+    // A refused body tells of its patient only to whom it could be accepted from.
+    let wrong = || Body::draft().with("/title", json!(1)).with("/subject/0/reference", json!("Patient/999"));
+    let told = server.post("Composition", wrong()).header("Authorization", &author).await;
+    assert!(told.codes().contains(&"HCERT-008".to_owned()), "{told}");
+    for asked in [server.post("Composition", wrong()), server.put("Composition/1", wrong())] {
+        let told = asked.header("Authorization", &doctor).await;
+        assert!(told.status.is_client_error());
+        assert!(!told.codes().contains(&"HCERT-008".to_owned()), "{told}");
+    }
 }
 
 #[tokio::test]

@@ -96,7 +96,10 @@ impl<'a> AuditFilters<'a> {
                 }
                 None => certificate(rest, None).into_iter().collect(),
             },
-            Some(("Patient", _)) => vec![AuditedEntity::Patient(comparable(text, "")["Patient/".len()..].to_owned())],
+            Some(("Patient", _)) => {
+                let id = comparable(text, "").strip_prefix("Patient/").filter(|id| is_id(id))?;
+                vec![AuditedEntity::Patient(id.to_owned())]
+            }
             Some(_) => Vec::new(),
         })
     }
@@ -365,6 +368,11 @@ mod tests {
     fn what_cannot_be_understood_is_refused() {
         for (name, value) in [
             ("entity", "a b"),
+            ("entity", "Patient/"),
+            ("entity", "Patient/_history/1"),
+            ("entity", "https://a.ee/fhir/Patient/_history/1"),
+            ("entity", "Patient/1/2"),
+            ("patient", "Patient/_history/1"),
             ("patient", "Group/7"),
             ("action", "composition.steal"),
             ("action", "c"),

@@ -27,8 +27,6 @@ use tokio::time::timeout_at;
 
 use super::{Ask, Caller, Failed, Health, Purpose, Silent, Told};
 use crate::config;
-use crate::outcome::Reflected;
-use crate::outcome::reflected;
 use crate::tls;
 use answer::Found;
 use breaker::{Breaker, Change};
@@ -248,16 +246,17 @@ impl Remote {
 }
 
 /// Codes of a 403 that concern the service as a client (session, interaction), not the request. Decision 127.
-const ABOUT_SESSION: [&str; 3] = ["MPI-097", "MPI-105", "MPI-403"];
+const ABOUT_SESSION: [&str; 4] = ["MPI-097", "MPI-105", "MPI-403", "HCERT-178"];
 
-/// Whether an answer refuses the credential itself. A 403 whose original error is another code of the catalogue
-/// concerns the request.
+/// Whether an answer refuses the credential itself. A 403 whose original error has another code, of the catalogue or
+/// not, concerns the request.
 fn refuses_credential(status: u16, outcome: &Result<Found, Failed>) -> bool {
     match (status, outcome) {
         (401, _) => true,
         (403, Err(Failed::Refused(chain))) => {
-            let code = chain.issues.last().map(Reflected::code).unwrap_or_default();
-            reflected::find(code).is_none() || ABOUT_SESSION.contains(&code)
+            let codings = chain.issues.last().map(|issue| &*issue.codings).unwrap_or_default();
+            let code = codings.iter().find_map(|coding| coding.code.as_deref());
+            code.is_none_or(|code| ABOUT_SESSION.contains(&code))
         }
         (403, _) => true,
         _ => false,

@@ -74,7 +74,13 @@ async fn a_credential_that_is_renewed_works_by_itself_and_one_that_cannot_be_rea
 
 #[tokio::test]
 async fn a_refusal_of_what_is_asked_or_of_the_callers_own_token_is_no_alarm() {
-    for (codes, expected) in [(&["MPI-052"][..], 400), (&["MPI-029", "XRR300", "V10580"], 400)] {
+    for (codes, expected) in [
+        (&["MPI-052"][..], 400),
+        (&["MPI-029", "XRR300", "V10580"], 400),
+        // A code that the catalogue does not have, for one patient.
+        (&["HCERT-179"], 400),
+        (&["RESTRICTED-1"], 400),
+    ] {
         let body = outcome(codes);
         let server = answered(move |_| fhir("403 Forbidden", &body), |_| ()).await;
         server.post("Composition", about_patient(200)).await.refused(expected, codes);

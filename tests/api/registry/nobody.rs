@@ -135,9 +135,29 @@ async fn a_registry_that_answers_404_to_a_search_found_nobody() {
     let server = Server::start().await;
     nothing(server.get(search).header("x-hcert-fault", "MPI-072").await, &["MPI-072"]);
     // To who asks for patients a 404 without a code is no answer of a FHIR server.
-    let server = answered(|_| http("404 Not Found", "", ""), |_| ()).await;
-    server.get("Patient?identifier=39406240015").await.refused(503, &["HCERT-165"]);
-    server.get("Patient/200").await.refused(404, &["HCERT-127"]);
+    let without_code = r#"{"resourceType":"OperationOutcome","issue":[{"severity":"error","code":"not-found"}]}"#;
+    for answer in [http("404 Not Found", "", ""), fhir("404 Not Found", without_code)] {
+        let server = answered(move |_| answer.clone(), |_| ()).await;
+        server.get("Patient?identifier=39406240015").await.refused(503, &["HCERT-165"]);
+        server.get("Patient/200").await.refused(404, &["HCERT-127"]);
+    }
+}
+
+#[tokio::test]
+async fn a_patient_whom_the_registry_does_not_find_is_refused_nothing_but_what_is_not_their_own() {
+    const KNOWN: &str = r#"{"resourceType":"Bundle","type":"searchset","entry":[{"resource":{"resourceType":"Patient",
+        "id":"200","meta":{"versionId":"1"},"identifier":[{"system":"https://fhir.ee/sid/pid/est/ni","value":"39406240015"}]}}]}"#;
+    for answer in [fhir("404 Not Found", &outcome(&["MPI-072"])), http("404 Not Found", "", "")] {
+        // Found by nothing, or by the personal code but not with links.
+        for by_code in [answer.clone(), fhir("200 OK", KNOWN)] {
+            let answer = answer.clone();
+            let ask = move |head: &str| if head.contains("identifier=") { by_code.clone() } else { answer.clone() };
+            let server = answered(ask, |_| ()).await;
+            let token = server.token("patient", json!({"patient": {"personalCode": "39406240015"}})).await;
+            let found = server.get("Composition?status=final").header("Authorization", &token).await.expect(200);
+            assert_eq!(found.json()["total"], 0, "{found}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{CODE, about, about_identifier, about_patient, asking};
+use super::{CODE, EMPTY, about, about_identifier, about_patient, answered, asking, fhir};
 use crate::body::{Body, div};
 use crate::server::{Listening, Server};
 
@@ -231,12 +231,32 @@ async fn certificates_go_on_while_the_registry_is_down() {
 async fn a_search_that_cannot_learn_of_links_says_so() {
     let (_registry, server) = two().await;
     server.create(about_patient(205)).await;
-    for fault in ["refuse", "garbage", "MPI-001", "MPI-021"] {
+    for fault in ["refuse", "garbage", "MPI-001", "MPI-052"] {
         let told = server.get("Composition?subject=Patient/205").header("x-hcert-fault", fault).await.expect(200);
         assert_eq!((told.ids(), told.json()["total"].as_u64()), (vec![1], Some(1)), "{told}");
         assert!(told.text().contains("HCERT-167"), "{told}");
         let told = server.get("Composition?status=preliminary").header("x-hcert-fault", fault).await.expect(200);
         assert!(!told.text().contains("HCERT-167"), "{told}");
+    }
+    // A registry that answers 404 to a search found nobody, who is linked to nobody.
+    let told = server.get("Composition?subject=Patient/205").header("x-hcert-fault", "MPI-021").await.expect(200);
+    assert!(told.ids() == [1] && !told.text().contains("HCERT-167"), "{told}");
+}
+
+#[tokio::test]
+async fn filters_of_every_type_that_are_not_offered_are_refused_before_the_registry_is_asked() {
+    let server = answered(|_| fhir("200 OK", EMPTY), |_| ()).await;
+    for unknown in ["_has:Observation:subject:code=x", "_filter=x", "_list=x", "_text=x", "_content=x", "_tag=x"]
+        .into_iter()
+        .chain(["_profile:below=x", "_security=x", "_source=x"])
+    {
+        server.get(&format!("Patient?active=true&{unknown}")).await.refused(400, &["HCERT-118"]);
+        server.form("Patient/_search", &format!("active=true&{unknown}")).await.refused(400, &["HCERT-118"]);
+        let told = server.get(&format!("Patient?active=true&{unknown}")).prefer("handling=lenient").await.expect(200);
+        assert!(told.text().contains("HCERT-158"), "{told}");
+    }
+    for other in ["_id=200", "_lastUpdated=gt2020", "name=x", "_total=none", "_count=1"] {
+        server.get(&format!("Patient?{other}")).await.expect(200);
     }
 }
 
