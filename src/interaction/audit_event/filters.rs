@@ -96,17 +96,14 @@ impl<'a> AuditFilters<'a> {
                 }
                 None => certificate(rest, None).into_iter().collect(),
             },
-            Some(("Patient", _)) => {
-                let id = comparable(text, "").strip_prefix("Patient/").filter(|id| is_id(id))?;
-                vec![AuditedEntity::Patient(id.to_owned())]
-            }
+            Some(("Patient", _)) => vec![AuditedEntity::Patient(patient_id(text)?.to_owned())],
             Some(_) => Vec::new(),
         })
     }
 
     fn patient(&self, text: &str) -> Option<Vec<String>> {
-        let text = comparable(self.relative(text), "");
-        let id = text.strip_prefix("Patient/").unwrap_or(text);
+        let text = self.relative(text);
+        let id = if text.contains('/') { patient_id(text)? } else { text };
         is_id(id).then(|| vec![id.to_owned()])
     }
 
@@ -201,6 +198,11 @@ impl Filters for AuditFilters<'_> {
     fn sort(&mut self, keys: Vec<((), bool)>) {
         self.order = if keys.iter().any(|(_, descends)| *descends) { Order::NewestFirst } else { Order::OldestFirst };
     }
+}
+
+/// The id in a relative reference to a patient, whatever the version.
+fn patient_id(text: &str) -> Option<&str> {
+    comparable(text, "").strip_prefix("Patient/").filter(|id| is_id(id))
 }
 
 /// The alternatives of a value; an event must match one. An alternative that no event can match adds nothing.
