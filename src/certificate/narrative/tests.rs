@@ -72,7 +72,7 @@ fn told(composition: &Object) -> String {
     inside.strip_suffix("</div>").unwrap().to_owned()
 }
 
-/// What is told of a certificate with these members, behind its title.
+/// The lines of the narrative of a certificate with these members, after its title.
 fn told_of(members: &str) -> String {
     let told = told(&object(&format!(r#"{{"title":"T",{members}}}"#)));
     told.strip_prefix("<p><b>T</b></p>").unwrap_or(&told).to_owned()

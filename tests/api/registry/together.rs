@@ -72,7 +72,7 @@ async fn a_registry_that_does_not_answer_hides_no_problem_and_adds_none() {
 #[tokio::test]
 async fn the_registry_is_not_asked_about_what_cannot_be_read() {
     let server = Server::start().await;
-    // A fault that the caller is told of shows whether it was asked.
+    // A fault in the response shows whether the registry was asked.
     let asks = async |body: Vec<u8>| {
         let told = server.post("Composition", body).header("x-hcert-fault", "MPI-101").await;
         assert!(told.status.is_client_error(), "{told}");

@@ -93,7 +93,7 @@ pub const ROWS: &[Row] = &[
 /// Right because of what only this service does.
 #[rustfmt::skip]
 pub const OWN: &[Row] = &[
-    // Contract 8.7: what the profiles allow and nobody can use is warned of.
+    // Contract 8.7: content that the profiles allow and no user can use gets warnings.
     row("a final certificate without a decision", &DRIVER_DRAFT, Set("/status", r#""final""#), &["warning HCERT-204 business-rule Composition.section"]),
     row("a rejection without a reason", &OCCUPATIONAL_REJECTED, Remove("/section/1"), &["warning HCERT-205 business-rule Composition.contained[1].value"]),
     row("an employer in words", &OCCUPATIONAL, Set("/section/5/text/div", r#""<div xmlns=\"http://www.w3.org/1999/xhtml\">Äriregistri kood: 16978044</div>""#),
