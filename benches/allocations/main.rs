@@ -60,11 +60,11 @@ const BOUNDS: &[Bound] = &[
     bound("search by employer and period",  Own,          40,     9_800),
     bound("dense search, page 1",           Own,          64,    87_400),
     bound("metadata",                       Own,           4,    15_350),
-    bound("create",                         Own,         236,    64_750),
+    bound("create",                         Own,         237,    65_200),
     bound("create",                         All,         575,   207_000),
-    bound("update",                         Own,         446,   116_400),
+    bound("update",                         Own,         447,   116_700),
     bound("update",                         All,         806,   253_000),
-    bound("$suspend",                       Own,         241,    72_900),
+    bound("$suspend",                       Own,         242,    73_300),
     bound("$suspend",                       All,         600,   212_500),
 ];
 

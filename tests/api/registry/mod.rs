@@ -99,4 +99,4 @@ fn outcome(codes: &[&str]) -> String {
 }
 
 /// A searchset without an entry.
-const EMPTY: &str = r#"{"resourceType":"Bundle","type":"searchset","total":0}"#;
+const EMPTY: &str = r#"{"resourceType":"Bundle","type":"searchset","total":0,"link":[{"relation":"self","url":"https://example.ee/fhir/Patient"}]}"#;
