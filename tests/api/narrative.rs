@@ -161,7 +161,7 @@ async fn twenty_narratives_are_read_as_a_patient_reads_them() {
 }
 
 #[tokio::test]
-async fn after_an_operation_no_narrative_reads_as_valid_whoever_wrote_it() {
+async fn after_an_operation_no_narrative_of_any_author_reads_as_valid() {
     let server = Server::start().await;
     let own = div("<p>Sobib mootorsõidukit juhtima.</p>");
     let reason = "<script>alert(1)</script> & muu ".repeat(300);

@@ -1,4 +1,4 @@
-//! Certificates that the profiles allow and nobody can use, and versions of profiles. Contract 8.1, 8.2, 8.7.
+//! Certificates that the profiles allow but no user can use, and versions of profiles. Contract 8.1, 8.2, 8.7.
 
 use serde_json::{Value, json};
 
