@@ -61,8 +61,12 @@ fn main() {
     let store = Store::fill_with(&folder.path().join("data"), 0, CERTIFICATES);
     let clock: Clock = Arc::new(|| NOW);
     let tokens = Arc::new(Tokens::open(&Config::default(), folder.path(), clock.clone()).expect("a key can be made"));
-    let trail =
-        Options { folder: folder.path().to_owned(), file_bytes: 64 << 20, retention_days: 0, clock: clock.clone() };
+    let trail = Options {
+        folder: folder.path().to_owned(),
+        file_bytes: 64 << 20,
+        keep_from: Arc::new(|| None),
+        clock: clock.clone(),
+    };
     let log = Arc::new(Log::open(trail).expect("a trail can be begun"));
     let with_trail = Policy { audit: Some(log), ..Policy::default() };
     let bench = Bench {

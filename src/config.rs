@@ -3,26 +3,34 @@
 //! `hcert.toml` at the root of the project lists every setting with its default, unit and reason; a test holds both together.
 
 mod access;
+mod document;
 mod environment;
 mod management;
+mod memory;
 mod network;
 mod rules;
 mod secret;
+mod sender;
 mod tls;
 mod within;
 
 use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
 pub use access::{Access, AccessMode, AccessToken, Algorithm};
+use document::Document;
 pub use management::Management;
+pub use memory::MemoryBound;
 pub use network::Network;
 pub use rules::BACKUP_WITHIN_DATA;
 pub use secret::Secret;
+pub use sender::XRoadSender;
 pub use tls::{ClientAuth, MinVersion, Tls};
 pub use within::is_within;
 use within::is_within_by_name;
@@ -249,6 +257,9 @@ pub struct XRoad {
     pub fhir_service: String,
     pub token_service: String,
     pub required_headers: Vec<String>,
+    /// Who may set the headers of X-Road. Unset: everybody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Vec<XRoadSender>>,
 }
 
 /// `[namespaces]`: the placeholders of the specification. Contract 1.1.
@@ -282,11 +293,19 @@ impl Namespaces {
 }
 
 /// `[log]`
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Log {
     pub level: Level,
+    /// Of successful answers one in so many has a line.
+    pub sample: u32,
     pub format: Format,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Log { level: Level::default(), sample: 1, format: Format::default() }
+    }
 }
 
 /// How lines of the log are written.
@@ -408,6 +427,7 @@ impl Default for XRoad {
             fhir_service: "fhir".to_owned(),
             token_service: "auth".to_owned(),
             required_headers: Vec::new(),
+            from: None,
         }
     }
 }
@@ -469,30 +489,56 @@ impl std::error::Error for ConfigError {}
 pub const FILE: &str = "hcert.toml";
 
 impl Config {
+    /// A name for these settings: equal settings have the same, 16 hexadecimal digits. It tells nothing of the secrets among them.
+    pub fn fingerprint(&self) -> String {
+        let text = toml::to_string(self).expect("settings were read as TOML");
+        let digest = digest::digest(&digest::SHA256, text.as_bytes());
+        digest.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     /// Reads all settings. `file` must exist; without it `hcert.toml` in the working directory is read if it is there.
     /// `environment` are the variables of the process, `flags` writes what the command line says.
     ///
     /// # Errors
-    /// The file cannot be read or is no TOML; an unknown key or a wrong type (with line and caret, or the variable's name); a value
-    /// out of its range (all of them, with what is allowed).
+    /// The file cannot be read or is no TOML; an unknown key, a wrong type, or a value out of its range: all of them at once,
+    /// each with line and caret, or with the variable's name.
     pub fn load(
         file: Option<&Path>,
         environment: impl Iterator<Item = (OsString, OsString)>,
         flags: impl FnOnce(&mut Config),
     ) -> Result<Config, ConfigError> {
-        let path = file.map(Path::to_owned).or_else(|| Path::new(FILE).is_file().then(|| PathBuf::from(FILE)));
-        let mut config = match path {
-            Some(path) => {
-                let text = std::fs::read_to_string(&path)
-                    .map_err(|error| ConfigError(format!("{} cannot be read: {error}", path.display())))?;
-                Config::parse(&text).map_err(|error| ConfigError(format!("{}: {error}", path.display())))?
-            }
-            None => Config::default(),
-        };
-        environment::overlay(&mut config, environment)?;
+        Config::load_with(file, environment, flags, |_| Vec::new()).map(|(config, _)| config)
+    }
+
+    /// As [`load`](Self::load), with rules that other modules know, and with warnings: what can be used, but is most likely not
+    /// meant. Each problem of `more` names its setting by its path.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load). `more` is asked when there is no other problem.
+    pub fn load_with(
+        file: Option<&Path>,
+        environment: impl Iterator<Item = (OsString, OsString)>,
+        flags: impl FnOnce(&mut Config),
+        more: impl FnOnce(&Config) -> Vec<String>,
+    ) -> Result<(Config, Vec<String>), ConfigError> {
+        let path = file.or_else(|| Some(Path::new(FILE)).filter(|path| path.is_file()));
+        let mut document = path.map(Document::open).transpose()?;
+        let document::Read { mut config, mut problems, mut wrong } =
+            document.as_mut().map(Document::read).unwrap_or_default();
+        let variables = environment::overlay(&mut config, environment);
+        problems.extend(variables.problems);
+        wrong.extend(variables.wrong);
         flags(&mut config);
-        rules::check(&mut config)?;
-        Ok(config)
+        let placed = |problem: String| placed(&problem, document.as_ref(), &variables.taken);
+        // What a value that could not be read would have been is not known: rules about it would only mislead.
+        let is_known = |problem: &String| !wrong.iter().any(|setting| problem.contains(setting.as_str()));
+        problems.extend(rules::check(&mut config).into_iter().filter(is_known).map(placed));
+        if problems.is_empty() {
+            problems.extend(more(&config).into_iter().map(placed));
+        }
+        let mut warnings = variables.warnings;
+        warnings.extend(document.as_ref().and_then(exposed));
+        if problems.is_empty() { Ok((config, warnings)) } else { Err(ConfigError(problems.join("\n"))) }
     }
 
     /// `{base_url}` as the settings alone tell it. A server on port 0 knows better.
@@ -501,9 +547,44 @@ impl Config {
         server.base_url.clone().unwrap_or_else(|| format!("{scheme}://{}{}", server.listen, server.base_path))
     }
 
+    #[cfg(test)]
     fn parse(text: &str) -> Result<Config, ConfigError> {
         toml::from_str(text).map_err(|error| ConfigError(error.to_string().trim_end().to_owned()))
     }
+}
+
+/// A problem with the place of the first setting it names: the variable, or line and caret in the file.
+fn placed(problem: &str, document: Option<&Document>, variables: &[(String, String)]) -> String {
+    let is_outside = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '[' | ']'));
+    let words = problem.split(is_outside).map(|word| word.trim_end_matches('.')).filter(|word| word.contains('.'));
+    for setting in words {
+        if let Some((_, name)) = variables.iter().find(|(path, _)| path == setting) {
+            return format!("environment variable {name}: {problem}");
+        }
+        if let Some(document) = document.filter(|document| document.sets(setting)) {
+            return document.shown_at(setting, problem);
+        }
+    }
+    problem.to_owned()
+}
+
+/// A warning about a file that holds a credential and can be read, or changed, by every user of the machine.
+fn exposed(document: &Document) -> Option<String> {
+    const SECRET: &str = "registry.remote.token";
+    let mode = std::fs::metadata(document.path()).ok()?.permissions().mode() & 0o7777;
+    let path = document.path().display();
+    (document.sets(SECRET) && mode & 0o006 != 0).then(|| {
+        format!(
+            "{path} holds {SECRET} and its mode {mode:04o} opens it to every user of this machine; run: chmod o-rwx {path}"
+        )
+    })
+}
+
+/// The name of some that a misspelt one most likely means.
+pub fn suggestion<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let near = known.map(|known| (strsim::jaro_winkler(&name.to_lowercase(), known), known));
+    let best = near.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (best.0 >= 0.85).then_some(best.1)
 }
 
 #[cfg(test)]
@@ -586,7 +667,10 @@ mod tests {
     #[test]
     fn a_wrong_type_is_shown_with_its_line_and_a_caret() {
         let refusal = load("[search]\ncount_max = \"many\"\n").unwrap_err();
-        assert!(refusal.contains("line 2") && refusal.contains('^') && refusal.contains("u32"), "{refusal}");
+        assert!(
+            refusal.contains("line 2") && refusal.contains('^') && refusal.contains("a whole number from 0"),
+            "{refusal}"
+        );
         assert!(load("[log]\nlevel = \"loud\"\n").unwrap_err().contains("`loud`"));
         assert!(load("[server]\ntrusted_proxies = [\"10.0.0.0/99\"]\n").unwrap_err().contains("10.0.0.0/99"));
     }

@@ -22,7 +22,13 @@
 //! - [`outcome`]: what went wrong, and the catalogue of our codes.
 //! - [`access`]: who calls, as a verified token says. `tls`: whom the service itself believes.
 //! - [`metrics`]: what is counted while the service runs, as OpenMetrics. [`trace`]: which request the present work is for.
+//! - [`log`]: what the system log says; `cli` writes its lines.
+//! - [`output`]: standard error behind a bounded queue, so that nobody waits for its reader.
+//! - `regular_file`: files that settings name, opened without waiting.
 //! - [`config`]: settings. [`limits`]: every bound. [`corpus`]: synthetic certificates for trying, testing and measuring.
+
+// Both panic when nobody reads any more. Commands have `cli::say` and `cli::note`; the service has its log.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod access;
 pub mod audit;
@@ -39,11 +45,14 @@ pub mod fhir;
 pub mod http;
 pub mod interaction;
 pub mod limits;
+pub mod log;
 pub mod management;
 pub mod metrics;
 pub mod outcome;
+pub mod output;
 pub mod profile;
 pub mod registry;
+mod regular_file;
 pub mod search;
 pub mod socket;
 pub mod terminology;

@@ -11,6 +11,24 @@ pub const BODY_ISSUES_MAX: usize = 100;
 /// Bytes of a request body (default of `server.body_bytes_max`). A certificate has about 4 KB. Contract 5.4.
 pub const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
 
+/// Bytes above which a body is a large one: read, checked and stored on threads of its own, beside those that serve requests. A certificate
+/// has about 4 KB; one of this size takes a thread for some milliseconds at most. Contract 10.3.
+pub const LARGE_BODY_BYTES: usize = 64 * 1024;
+
+/// Bytes of memory that each byte of a body takes at most while it is processed. Arrays within arrays take most, 23; a narrative of empty
+/// elements takes 20; a certificate takes about 5.
+pub const BODY_EXPANSION: usize = 32;
+
+/// Large bodies that are processed at once. One may wait for the registry or the disk while another is checked. Their memory is this many
+/// times `server.body_bytes_max` times [`BODY_EXPANSION`].
+pub const LARGE_BODIES: usize = 4;
+
+/// Of these, bodies of one client. Others of it wait in its own line, so that its crowd keeps no other client waiting for long.
+pub const LARGE_BODIES_PER_ADDRESS: usize = LARGE_BODIES / 2;
+
+/// Seconds a large body waits for its turn before it is 503. Clients of large bodies are patient ones; some hundred worst cases pass in it.
+pub const LARGE_BODY_WAIT_S: u64 = 10;
+
 /// Bytes of a query string or a search form (default of `server.query_bytes_max`). Contract 5.4.
 pub const QUERY_BYTES_MAX: usize = 16 * 1024;
 
@@ -52,8 +70,20 @@ pub const XHTML_ATTRIBUTES_MAX: usize = 64;
 /// Namespace declarations of one XHTML div; the XML reader copies those in force for each new one. A div needs one.
 pub const XHTML_NAMESPACES_MAX: usize = 128;
 
-/// Largest id an import may bring, 2^53 - 1: creates count on from it, and every JSON reader holds it exactly.
-pub const IMPORT_ID_MAX: u64 = (1 << 53) - 1;
+/// Largest id of a certificate, 2^53 - 1: every JSON reader holds it exactly. A create beyond it is refused.
+pub const ID_MAX: u64 = (1 << 53) - 1;
+
+/// Largest id an import may bring: it leaves 2^32 ids to creates. Only the id that the next create would take may be larger. Contract 9.3.
+pub const IMPORT_ID_MAX: u64 = ID_MAX - (1 << 32);
+
+/// How far the time of an imported version may be ahead of the clock, in milliseconds. Clocks of two machines differ by less. Contract 9.3.
+pub const IMPORT_AHEAD_MS_MAX: i64 = 5 * 60 * 1_000;
+
+/// How far the clock may be behind the newest time stamp before changes are refused, in milliseconds. Contract 10.4.
+pub const CLOCK_BEHIND_MS_MAX: i64 = 60 * 1_000;
+
+/// How far the clock may jump forward before changes are refused, in milliseconds. Contract 10.4.
+pub const CLOCK_JUMP_MS_MAX: i64 = 10 * 60 * 1_000;
 
 /// Days from the first to the last that a birth date can mean: those of a leap year, where only the year is known.
 pub const BIRTH_DATE_DAYS_MAX: i32 = 365;
@@ -262,7 +292,7 @@ pub const HTTP2_WINDOW_BYTES: u32 = 256 * 1024;
 pub const HTTP2_SEND_BYTES_MAX: usize = 64 * 1024;
 
 /// HTTP/2 streams that a client may open and take back before they are looked at, and streams that may end by a fault of the client.
-/// Beyond, the connection is closed: that is the attack called rapid reset.
+/// Beyond, the connection is closed.
 pub const HTTP2_RESETS_MAX: usize = 32;
 
 /// Seconds between two looks at the files of TLS, to see whether they changed.
@@ -277,23 +307,91 @@ pub const TLS_WARN_DAYS: i64 = 14;
 /// Seconds for which browsers may remember that the service speaks TLS only: a year, as is usual.
 pub const HSTS_S: u32 = 31_536_000;
 
+/// The service does not start where the limit of open files leaves fewer connections than this, or than the setting.
+pub const CONNECTIONS_FITTING_MIN: usize = 16;
+
+/// Commands at once to a running server. One more is refused.
+pub const COMMANDS_MAX: usize = 64;
+
+/// Seconds within which a command has to say what it asks for.
+pub const COMMAND_LINE_S: u64 = 5;
+
+/// Bytes of the line that says so. What follows it, such as an import's lines, has bounds of its own.
+pub const COMMAND_LINE_BYTES_MAX: usize = 64 * 1024;
+
 /// Open files kept for store, index and sockets beside connections. A segment of the index has up to eight; there are some twenty.
-/// Connections that are only refused take [`REFUSALS_MAX`] of them.
-pub const OPEN_FILES_RESERVED: usize = 320;
+/// Connections that are only refused take [`REFUSALS_MAX`] of them, those of the management listener [`MANAGEMENT_CONNECTIONS_MAX`],
+/// commands [`COMMANDS_MAX`].
+pub const OPEN_FILES_RESERVED: usize = 432;
 
 /// Requests at once on one HTTP/2 connection. Clients open a second connection long before they need more.
 pub const STREAMS_MAX: u32 = 64;
 
-/// Bytes of a request's first line and headers. Room for the longest query a setting allows and the usual headers beside it.
-pub const HEADER_BYTES_MAX: usize = 96 * 1024;
+/// Bytes of a request's first line and headers. Contract 10.3.
+pub const HEADER_BYTES_MAX: usize = 32 * 1024;
 
-/// Headers of a request. hyper's own bound.
+/// Headers of a request; hyper's own bound over HTTP/1.1. Contract 10.3.
 pub const HEADERS_MAX: usize = 100;
 
-/// Bytes of a request target. Room for the longest query a setting allows and a path before it; hyper reads none of 64 KiB.
-pub const TARGET_BYTES_MAX: usize = 64_000;
+/// Bytes of a request target. Room for the longest query a setting allows and a path before it, and for headers behind it.
+pub const TARGET_BYTES_MAX: usize = 28 * 1024;
 
-/// Bytes of all request bodies held at once. Beyond it a write is answered with 503 before memory runs out.
+/// Bytes that an HTTP/1.1 connection reads ahead: the longest head, and as much of what follows it.
+pub const HTTP1_BUFFER_BYTES_MAX: usize = 2 * HEADER_BYTES_MAX;
+
+/// Fields of an HTTP/2 header block that are decoded. A block with more ends its connection. The map for 101 headers has room for
+/// as many, so those between cost no more memory and are answered with 431.
+pub const HTTP2_FIELDS_MAX: u32 = 192;
+
+/// Bytes of an HTTP/2 header block as it is sent. A block with more ends its connection.
+pub const HTTP2_BLOCK_BYTES_MAX: usize = 2 * HEADER_BYTES_MAX;
+
+/// SETTINGS_MAX_HEADER_LIST_SIZE: the largest head, where HTTP/2 counts 32 bytes more for each field (RFC 9113, 6.5.2).
+pub const HTTP2_HEADER_LIST_BYTES_MAX: u32 = HEADER_BYTES_MAX as u32 + 32 * HTTP2_FIELDS_MAX;
+
+/// Fields, and bytes as they are sent, of trailers. The service reads none of them.
+pub const HTTP2_TRAILER_FIELDS_MAX: u32 = 8;
+pub const HTTP2_TRAILER_BYTES_MAX: usize = 1_024;
+
+/// Frames of HTTP/2 that carry neither a head nor data (PING, SETTINGS, WINDOW_UPDATE and others): so many at once, and so many a
+/// second. Whoever sends more is cut off. A keep-alive sends one in some seconds.
+pub const HTTP2_CONTROL_FRAMES_MAX: u64 = 1_000;
+
+/// What each request of HTTP/2 adds to these, and each of so many bytes of answers: a client takes a large answer back by a frame,
+/// and enlarges two windows for each 16 KiB that it was sent.
+pub const HTTP2_CONTROL_FRAMES_PER_REQUEST: u64 = 8;
+pub const HTTP2_BYTES_PER_CONTROL_FRAME: u64 = 1_024;
+
+/// Requests of one HTTP/2 connection that its client may take back (RST_STREAM): so many at once, and so many a second. Beyond, the
+/// connection is closed: that is the attack called rapid reset.
+pub const HTTP2_CANCELS_MAX: u64 = 256;
+
+/// Bytes that the head of one request takes in memory at most, with what it was read from: 192 entries of a map, the bytes themselves,
+/// and the buffer that its target lies in. Each connection has one.
+pub const HEAD_MEMORY_BYTES: usize = 96 * 1024;
+
+/// Bytes that each further head of an HTTP/2 connection is counted with beside its headers: its task and the buffer of its target.
+pub const HEAD_TASK_BYTES: usize = 24 * 1024;
+
+/// Bytes of the heads of all requests that are under way over HTTP/2, but for one of each connection. Contract 10.3.
+pub const HEADS_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// The same of one address: a quarter, some 250 usual requests.
+pub const HEADS_BYTES_PER_ADDRESS_MAX: usize = HEADS_BYTES_MAX / 4;
+
+/// Bytes of memory of the program by itself: its code and tables, threads, and mapped files of the index that are in use.
+pub const PROCESS_MEMORY_BYTES: usize = 128 * 1024 * 1024;
+
+/// Bytes of memory of a connection that has not said anything: its task, its timers, what it reads into.
+pub const CONNECTION_MEMORY_BYTES: usize = 16 * 1024;
+
+/// Bytes of memory of a request that is worked on, beside its head, body and answer.
+pub const REQUEST_MEMORY_BYTES: usize = 100 * 1024;
+
+/// Bytes of memory of a row of the overlay.
+pub const OVERLAY_ROW_MEMORY_BYTES: usize = 1_024;
+
+/// Bytes of all request bodies held at once, with what small ones become ([`BODY_EXPANSION`]) while they are processed. Beyond it a write is answered with 503 before memory runs out.
 pub const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// Bytes of all answers that were made and are not read yet, but for small and for large ones. Beyond it a request is answered with 503
@@ -334,6 +432,13 @@ pub const WORKERS: usize = 2;
 /// Characters of an `X-Request-Id` that is taken over. Longer ones are no ids, and every log line repeats it.
 pub const REQUEST_ID_CHARACTERS_MAX: usize = 128;
 
+/// How many times its size an answer with `_pretty` may have. A page of certificates has less than twice; one with long lists deep inside
+/// could have thirty times.
+pub const INDENTED_EXPANSION: usize = 4;
+
+/// Bytes up to which an answer is indented whatever it grows by.
+pub const INDENTED_SMALL_BYTES: usize = 64 * 1024;
+
 /// Bytes from which an answer is compressed. Below, the header and the work cost more than what is saved.
 pub const GZIP_BYTES_MIN: usize = 1_024;
 
@@ -355,6 +460,9 @@ pub const HEAVY_WAIT_S: u64 = 5;
 
 /// Bytes from which an answer is a large one: a hundred times a page as most are. Large ones are made in turns.
 pub const LARGE_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+
+/// Bytes from which an answer is compressed or indented off the threads that serve requests: some 5 ms of work.
+pub const LARGE_FORM_BYTES: usize = 256 * 1024;
 
 /// Large answers at once. A turn ends when the answer is sent, so that this bounds their memory too: with the next bound and the
 /// copies that compression makes, some 200 MB.
@@ -424,7 +532,7 @@ pub const FAULT_RULES_MAX: usize = 256;
 /// Characters of a rule's pattern. The longest identifier with its system is shorter; a pattern costs its length times what it is compared with.
 pub const FAULT_PATTERN_CHARACTERS_MAX: usize = 512;
 
-/// Bytes of a token. Those of the national issuers have some 2 KB; more is an attack, and headers hold 96 KiB.
+/// Bytes of a token. Those of the national issuers have some 2 KB; more is an attack, and a head holds 32 KiB.
 pub const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
 /// Values of one claim that are looked at: roles, audiences. A token has one to three.
@@ -450,6 +558,13 @@ pub const TOKEN_ORDER_CHARACTERS_MAX: usize = 64;
 
 /// Seconds after which keys are asked for again (default of `access.token.jwks_refresh_s`).
 pub const JWKS_REFRESH_S: u64 = 300;
+
+/// Seconds after which keys that could not be asked for again are not trusted any more (default of `access.token.jwks_age_max_s`): an
+/// issuer that takes a key back is believed within a day, and one that is out of order has a night to be put right.
+pub const JWKS_AGE_S_MAX: u64 = 86_400;
+
+/// Refreshes that may fail in a row before the age of the keys itself is reported.
+pub const JWKS_REFRESHES_LATE: u32 = 3;
 
 /// Bytes of a JWK set. An issuer has two to four keys of half a kilobyte, some with certificates of several.
 pub const JWKS_BYTES_MAX: usize = 256 * 1024;
@@ -561,8 +676,12 @@ pub const AUDIT_CLAIMED_BYTES_MAX: usize = 4 * X_ROAD_CHARACTERS_MAX + 64;
 /// Bytes of any other text of an audit event: a name, a code.
 pub const AUDIT_TEXT_BYTES_MAX: usize = 512;
 
-/// Connections at once to the management listener. A probe, a scraper and a person or two; more wait.
-pub const MANAGEMENT_CONNECTIONS_MAX: usize = 16;
+/// Connections at once to the management listener. A probe, a scraper and a person or two need few of them. For one more, the
+/// connection that has been silent longest is closed.
+pub const MANAGEMENT_CONNECTIONS_MAX: usize = 64;
+
+/// Milliseconds for the head of the request of such a connection.
+pub const MANAGEMENT_HEAD_MS: u64 = 1_000;
 
 /// Seconds that such a connection may take for its one request and answer.
 pub const MANAGEMENT_CONNECTION_S: u64 = 10;
@@ -572,6 +691,45 @@ pub const MANAGEMENT_HEAD_BYTES_MAX: usize = 8 * 1024;
 
 /// Milliseconds that all parts of the service may take together to say how they are. One that waits for a disk is not well.
 pub const MANAGEMENT_LOOK_MS: u64 = 2_000;
+
+/// Heartbeats in a row, one a second, that may be missing before `/live` is 503. A scheduler that is only busy brings one back in
+/// milliseconds.
+pub const LIVE_BEATS_MISSED_MAX: u32 = 4;
+
+/// Seconds that one thread of the request runtime may work without returning to its scheduler before `/live` is 503 although other
+/// threads still pass the heartbeat. No single step of a request is meant to take more than milliseconds.
+pub const LIVE_THREAD_BUSY_S: u32 = 30;
+
+/// Seconds of more time that the service asks systemd for while it opens or closes the data folder.
+pub const SYSTEMD_EXTENSION_S: u64 = 30;
+
+/// Seconds for which it asks for more time in all while it closes: a disk that hangs must not keep a stopped service for ever.
+pub const SYSTEMD_CLOSING_S_MAX: u64 = 600;
+
+/// Bytes of log lines that wait for the thread that writes them. As many again may be in its hands. At 350 bytes a line, 12 000 lines:
+/// more than half a second of reads at full load.
+pub const LOG_QUEUE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// How much of that the lines of requests may fill. The rest is for warnings and errors, which a flood of requests must not push out.
+pub const LOG_QUEUE_ROUTINE_BYTES_MAX: usize = 3 * 1024 * 1024;
+
+/// Bytes of one line of the log; a longer one is dropped and counted. journald cuts lines at 48 KiB by default, Docker at 16 KiB.
+pub const LOG_QUEUE_LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// Milliseconds before the log is written again after a write failed. Otherwise each line of a full disk would cost a system call.
+pub const LOG_RETRY_MS: u64 = 100;
+
+/// Seconds between two lines that report dropped lines.
+pub const LOG_DROPS_REPORT_S: u64 = 10;
+
+/// Milliseconds that the end of the process waits for the reader of the log.
+pub const LOG_FLUSH_MS: u64 = 1_000;
+
+/// Seconds that one write of the log may take before the part `log` is degraded.
+pub const LOG_WRITE_STALLED_S: u64 = 5;
+
+/// Seconds for which the part `log` stays degraded after lines were dropped. A scraper that asks once a minute must see it.
+pub const LOG_DROPS_RECENT_S: u64 = 300;
 
 /// Seconds that `hcert health` waits for an answer.
 pub const HEALTH_WAIT_S: u64 = 5;
@@ -626,3 +784,27 @@ pub const VERIFY_PROBLEMS_MAX: usize = 100;
 
 /// Seconds that a check or a compaction of a whole file waits for reads under way to end.
 pub const STORE_QUIET_SECONDS: u64 = 10;
+
+/// Bytes of the line that a request writes to the log, so that a hundred requests a second are 3 GB a day and no more.
+pub const LOG_LINE_BYTES_MAX: usize = 350;
+
+/// Bytes that the cause of a failure may take beside that.
+pub const LOG_CAUSE_BYTES_MAX: usize = 300;
+
+/// Characters of an error code in a line of the log. The longest known, of the security server, have some 60.
+pub const LOG_CODE_CHARACTERS_MAX: usize = 64;
+
+/// Lines of one call site and code that are written within [`LOG_REPEAT_WINDOW_S`]; more are counted and told in one line.
+pub const LOG_REPEATS_MAX: u32 = 100;
+
+/// Seconds after which lines that repeat are written one by one again.
+pub const LOG_REPEAT_WINDOW_S: u64 = 10;
+
+/// Call sites and codes whose lines are counted apart. Codes of other systems may be any; what is more is counted together.
+pub const LOG_REPEAT_KEYS_MAX: usize = 1_000;
+
+/// Successful answers that share one line, at most.
+pub const LOG_SAMPLE_MAX: u32 = 1_000_000;
+
+/// Modules that have a level of their own.
+pub const LOG_TARGETS_MAX: usize = 20;

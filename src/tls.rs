@@ -23,7 +23,7 @@ pub fn settings(ca_file: Option<&Path>) -> Result<ClientConfig, String> {
     match ca_file {
         Some(path) => {
             let unusable = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
-            let pem = std::fs::read(path).map_err(|error| unusable(&error))?;
+            let pem = server::contents(path)?;
             for certificate in CertificateDer::pem_slice_iter(&pem) {
                 let certificate = certificate.map_err(|error| unusable(&error))?;
                 roots.add(certificate).map_err(|error| unusable(&error))?;

@@ -41,6 +41,13 @@ impl Trace {
         CURRENT.get()
     }
 
+    /// Whether a text is this trace's id as [`Hex`] writes it.
+    pub fn is_named(&self, text: &str) -> bool {
+        let digit = |nibble: u8| b"0123456789abcdef"[usize::from(nibble)];
+        let digits = self.id.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+        text.bytes().eq(digits)
+    }
+
     /// This thread works for this trace from now on.
     pub fn enter(self) -> Entered {
         Entered::set(Some(self))
@@ -102,6 +109,7 @@ mod tests {
         let expected = "00-01010101010101010101010101010101-0101010101010101-01";
         assert_eq!(trace(1).parent(), expected);
         assert!(trace(0xab).parent().contains("abab") && trace(2).parent().ends_with("-00"));
+        assert!(trace(0xab).is_named(&"ab".repeat(16)) && !trace(0xab).is_named(&"ab".repeat(15)));
     }
 
     #[test]

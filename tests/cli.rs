@@ -6,14 +6,22 @@ mod audit;
 mod backup;
 #[path = "cli/catalogue.rs"]
 mod catalogue;
+#[path = "cli/clock.rs"]
+mod clock;
 #[path = "cli/cut.rs"]
 mod cut;
 #[path = "cli/damaged.rs"]
 mod damaged;
+#[path = "cli/damaged_store.rs"]
+mod damaged_store;
+#[path = "cli/exits.rs"]
+mod exits;
 #[path = "cli/health.rs"]
 mod health;
 #[path = "cli/lines.rs"]
 mod lines;
+#[path = "cli/log_reader.rs"]
+mod log_reader;
 #[path = "cli/open_metrics.rs"]
 mod open_metrics;
 #[path = "cli/packaging.rs"]
@@ -23,6 +31,10 @@ mod patients;
 #[path = "cli/permissions.rs"]
 mod permissions;
 mod process;
+#[path = "cli/regular_files.rs"]
+mod regular_files;
+#[path = "cli/settings.rs"]
+mod settings;
 #[path = "cli/silence.rs"]
 mod silence;
 #[path = "cli/terminology.rs"]
@@ -280,7 +292,7 @@ fn a_pipe_that_is_closed_early_is_no_error() {
     assert_eq!(server.stop().code(), Some(0));
     let full = File::create("/dev/full").unwrap();
     let ran = place.command(&["export", "--data", "data"]).stdout(full).output().unwrap();
-    Ran::from(ran).expect(1).says("writing failed: No space left on device");
+    Ran::from(ran).expect(1).says("standard output cannot be written: No space left on device");
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn every_answer_is_explained_by_the_order_of_the_changes() {
     for store in 0..STORES {
         let folder = tempfile::tempdir().unwrap();
         let now = Arc::new(AtomicI64::new(1_736_676_000_000));
-        // The clock stands still for half of the stores and runs backwards for the others: stamps must rise all the same.
+        // The clock stands still for half of the stores and runs backwards for the others: stamps must not fall, and those of one certificate rise, all the same.
         let clock: engine::Clock =
             Arc::new(move || now.fetch_add(if store % 2 == 0 { 0 } else { -7 }, Ordering::Relaxed));
         let unique = store % 3 == 0;
@@ -46,6 +46,7 @@ fn every_answer_is_explained_by_the_order_of_the_changes() {
             witness: None,
             metrics: hcert::metrics::Metrics::new(),
             clock: clock.clone(),
+            elapsed: Arc::new(|| 0),
         };
         let engine = Arc::new(Engine::open(options).unwrap());
         let numbers = store * RUNS..(store + 1) * RUNS;
@@ -323,11 +324,14 @@ impl Judge {
     }
 
     fn versions_have_no_gaps_and_stamps_rise(&self) {
+        let mut stamps = std::collections::HashMap::new();
         for (at, stored) in self.changes.iter().enumerate() {
             let before = self.maps[at].get(&stored.id.get()).map_or(0, |before| before.version);
             assert_eq!(stored.version.get(), before + 1, "version of {} at {at}", stored.id);
+            let before = stamps.insert(stored.id, stored.stamp.milliseconds);
+            assert!(before.is_none_or(|before| before < stored.stamp.milliseconds), "time of {} at {at}", stored.id);
         }
-        assert!(self.changes.is_sorted_by(|left, right| left.stamp.milliseconds < right.stamp.milliseconds));
+        assert!(self.changes.is_sorted_by_key(|stored| stored.stamp.milliseconds));
     }
 
     /// Each change was acknowledged to one request and brings what that one sent; the refused ones brought nothing.
@@ -541,7 +545,9 @@ impl Judge {
                 && number.is_none_or(|number| found.number == number)
         };
         let mut found: Vec<&Certificate> = map.values().filter(wanted).collect();
-        found.sort_by_key(|found| std::cmp::Reverse(found.at));
+        // Contract 4.7: of one millisecond, ids decide.
+        let place = |found: &&Certificate| (self.changes[found.at].stamp.milliseconds, self.changes[found.at].id);
+        found.sort_by_key(|found| std::cmp::Reverse(place(found)));
         let expected: Vec<&Stored> = found.iter().map(|found| &self.changes[found.at]).collect();
         told.status == 200 && shows(told, expected.len() as u64, &expected)
     }

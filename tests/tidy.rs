@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 /// Each room and the rooms it may use. Arrows never turn round; a room that is not listed here is a failure.
 const MAP: &[(&str, &[&str])] = &[
     ("limits", &[]),
-    ("tls", &["limits"]),
+    ("log", &["limits"]),
+    ("regular_file", &[]),
+    ("tls", &["limits", "regular_file"]),
     ("metrics", &[]),
+    ("output", &["limits", "log"]),
     ("trace", &[]),
-    ("config", &["limits"]),
+    ("config", &["limits", "regular_file"]),
     ("outcome", &["limits"]),
     ("fhir", &["limits", "outcome"]),
     ("certificate", &["fhir", "limits", "outcome"]),
@@ -18,11 +21,26 @@ const MAP: &[(&str, &[&str])] = &[
     ("terminology", &["certificate", "definitions", "fhir", "limits", "outcome"]),
     ("profile", &["certificate", "definitions", "fhir", "limits", "outcome", "terminology"]),
     ("search", &["certificate", "fhir", "limits", "outcome"]),
-    ("audit", &["certificate", "config", "fhir", "limits", "outcome"]),
-    ("engine", &["certificate", "fhir", "limits", "metrics", "outcome", "search"]),
-    ("backup", &["audit", "certificate", "engine", "fhir", "limits", "metrics", "search"]),
-    ("access", &["certificate", "config", "fhir", "limits", "outcome", "search", "tls"]),
-    ("registry", &["certificate", "config", "engine", "fhir", "limits", "outcome", "search", "tls", "trace"]),
+    ("audit", &["certificate", "config", "fhir", "limits", "log", "outcome"]),
+    ("engine", &["certificate", "fhir", "limits", "log", "metrics", "outcome", "search"]),
+    ("backup", &["audit", "certificate", "engine", "fhir", "limits", "log", "metrics", "search", "regular_file"]),
+    ("access", &["certificate", "config", "fhir", "limits", "log", "outcome", "regular_file", "search", "tls"]),
+    (
+        "registry",
+        &[
+            "certificate",
+            "config",
+            "engine",
+            "fhir",
+            "limits",
+            "log",
+            "outcome",
+            "regular_file",
+            "search",
+            "tls",
+            "trace",
+        ],
+    ),
     (
         "interaction",
         &[
@@ -33,6 +51,7 @@ const MAP: &[(&str, &[&str])] = &[
             "engine",
             "fhir",
             "limits",
+            "log",
             "metrics",
             "outcome",
             "profile",
@@ -44,13 +63,39 @@ const MAP: &[(&str, &[&str])] = &[
     ),
     (
         "http",
-        &["access", "certificate", "config", "fhir", "interaction", "limits", "metrics", "outcome", "tls", "trace"],
+        &[
+            "access",
+            "certificate",
+            "config",
+            "fhir",
+            "interaction",
+            "limits",
+            "log",
+            "metrics",
+            "outcome",
+            "tls",
+            "trace",
+        ],
     ),
     ("bulk", &["audit", "certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
-    ("socket", &["audit", "backup", "bulk", "certificate", "engine", "interaction", "limits"]),
+    ("socket", &["audit", "backup", "bulk", "certificate", "engine", "interaction", "limits", "log"]),
     (
         "management",
-        &["audit", "backup", "certificate", "engine", "http", "interaction", "limits", "metrics", "registry", "tls"],
+        &[
+            "access",
+            "audit",
+            "backup",
+            "certificate",
+            "engine",
+            "http",
+            "interaction",
+            "limits",
+            "log",
+            "metrics",
+            "output",
+            "registry",
+            "tls",
+        ],
     ),
     ("corpus", &["certificate", "fhir", "limits", "registry"]),
     ("bench", &["certificate", "config", "corpus", "engine", "http", "interaction", "limits", "outcome", "registry"]),
@@ -70,12 +115,15 @@ const MAP: &[(&str, &[&str])] = &[
             "http",
             "interaction",
             "limits",
+            "log",
             "management",
             "metrics",
             "outcome",
+            "output",
             "registry",
             "search",
             "socket",
+            "regular_file",
             "terminology",
             "trace",
         ],
@@ -98,6 +146,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("redb", &["src/engine/embedded/store/"]),
     ("tantivy", &["src/engine/embedded/index/"]),
     ("zstd", &["src/engine/embedded/store/", "src/audit/", "src/corpus/tests.rs"]),
+    ("xxhash_rust", &["src/engine/embedded/store/pages.rs"]),
     ("clap", &["src/cli/", "src/main.rs"]),
     ("indicatif", &["src/cli/"]),
     ("tar", &["src/backup/block.rs"]),
@@ -182,6 +231,35 @@ fn nothing_is_left_unfinished() {
         for word in &words {
             assert!(!text.contains(word), "{} holds {word}", file.display());
         }
+    }
+}
+
+/// So the page about the log names every line that can be in it. Decision 175.
+#[test]
+fn every_line_of_the_log_is_an_event_of_the_table_and_every_event_has_its_line() {
+    let calls = ["error", "warn", "info", "debug", "trace", "event"].map(|name| format!("tracing::{name}!("));
+    let table = fs::read_to_string("src/log/events.rs").expect("the table of events is there");
+    let mut written = String::new();
+    for file in sources() {
+        let (path, text) = (file.to_string_lossy().into_owned(), code(&file));
+        let writes_lines = path.starts_with("src/log/") || path.starts_with("src/cli/log/");
+        for call in calls.iter().filter(|_| !writes_lines) {
+            assert!(!text.contains(call.as_str()), "{path}: {call}…) is no event of src/log/events.rs");
+        }
+        if path != "src/log/events.rs" {
+            written.extend(text.split_whitespace());
+        }
+    }
+    let names = table.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let (name, level) = (words.next()?, words.next()?);
+        ["ERROR", "WARN", "INFO", "DEBUG"].contains(&level).then_some(name)
+    });
+    let names: Vec<&str> = names.collect();
+    assert!(names.len() > 40, "{names:?}");
+    for name in names {
+        let calls = [format!("event!({name},"), format!("event!({name})"), format!("events::{name};")];
+        assert!(calls.iter().any(|call| written.contains(call)), "{name} is never written");
     }
 }
 

@@ -82,6 +82,7 @@ impl Store {
             witness: None,
             metrics: hcert::metrics::Metrics::new(),
             clock: clock.clone(),
+            elapsed: Arc::new(|| 0),
         };
         let engine = Arc::new(Engine::open(options.clone()).expect("an empty folder can be opened"));
         let names = settings(&config).names;

@@ -2,10 +2,16 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use hcert::limits::HEADERS_MAX;
+
+use crate::attack;
 use crate::process::Process;
+use crate::readers::{self, Latency};
 
 /// Connections that send nothing.
 const IDLE: usize = 10_000;
@@ -15,6 +21,9 @@ const DRIPPING: usize = 1_000;
 
 /// Seconds that they drip.
 const DRIPS: usize = 10;
+
+/// How long reads are measured beside each of them.
+const BESIDE: Duration = Duration::from_secs(10);
 
 /// Connections that the server is told to allow, so that all of them are really there.
 pub const CONNECTIONS_MAX: &str = "20000";
@@ -52,6 +61,53 @@ pub fn report(server: &Process) {
         thread::sleep(Duration::from_secs(1));
     }
     tell("dripping connections", dripping.len(), before, server);
+}
+
+/// Prints how long reads take beside each crowd and each attacker, and beside all of them.
+pub fn reads_beside(server: &Process, count: u64, quiet: &Latency) {
+    let beside = |what: &str, other: &(dyn Fn() + Sync)| {
+        let over = AtomicBool::new(false);
+        let (latency, ()) = readers::read_while(server.address, count, || {
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        other();
+                    }
+                });
+                thread::sleep(BESIDE);
+                over.store(true, Ordering::Relaxed);
+            });
+        });
+        println!("{:<34}{}", format!("reads beside {what}"), latency.line(Some(quiet)));
+    };
+    let rest = || thread::sleep(Duration::from_millis(10));
+    let heads = || {
+        for fields in [attack::FIELDS, HEADERS_MAX - 1] {
+            drop(attack::heads(server.address, attack::CONNECTIONS, fields));
+        }
+        rest();
+    };
+    let bodies = || attack::bodies(server.address, attack::BODIES);
+    beside("attackers with heads", &heads);
+    beside("attackers with bodies", &bodies);
+    let idle = connect(server, IDLE);
+    beside(&format!("{} idle connections", idle.len()), &rest);
+    let dripping = Mutex::new(connect(server, DRIPPING));
+    let drip = || {
+        for stream in dripping.lock().expect("nobody else drips").iter_mut() {
+            drop(stream.write_all(b"GET /fhir/metadata HTTP/1.1\r\nx-drip: "));
+        }
+        thread::sleep(Duration::from_millis(500));
+    };
+    beside(&format!("and {DRIPPING} dripping ones"), &drip);
+    beside("and both attackers", &|| {
+        thread::scope(|scope| {
+            scope.spawn(heads);
+            scope.spawn(bodies);
+            drip();
+        });
+    });
+    drop(idle);
 }
 
 fn tell(what: &str, count: usize, before: u64, server: &Process) {

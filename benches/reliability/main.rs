@@ -1,16 +1,24 @@
 //! What the service promises when things go on beside it, or go wrong: reads during a reindex, a backup and an import, memory under idle and
-//! dripping connections, the time to drain, the first read after a kill, the speed of backup and restore.
+//! dripping connections, reads beside those and beside attackers, the time to drain, the first read after a kill, the speed of backup and restore.
 //!
 //! ```text
 //! cargo bench --bench reliability
 //! cargo bench --bench reliability -- --count 1000000 --folder DIR
+//! cargo bench --bench reliability -- --crowd
 //! ```
 //!
 //! It drives the program itself, as an operator would; readers and writers run on the same machine as the server. With `--folder` the
-//! data stay there for the next run; without it they lie in a temporary folder.
+//! data stay there for the next run; without it they lie in a temporary folder. `--crowd` only measures reads beside connections and
+//! attackers.
 
+#[path = "../../tests/crash/attack.rs"]
+mod attack;
 mod crowd;
 mod fill;
+// The attacks need a part of it.
+#[allow(dead_code)]
+#[path = "../../tests/crash/http2.rs"]
+mod http2;
 #[path = "../../tests/process/mod.rs"]
 mod process;
 mod readers;
@@ -23,6 +31,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use process::{Process, hcert};
+use readers::Latency;
 
 /// Certificates of a run without `--count`.
 const COUNT: u64 = 20_000;
@@ -34,8 +43,8 @@ const IMPORT_SHARE: u64 = 10;
 const QUIET: Duration = Duration::from_secs(10);
 
 fn main() {
-    let Some(Asked { count, folder }) = Asked::read() else {
-        eprintln!("usage: cargo bench --bench reliability -- [--count N] [--folder DIR]");
+    let Some(Asked { count, folder, only_crowd }) = Asked::read() else {
+        eprintln!("usage: cargo bench --bench reliability -- [--count N] [--folder DIR] [--crowd]");
         std::process::exit(2);
     };
     crowd::open_many_files();
@@ -48,8 +57,14 @@ fn main() {
     }
     println!("{count} certificates");
     let mut server = serve(&data);
-    while_serving(&server, &folder, &data, count);
+    if only_crowd {
+        crowd::reads_beside(&server, count, &alone(&server, count));
+        assert_eq!(server.stop().code(), Some(0), "it stops well");
+        return;
+    }
+    let quiet = while_serving(&server, &folder, &data, count);
     crowd::report(&server);
+    crowd::reads_beside(&server, count, &quiet);
 
     let (drained, storm) = storm::storm(&server, |server| {
         let begun = Instant::now();
@@ -87,17 +102,19 @@ fn main() {
 struct Asked {
     count: u64,
     folder: Option<PathBuf>,
+    only_crowd: bool,
 }
 
 impl Asked {
     fn read() -> Option<Asked> {
-        let mut asked = Asked { count: COUNT, folder: None };
+        let mut asked = Asked { count: COUNT, folder: None, only_crowd: false };
         let mut arguments = std::env::args().skip(1);
         while let Some(name) = arguments.next() {
             match name.as_str() {
                 // What cargo says to every bench.
                 "--bench" => {}
                 "--count" => asked.count = arguments.next()?.parse().ok().filter(|count| *count >= 1_000)?,
+                "--crowd" => asked.only_crowd = true,
                 "--folder" => asked.folder = Some(arguments.next()?.into()),
                 _ => return None,
             }
@@ -106,12 +123,18 @@ impl Asked {
     }
 }
 
-/// Reads alone, then beside each of the works that take long.
-fn while_serving(server: &Process, folder: &Path, data: &Path, count: u64) {
+/// Reads alone.
+fn alone(server: &Process, count: u64) -> Latency {
     // A server that was started just now looks through its index, and its pages come from the disk.
     drop(readers::read_while(server.address, count, || thread::sleep(QUIET)));
     let quiet = readers::read_while(server.address, count, || thread::sleep(QUIET)).0;
     println!("{:<34}{}", "reads alone", quiet.line(None));
+    quiet
+}
+
+/// Reads alone, then beside each of the works that take long; the former.
+fn while_serving(server: &Process, folder: &Path, data: &Path, count: u64) -> Latency {
+    let quiet = alone(server, count);
     let beside = |what: &str, command: Command| {
         let (measured, taken) = readers::read_while(server.address, count, || {
             let begun = Instant::now();
@@ -130,6 +153,7 @@ fn while_serving(server: &Process, folder: &Path, data: &Path, count: u64) {
     fs::remove_file(&more).expect("it was made just now");
     let again = readers::read_while(server.address, count, || thread::sleep(QUIET)).0;
     println!("{:<34}{}", "reads alone again", again.line(Some(&quiet)));
+    quiet
 }
 
 fn serve(data: &Path) -> Process {

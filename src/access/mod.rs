@@ -7,4 +7,4 @@ pub mod rights;
 pub mod token;
 
 pub use identity::Identity;
-pub use token::{Refused, Tokens};
+pub use token::{KeySet, Refused, Tokens};

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,6 +24,9 @@ pub trait Target: Send + Sync {
 
     /// Returns when what was written is durable.
     fn sync(&self) -> io::Result<()>;
+
+    /// Whether a path leads to this file. True where the disk cannot tell.
+    fn is_at(&self, path: &Path) -> bool;
 }
 
 /// The machine's own.
@@ -52,6 +55,14 @@ impl Target for File {
 
     fn sync(&self) -> io::Result<()> {
         self.sync_data()
+    }
+
+    fn is_at(&self, path: &Path) -> bool {
+        match (self.metadata(), fs::metadata(path)) {
+            (Ok(open), Ok(found)) => (open.dev(), open.ino()) == (found.dev(), found.ino()),
+            (Ok(_), Err(error)) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+            (Err(_), _) => true,
+        }
     }
 }
 

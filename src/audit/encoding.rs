@@ -39,6 +39,7 @@ mod field {
     pub const CHANGE: u64 = 23;
     pub const REBUILT: u64 = 24;
     pub const NOTE: u64 = 25;
+    pub const X_ROAD_DROPPED: u64 = 26;
 }
 
 /// Writes an event behind `out`. Texts beyond their bound are cut.
@@ -58,6 +59,7 @@ pub fn write(out: &mut Vec<u8>, event: &Event) {
         (field::IP, &from.ip),
         (field::CODE, code),
         (field::NOTE, &event.note),
+        (field::X_ROAD_DROPPED, &from.x_road_dropped),
     ];
     let claimed = [
         (field::X_ROAD_CLIENT, &from.x_road_client),
@@ -127,6 +129,7 @@ pub fn read(bytes: &[u8]) -> Result<Event, Malformed> {
             field::QUERY => event.query = Some(text()?),
             field::CHANGE => event.change = Some(Seq(value.number)),
             field::REBUILT => event.rebuilt = value.number != 0,
+            field::X_ROAD_DROPPED => from.x_road_dropped = Some(text()?),
             field::NOTE => event.note = Some(text()?),
             _ => {}
         }
@@ -294,9 +297,9 @@ mod tests {
     prop_compose! {
         fn from()(
             ip in maybe_text(), x_road_client in maybe_text(), x_road_id in maybe_text(),
-            x_road_issue in maybe_text(), x_road_user in maybe_text(),
+            x_road_issue in maybe_text(), x_road_user in maybe_text(), x_road_dropped in maybe_text(),
         ) -> From {
-            From { ip, x_road_client, x_road_id, x_road_issue, x_road_user }
+            From { ip, x_road_client, x_road_id, x_road_issue, x_road_user, x_road_dropped }
         }
     }
 

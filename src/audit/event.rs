@@ -62,6 +62,8 @@ pub struct From {
     pub x_road_id: Option<String>,
     pub x_road_issue: Option<String>,
     pub x_road_user: Option<String>,
+    /// Names of the headers of X-Road that were dropped, because their sender is not trusted to set them.
+    pub x_road_dropped: Option<String>,
 }
 
 /// How the caller was known.
@@ -156,6 +158,11 @@ actions! {
     StoreMigrate           = 36 "store.migrate",
     IndexRebuild           = 37 "index.rebuild",
     StoreStats             = 38 "store.stats",
+    ClockWrong             = 39 "clock.wrong",
+    ClockRight             = 40 "clock.right",
+    ClockAccept            = 41 "clock.accept",
+    ClockReset             = 42 "clock.reset",
+    LogLevel               = 43 "log.level",
 }
 
 impl Action {
@@ -172,7 +179,8 @@ impl Action {
             CompositionUpdate | CompositionSuspend | CompositionCancel | ConsentSet | TerminologyChange => "U",
             CompositionDelete | AuditRetention => "D",
             CompositionValidate | AuditVerify | AuditRepaired | TokenRefused | Backup | Restore | StoreVerify
-            | StoreCompact | StoreMigrate | IndexRebuild | StoreStats | Unknown => "E",
+            | StoreCompact | StoreMigrate | IndexRebuild | StoreStats | ClockWrong | ClockRight | ClockAccept
+            | ClockReset | LogLevel | Unknown => "E",
             CompositionRead
             | CompositionVread
             | CompositionHistory

@@ -14,22 +14,31 @@ use super::seal::{self, Seal};
 use super::trail::{Part, Trail};
 use super::{Action, Event, opening};
 use crate::limits::{AUDIT_RETENTION_MINUTES, AUDIT_RETRY_MS, AUDIT_SYNC_MS};
+use crate::log::event;
 
 const SYNC: Duration = Duration::from_millis(AUDIT_SYNC_MS);
 const RETRY: Duration = Duration::from_millis(AUDIT_RETRY_MS);
 const RETENTION: Duration = Duration::from_secs(60 * AUDIT_RETENTION_MINUTES);
-const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+/// How often it is asked whether the file that is written to is still there.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// A sealed file that is being written.
 const UNFINISHED: &str = "part";
 
 /// Makes durable what was written, soon after the first write; mends the trail when that failed.
 pub fn keep_durable(shared: &Shared) {
+    let mut looked = Instant::now();
     loop {
         let mut writer = shared.writer();
         let fails = loop {
             if writer.closing {
                 return;
+            }
+            if looked.elapsed() >= LOOK {
+                drop(writer);
+                shared.look_for_file();
+                looked = Instant::now();
+                writer = shared.writer();
             }
             if writer.sync_problem.is_some() {
                 break true;
@@ -42,7 +51,7 @@ pub fn keep_durable(shared: &Shared) {
             let patience = match due {
                 Some(due) => due - now,
                 None if writer.write_fails() => RETRY,
-                None => RETENTION,
+                None => LOOK,
             };
             let waited = shared.written.wait_timeout(writer, patience).unwrap_or_else(PoisonError::into_inner);
             writer = waited.0;
@@ -57,9 +66,9 @@ pub fn keep_durable(shared: &Shared) {
             continue;
         }
         match shared.recover() {
-            Ok(()) => tracing::info!("the audit trail goes on in a new file"),
+            Ok(()) => event!(AUDIT_NEW_FILE),
             Err(problem) => {
-                tracing::warn!(problem, "the audit trail still fails");
+                event!(AUDIT_STILL_FAILING, problem);
                 let writer = shared.writer();
                 if !writer.closing {
                     drop(shared.written.wait_timeout(writer, RETRY));
@@ -87,7 +96,7 @@ pub fn keep_files(shared: &Shared) {
         if let Err(problem) = &worked
             && *problem != told
         {
-            tracing::warn!(problem, "the audit trail's full files cannot be cared for");
+            event!(AUDIT_FILES_KEPT, problem);
             told.clone_from(problem);
         }
         let writer = shared.writer();
@@ -115,7 +124,7 @@ fn make_next(shared: &Shared) {
     match made {
         Ok(ready) if ready.file > writer.current.file => {
             if writer.room_problem.is_some() {
-                tracing::info!("the audit trail has room again");
+                event!(AUDIT_ROOM);
             }
             writer.make_room(ready);
         }
@@ -131,7 +140,7 @@ fn make_next(shared: &Shared) {
 fn no_room(writer: &mut Writer, error: io::Error) {
     let problem = format!("the next file cannot be made: {error}");
     if writer.room_problem.as_ref() != Some(&problem) {
-        tracing::error!(problem, "the audit trail runs out of room");
+        event!(AUDIT_FULL, problem);
     }
     writer.room_problem = Some(problem);
 }
@@ -195,20 +204,16 @@ fn holds(sealed: &[u8], seal: &Seal) -> bool {
 
 /// Removes sealed files whose last event is older than events are kept, the oldest first. The trail tells of each before it goes.
 fn remove_old(shared: &Shared) -> Result<(), String> {
-    let days = i64::from(shared.options.retention_days);
-    if days == 0 {
-        return Ok(());
-    }
-    let now = (shared.options.clock)();
+    let Some(keep_from) = (shared.options.keep_from)() else { return Ok(()) };
     let trail = Trail::list(&shared.folder).map_err(|error| error.to_string())?;
     let old = trail.parts.iter().map_while(|part| {
         let seal = part.seal?;
-        (seal.latest < now - days * DAY_MS).then_some((part.name, seal))
+        (seal.latest < keep_from).then_some((part.name, seal))
     });
     for (name, seal) in old {
         let first = seal.header.before.0.0 + 1;
         let note = format!("{name} with the numbers from {first} {} was removed", removed(seal.last));
-        let event = Event { note: Some(note), ..Event::new(Action::AuditRetention, now) };
+        let event = Event { note: Some(note), ..Event::new(Action::AuditRetention, (shared.options.clock)()) };
         let told = shared.append_all(&[event]).and_then(|_| shared.sync_now());
         told.map_err(|failing| failing.0)?;
         fs::remove_file(name.within(&trail.folder)).map_err(|error| error.to_string())?;

@@ -17,6 +17,7 @@ use super::trail::Trail;
 use super::{Action, Event, encoding, keeper};
 use crate::certificate::Seq;
 use crate::limits::{AUDIT_PENDING_BYTES_MAX, AUDIT_WRITE_BYTES_MAX};
+use crate::log::event;
 
 /// Number of an event, from 1 without gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -58,6 +59,10 @@ pub struct Health {
 /// Tells the time in milliseconds since 1970 UTC.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
+/// Tells the time, in milliseconds since 1970 UTC, before which events may be removed; nothing while none may. Asked before each removal,
+/// so that a clock that is not believed removes nothing. Decision 209.
+pub type KeepFrom = Arc<dyn Fn() -> Option<i64> + Send + Sync>;
+
 /// How a trail is opened.
 #[derive(Clone)]
 pub struct Options {
@@ -65,8 +70,8 @@ pub struct Options {
     pub folder: PathBuf,
     /// Bytes of a file.
     pub file_bytes: u64,
-    /// Days that events are kept; 0: for ever.
-    pub retention_days: u32,
+    /// When retention removes files.
+    pub keep_from: KeepFrom,
     pub clock: Clock,
 }
 
@@ -118,6 +123,8 @@ pub(super) struct Writer {
     /// What was written could not be made durable.
     pub sync_problem: Option<String>,
     write_problem: Option<String>,
+    /// The file is not where it was made; nothing mends it but a restart, which begins another one.
+    gone: Option<String>,
     /// The next file cannot be made.
     pub room_problem: Option<String>,
     /// And this one is full.
@@ -177,6 +184,7 @@ impl Log {
             left: Vec::new(),
             sync_problem: None,
             write_problem: None,
+            gone: None,
             room_problem: None,
             is_full: false,
             closing: false,
@@ -192,7 +200,7 @@ impl Log {
         });
         let mut log = Log { shared, threads: Vec::new() };
         for repair in repaired {
-            tracing::warn!(repair, "the audit trail was repaired");
+            event!(AUDIT_REPAIRED, repair);
             let event = Event { note: Some(repair), ..Event::new(Action::AuditRepaired, (log.shared.options.clock)()) };
             log.append(&event).and_then(|_| log.sync_now()).map_err(|failing| failing.0)?;
         }
@@ -312,11 +320,11 @@ impl Drop for Log {
         self.shared.taken.notify_all();
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
-                tracing::error!("a thread of the audit trail panicked");
+                event!(THREAD_OF_AUDIT);
             }
         }
         if let Err(Failing(problem)) = self.shared.sync_now() {
-            tracing::error!(problem, "the end of the audit trail may not be durable");
+            event!(AUDIT_LEFT_OPEN, problem);
         }
     }
 }
@@ -391,10 +399,10 @@ impl Shared {
             }
             Err(error) => {
                 let problem = format!("what was written could not be made durable: {error}");
-                tracing::error!(problem, "the audit trail fails");
+                event!(AUDIT_FAILING, problem);
                 writer.sync_problem = Some(problem.clone());
                 if let Err(error) = File::create(opening::mark(&self.folder)) {
-                    tracing::error!(%error, "the next process cannot be told of it");
+                    event!(AUDIT_UNMARKED, %error);
                 }
                 self.written.notify_all();
                 Err(Failing(problem))
@@ -462,6 +470,30 @@ impl Shared {
         Ok(())
     }
 
+    /// Asks whether the file that is written to still lies where it was made. Written to another place, or to none, events would be lost.
+    pub fn look_for_file(&self) {
+        let (file, target) = {
+            let writer = self.writer();
+            if writer.gone.is_some() {
+                return;
+            }
+            (writer.current.file, writer.current.target.clone())
+        };
+        let name = Name::Plain(file);
+        if target.is_at(&name.within(&self.folder)) {
+            return;
+        }
+        let mut writer = self.writer();
+        // One that is full may be sealed meanwhile.
+        if writer.current.file == file {
+            let problem = format!(
+                "audit/{name} was removed, moved or replaced, or its disk was unmounted; put it back and start the server again"
+            );
+            event!(AUDIT_FAILING, problem);
+            writer.gone = Some(problem);
+        }
+    }
+
     /// Removes a plain file that holds nothing. Where that fails, a later file tells that it does not count.
     pub fn remove(&self, file: u64) {
         drop(fs::remove_file(Name::Plain(file).within(&self.folder)));
@@ -471,7 +503,7 @@ impl Shared {
 impl Writer {
     /// Puts records behind the newest one. Nothing has changed when it fails.
     fn write(&mut self, records: &mut [u8], told: &dyn Fn(Seq) -> Seq) -> Result<Number, String> {
-        if let Some(problem) = &self.sync_problem {
+        if let Some(problem) = self.gone.as_ref().or(self.sync_problem.as_ref()) {
             return Err(problem.clone());
         }
         if self.pending.len() + records.len() > AUDIT_PENDING_BYTES_MAX {
@@ -485,7 +517,7 @@ impl Writer {
         if let Err(error) = written {
             let problem = format!("writing failed: {error}");
             if self.write_problem.is_none() {
-                tracing::error!(problem, "the audit trail fails");
+                event!(AUDIT_FAILING, problem);
             }
             self.write_problem = Some(problem.clone());
             return Err(problem);
@@ -505,7 +537,7 @@ impl Writer {
     pub fn mend(&mut self) {
         if self.write_problem.is_some() && self.current.clean().is_ok() {
             self.write_problem = None;
-            tracing::info!("the audit trail can be written again");
+            event!(AUDIT_WRITTEN_AGAIN);
         }
     }
 
@@ -564,7 +596,8 @@ impl Writer {
 
     fn state(&self) -> State {
         let room = self.room_problem.as_ref();
-        match (self.sync_problem.as_ref().or(self.write_problem.as_ref()), room) {
+        let failing = self.gone.as_ref().or(self.sync_problem.as_ref()).or(self.write_problem.as_ref());
+        match (failing, room) {
             (Some(problem), _) => State::Failing(problem.clone()),
             (None, Some(problem)) if self.is_full => State::Failing(problem.clone()),
             (None, Some(problem)) => State::Degraded(problem.clone()),

@@ -23,7 +23,7 @@ mod wanted;
 
 pub use copy::{FileOf, files_at_rest, put_back, sealed_until};
 pub use event::{Action, Change, Entity, Event, From, Method, Who};
-pub use log::{Clock, Failing, Head, Health, Log, Number, Options, State, folder};
+pub use log::{Clock, Failing, Head, Health, KeepFrom, Log, Number, Options, State, folder};
 pub use read::{Events, Order};
 pub use resource::{RESTFUL, SEVERITY, action_system, resource};
 pub use trail::{Part, Trail};

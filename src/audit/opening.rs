@@ -1,7 +1,7 @@
 //! Opening a trail: where it ends, and what a crash left.
 
 use std::fs::{self, DirBuilder};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -36,12 +36,16 @@ struct End {
 
 pub fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Opened, String> {
     if !folder.is_dir() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(text)?;
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => format!("{} is no folder; move it away", folder.display()),
+            _ => text(error),
+        })?;
         sync_folder(folder).map_err(text)?;
     }
     keeper::remove_unfinished(folder).map_err(text)?;
     let mark = mark(folder);
-    if mark.try_exists().map_err(text)? {
+    if mark.try_exists().map_err(|error| format!("{}: {error}", mark.display()))? {
         Trail::list(folder).and_then(|trail| write_again(&trail, disk)).map_err(text)?;
         // One that stays is a reason to do it again.
         drop(fs::remove_file(mark));

@@ -160,6 +160,7 @@ fn entities(event: &Event, names: &Names) -> Vec<Json<'static>> {
         ("x-road-id", &from.x_road_id),
         ("x-road-issue", &from.x_road_issue),
         ("x-road-userid", &from.x_road_user),
+        ("x-road-dropped", &from.x_road_dropped),
         ("change", &change),
         ("rebuilt", &rebuilt),
     ];
@@ -236,6 +237,7 @@ mod tests {
                 x_road_id: text("5a1f"),
                 x_road_issue: text("17"),
                 x_road_user: text("EE47101010033"),
+                x_road_dropped: text("x-author-id"),
             },
             trace: "abc".into(),
             status: 403,

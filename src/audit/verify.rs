@@ -11,6 +11,7 @@ use super::record::{Hash, Piece, Walk, sha256};
 use super::seal::{SEAL_BYTES, Seal};
 use super::trail::{Part, Trail};
 use super::{Action, Head, Number, encoding};
+use crate::certificate::Seq;
 use crate::limits::AUDIT_PROBLEMS_MAX;
 
 /// What was found.
@@ -23,6 +24,8 @@ pub struct Verified {
     pub first: Number,
     /// The newest event. Whoever keeps it elsewhere can ask later whether it is still part of the trail.
     pub head: Head,
+    /// The last change of the store that the trail tells of.
+    pub last_change: Seq,
     /// What is wrong, in words: file, number, what. Empty: the trail is as it was written.
     pub problems: Vec<String>,
     /// How many more there are.
@@ -48,6 +51,7 @@ pub fn verify(trail: &Trail, known: Option<Head>) -> Result<Verified, String> {
             files: trail.parts.len(),
             first: Number(0),
             head: Head { number: Number(0), hash: [0; 32] },
+            last_change: Seq(0),
             problems: Vec::new(),
             problems_untold: 0,
             remarks: Vec::new(),
@@ -85,7 +89,10 @@ impl Verifier<'_> {
             return Ok(());
         };
         match part.header {
-            Some(header) => self.header(name, header),
+            Some(header) => {
+                self.found.last_change = self.found.last_change.max(header.last_change);
+                self.header(name, header);
+            }
             None => self.problem(format!("{name}: its header is damaged")),
         }
         let before = part.header.map(|header| header.before).or(self.before);
@@ -170,6 +177,7 @@ impl Verifier<'_> {
             Ok(event) => {
                 *times.0 = event.at.min(*times.0);
                 *times.1 = event.at.max(*times.1);
+                self.found.last_change = event.last_change(self.found.last_change);
                 if event.action == Action::AuditRetention {
                     self.removals.extend(event.note);
                 } else if event.action == Action::AuditRepaired {

@@ -11,6 +11,7 @@ use super::digest::{Digest, Digesting};
 use super::member::Member;
 use super::write::digest_path;
 use crate::limits::{BACKUP_MANIFEST_BYTES_MAX, BACKUP_MEMBER_BYTES_MAX};
+use crate::regular_file;
 
 /// What was found in an archive that is whole.
 #[derive(Clone, Debug)]
@@ -185,7 +186,7 @@ fn check_manifest(about: &About, told: &[u8], found: Vec<Listed>) -> Result<(), 
 /// The file beside an archive says its digest. An archive that was copied alone is none the worse.
 fn check_digest(path: &Path, found: Digest) -> Result<(), String> {
     let beside = digest_path(path);
-    let told = match File::open(&beside) {
+    let told = match regular_file::refuse(&beside).and_then(|()| File::open(&beside)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(format!("its digest {}: {error}", beside.display())),
@@ -238,6 +239,7 @@ fn look_inner(inner: &mut Inner) -> Result<(About, Digest), String> {
 
 fn open(path: &Path, buffer_bytes: usize) -> Result<BufReader<File>, String> {
     let told = |error: io::Error| format!("{}: {error}", path.display());
+    regular_file::refuse(path).map_err(told)?;
     let mut file = File::open(path).map_err(told)?;
     if !file.metadata().map_err(told)?.is_file() {
         return Err(format!("{} is no file", path.display()));

@@ -165,7 +165,7 @@ impl<'d> Mark<'d> {
                     let is_marked = data.join(RESTORING).exists();
                     let why = match is_marked {
                         true => "a restore into it was not finished; empty it and run the restore again",
-                        false => "it is not empty; a restore never writes over anything",
+                        false => "it is not empty; a restore replaces nothing: name an empty folder with --data",
                     };
                     return Err(why.to_owned());
                 }

@@ -14,6 +14,7 @@ use super::{Target, Unfinished, folder};
 use crate::audit::Log;
 use crate::engine::{Clock, Engine};
 use crate::limits::BACKUP_RETRY_MINUTES;
+use crate::log::event;
 
 /// When backups are taken, and how long they are kept.
 #[derive(Clone, Debug)]
@@ -91,7 +92,7 @@ impl Drop for Schedule {
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the thread of backups panicked");
+            event!(THREAD_OF_BACKUP);
         }
     }
 }
@@ -116,7 +117,7 @@ impl Shared {
                 // Ended by a stop; nothing failed.
                 Err(_) if self.is_closing() => return,
                 Err(problem) => {
-                    tracing::error!(problem, "a scheduled backup failed");
+                    event!(BACKUP_FAILED, problem);
                     self.set(|status| status.last_problem = Some(problem));
                     (BACKUP_RETRY_MINUTES.min(self.plan.every_minutes) as i64) * MINUTE_MS
                 }
@@ -138,7 +139,7 @@ impl Shared {
         let every = i64::try_from(*every_minutes).unwrap_or(i64::MAX / MINUTE_MS).saturating_mul(MINUTE_MS);
         let now = (self.clock)();
         let found = folder::list(folder)?;
-        found.problems.iter().for_each(|problem| tracing::warn!(problem = problem.text, "an archive cannot be used"));
+        found.problems.iter().for_each(|problem| event!(ARCHIVE_BAD, problem = problem.text));
         let moment = self.engine.moment().map_err(|error| error.to_string())?;
         let chains = chains(&found.archives);
         let own = |chain: &&Vec<&Archive>| chain[0].about.store == moment.store && chain[0].about.epoch == moment.epoch;
@@ -158,7 +159,7 @@ impl Shared {
         let taking = Taking { base: base.as_ref(), command: "hcert serve", at: now, is_gentle: true };
         take(&self.engine, &self.log, &taking, &mut sink, &mut |_| {})?;
         let written = sink.archive.finish()?;
-        tracing::info!(until = written.about.until, bytes = written.bytes, "a backup was taken");
+        event!(BACKUP_TAKEN, until = written.about.until, bytes = written.bytes);
         self.set(|status| {
             *status = Status { last_ok: Some(written.about.at), last_until: written.about.until, last_problem: None }
         });
@@ -168,7 +169,8 @@ impl Shared {
 
     fn remove_old(&self, store: &str, now: i64) {
         let Plan { folder, keep_days, .. } = &self.plan;
-        if *keep_days == 0 {
+        // A clock that is not believed removes nothing.
+        if *keep_days == 0 || self.engine.clock().problem.is_some() {
             return;
         }
         let oldest = now.saturating_sub(i64::try_from(*keep_days).unwrap_or(i64::MAX / DAY_MS).saturating_mul(DAY_MS));
@@ -176,7 +178,7 @@ impl Shared {
         let archives = listed.map_or(Vec::new(), |found| found.archives);
         for archive in folder::too_old(&archives, store, oldest) {
             if let Err(error) = folder::remove(archive) {
-                tracing::warn!(%error, "an old backup cannot be removed");
+                event!(ARCHIVE_KEPT, %error);
                 return;
             }
         }

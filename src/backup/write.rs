@@ -85,10 +85,10 @@ impl Unfinished {
         let about = self.about.clone().ok_or("nothing was written into the archive")?;
         let manifest = Manifest::of(&about, std::mem::take(&mut self.listed)).write();
         self.append(&Member::Manifest, manifest.len() as u64, &mut manifest.as_slice(), &about)?;
-        self.put(&[0; END_BYTES]).map_err(|error| told(&self.part, error))?;
+        self.put(&[0; END_BYTES]).map_err(|error| self.cannot(error))?;
         let out = self.out.take().expect("it is there until here");
         let synced = out.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all());
-        synced.map_err(|error| told(&self.part, error))?;
+        synced.map_err(|error| self.cannot(error))?;
         let path = match &self.target {
             Target::File(path) => path.clone(),
             Target::Folder(folder) => folder.join(folder::name(&about)),
@@ -105,16 +105,22 @@ impl Unfinished {
         let mut digesting = Digesting::new();
         let mut left = bytes;
         let mut buffer = vec![0; COPY_BYTES.min(usize::try_from(bytes).unwrap_or(COPY_BYTES))];
-        self.put(&block(member, bytes, about.seconds())).map_err(|error| told(&self.part, error))?;
+        self.put(&block(member, bytes, about.seconds())).map_err(|error| self.cannot(error))?;
         while left > 0 {
             let some = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             content.read_exact(&mut buffer[..some]).map_err(|error| format!("{member} cannot be read: {error}"))?;
             digesting.take(&buffer[..some]);
-            self.put(&buffer[..some]).map_err(|error| told(&self.part, error))?;
+            self.put(&buffer[..some]).map_err(|error| self.cannot(error))?;
             left -= some as u64;
         }
-        self.put(&[0; BLOCK_BYTES][..padding(bytes)]).map_err(|error| told(&self.part, error))?;
+        self.put(&[0; BLOCK_BYTES][..padding(bytes)]).map_err(|error| self.cannot(error))?;
         Ok(digesting.done())
+    }
+
+    /// Names the archive: its name until it is complete means nothing to anybody.
+    fn cannot(&self, error: io::Error) -> String {
+        let (Target::File(path) | Target::Folder(path)) = &self.target;
+        format!("{} cannot be written: {error}", path.display())
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -161,7 +167,10 @@ fn absent(path: &Path) -> Result<(), String> {
     match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(told(path, error)),
-        Ok(_) => Err(format!("{} is there already, and an archive is never written over", path.display())),
+        Ok(_) => Err(format!(
+            "{} is there already, and an archive is never replaced; name another file, or a folder",
+            path.display()
+        )),
     }
 }
 

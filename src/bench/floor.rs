@@ -1,5 +1,6 @@
 //! What it could cost at least: an answer from memory through the same HTTP code, and durable commits without a service.
 
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,7 +39,9 @@ pub fn serve(config: &Config) -> Result<(), String> {
         let listener = TcpListener::bind("127.0.0.1:0").await.map_err(|error| error.to_string())?;
         let address = listener.local_addr().map_err(|error| error.to_string())?;
         let settings = Settings::new(config, address).map_err(|error| error.0)?;
-        println!("listens on http://{address}{}", config.server.base_path);
+        let told = format!("listens on http://{address}{}\n", config.server.base_path);
+        // The parent process reads the address here.
+        io::stdout().write_all(told.as_bytes()).map_err(|error| error.to_string())?;
         let server: Arc<Server<Memory>> = Server::new(Memory(body()), settings);
         http::serve(listener, server, std::future::pending()).await;
         Ok(())

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::{Event, Progress, entry};
 use crate::certificate::Seq;
-use crate::engine::{Engine, Error};
+use crate::engine::{DAMAGED, Engine, Error};
 
 /// Versions read in one go.
 const CHUNK_ROWS: usize = 512;
@@ -55,6 +55,6 @@ pub fn export(
     out.flush().map_err(|error| format!("writing failed: {error}"))?;
     match progress.bad {
         0 => Ok(progress),
-        bad => Err(format!("{bad} versions cannot be read and are left out")),
+        bad => Err(format!("{DAMAGED}: {bad} versions cannot be read and are left out")),
     }
 }

@@ -275,9 +275,6 @@ pub(super) fn words(outcome: Outcome) -> String {
 pub(super) fn refused_words(refused: Refused) -> String {
     match refused {
         Refused::Rules(outcome) => words(outcome),
-        Refused::Store(error) => error.to_string(),
-        Refused::Busy => "the engine is busy".into(),
-        Refused::Closed => "the engine was closed".into(),
-        Refused::Moved => "the certificate changed meanwhile".into(),
+        refused => refused.to_string(),
     }
 }

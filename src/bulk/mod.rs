@@ -6,20 +6,24 @@
 mod account;
 mod audit;
 mod chunk;
+mod clock;
 pub mod entry;
 mod export;
 mod import;
 mod patients;
+mod salvage;
 mod verify;
 
 use serde::{Deserialize, Serialize};
 
 pub use account::{note, write_down, write_token_down};
 pub use audit::{AuditAsked, export_audit};
+pub use clock::clock;
 pub use export::export;
 pub use import::{ImportOptions, import};
 pub use patients::{Listed, import as import_patients, list as list_patients};
-pub use verify::verify;
+pub use salvage::salvage;
+pub use verify::{beside_store, verify};
 
 /// What a long run tells while it goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -46,10 +46,9 @@ pub(super) fn plain_text_of(section: &Json) -> Option<String> {
 /// order. A client's own are dropped by this, those of a stored version kept. Contract 3.5.
 pub fn take_service_sections<'a>(composition: &mut Object<'a>, names: &Names) -> Vec<Json<'a>> {
     let Some(Json::Array(sections)) = composition.get_mut("section") else { return Vec::new() };
-    let (own, rest) = std::mem::take(sections)
-        .into_iter()
-        .partition(|section| [SUSPEND_REASON, CANCEL_REASON].into_iter().any(|code| has_code(section, code, names)));
-    *sections = rest;
+    let is_own =
+        |section: &mut Json| [SUSPEND_REASON, CANCEL_REASON].into_iter().any(|code| has_code(section, code, names));
+    let own = sections.extract_if(.., is_own).collect();
     if sections.is_empty() {
         composition.remove("section");
     }

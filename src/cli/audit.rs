@@ -1,18 +1,16 @@
 //! `hcert audit`: the audit trail verified and written out, through the running server where there is one.
 
-use std::fs::OpenOptions;
-use std::io::{self, BufRead, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead, Write};
 
 use clap::{Args, Subcommand};
 
-use super::{Common, Failure};
-use crate::audit::{self, Action, Event, Head, Log, Trail};
+use super::output::{Out, Output};
+use super::{Common, Failure, counted, note, open, say};
+use crate::audit::{self, Action, Head, Log, Trail};
 use crate::bulk::{self, AuditAsked};
 use crate::certificate::Id;
 use crate::config::{Config, RegistryMode};
-use crate::engine::{Engine, system_clock};
+use crate::engine::{DAMAGED, Engine, system_clock};
 use crate::fhir::date_time;
 use crate::socket::{self, AuditTold, Request};
 
@@ -32,7 +30,8 @@ enum Command {
 /// Check that the audit trail is as it was written
 ///
 /// Says what is changed, missing or out of order, and prints the head: number and hash of the newest event. A cut end cannot be seen
-/// in the trail itself; keep the head elsewhere and give it the next time. Exit code 1 when something is wrong.
+/// in the trail itself; keep the head elsewhere and give it the next time. A trail in which something is wrong is left as it is, byte for
+/// byte; the check of one that is whole is recorded in it.
 #[derive(Args, Debug)]
 struct Verify {
     /// A head that was printed earlier and must still be part of the trail
@@ -57,9 +56,8 @@ struct Export {
     /// Up to this time: a date as a whole
     #[arg(long, value_name = "TIME", value_parser = until)]
     until: Option<i64>,
-    /// Write to this new file instead of standard output
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    out: Out,
     #[command(flatten)]
     common: Common,
 }
@@ -110,11 +108,11 @@ fn may_be_patient(text: &str, registry: RegistryMode) -> Result<(), String> {
 impl Audit {
     /// Runs the command.
     pub fn run(self) -> Result<(), Failure> {
-        super::open::for_owner_only();
+        open::for_owner_only();
         match self.command {
             Command::Verify(Verify { head, common }) => {
                 let config = common.load(|_| ())?;
-                verify(head, &config).map_err(Failure::Failed)
+                verify(head, &config)
             }
             Command::Export(Export { patient, certificate, since, until, out, common }) => {
                 let config = common.load(|_| ())?;
@@ -122,77 +120,72 @@ impl Audit {
                     may_be_patient(patient, config.registry.mode).map_err(Failure::Usage)?;
                 }
                 let asked = AuditAsked { patient, certificate: certificate.map(Id::get), since, until };
-                export(asked, out.as_deref(), &config).map_err(Failure::Failed)
+                export(&asked, &out, &config)
             }
         }
     }
 }
 
-fn verify(head: Option<Head>, config: &Config) -> Result<(), String> {
+fn verify(head: Option<Head>, config: &Config) -> Result<(), Failure> {
     let request = Request::AuditVerify { head: head.map(|head| head.to_string()) };
-    let (report, is_whole) = match connect(config, &request)? {
-        Some(server) => told(&server, &mut io::sink())?,
+    let (report, is_whole) = match open::server(config, &request).map_err(Failure::Failed)? {
+        Some(server) => told(&server, &mut io::sink()).map_err(Failure::Failed)?,
         None => {
-            // Opening may repair the end, so the trail is looked at before.
-            let engine = engine(config)?;
-            let trail = Trail::list(&audit::folder(&config.storage.data)).map_err(|error| error.to_string())?;
-            let verified = audit::verify(&trail, head)?;
-            let log = Log::open(super::open::audit_options(config, system_clock()))?;
-            let known = log.last_change().map_or(0, |seq| seq.0);
-            tell(&log)?;
-            let stored = engine.seq().0;
-            engine.close();
-            let (told, is_possible) = beside_store(stored, known);
-            (verified.report() + &told, verified.is_whole() && is_possible)
+            expect_trail(config).map_err(Failure::Failed)?;
+            at_rest(head, config).map_err(Failure::Failed)?
         }
     };
-    print!("{report}");
-    if is_whole { Ok(()) } else { Err("the audit trail is not as it was written".to_owned()) }
+    say(&report)?;
+    if is_whole { Ok(()) } else { Err(Failure::Wrong("the audit trail is not as it was written".to_owned())) }
 }
 
-/// Changes whose events a crash can keep out of the trail: those of the last moments.
-const LOST_MAX: u64 = 1_000;
-
-/// What the store says of the end of the trail, and whether that can be: changes are durable before their events are.
-fn beside_store(stored: u64, known: u64) -> (String, bool) {
-    match stored.saturating_sub(known) {
-        0 => (String::new(), true),
-        missing if missing <= LOST_MAX && known > 0 => (
-            format!(
-                "note: {missing} changes of the store have no event yet; the next start of the server writes them\n"
-            ),
-            true,
-        ),
-        missing => (
-            format!("{missing} changes of the store have no event, more than a crash can take: the trail was cut\n"),
-            false,
-        ),
+/// Checks the trail of a folder without a server. The event of the check is written only behind a trail that is whole: opening a damaged
+/// one to write would cut its end off.
+fn at_rest(head: Option<Head>, config: &Config) -> Result<(String, bool), String> {
+    let trail = Trail::list(&audit::folder(&config.storage.data)).map_err(|error| error.to_string())?;
+    // Its lock keeps another process from the trail. A store that is damaged is no reason not to look at the trail.
+    let engine = open::look(config);
+    let verified = audit::verify(&trail, head)?;
+    let (told, is_possible) = match &engine {
+        Ok(engine) => match bulk::beside_store(engine.seq().0, verified.last_change.0) {
+            Ok(note) => (note.map(|note| format!("note: {note}\n")).unwrap_or_default(), true),
+            Err(problem) => (problem + "\n", false),
+        },
+        Err(problem) if problem.contains(DAMAGED) => {
+            (format!("note: the trail was not compared with the store: {problem}\n"), true)
+        }
+        Err(problem) => return Err(problem.clone()),
+    };
+    let is_whole = verified.is_whole() && is_possible;
+    if let Ok(engine) = engine {
+        if is_whole {
+            open::tell_of_look(config, &engine, Action::AuditVerify, "hcert audit verify")?;
+        }
+        engine.close();
     }
+    Ok((verified.report() + &told, is_whole))
 }
 
-fn export(asked: AuditAsked, to: Option<&Path>, config: &Config) -> Result<(), String> {
-    let mut out: Box<dyn Write> = match to {
-        None => Box::new(BufWriter::new(io::stdout().lock())),
-        Some(path) => {
-            let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-            Box::new(BufWriter::new(file.map_err(|error| format!("{}: {error}", path.display()))?))
-        }
-    };
-    let report = match connect(config, &Request::AuditExport(asked.clone()))? {
-        Some(server) => told(&server, &mut out)?.0,
-        None => {
-            let engine = engine(config)?;
-            let log = Log::open(super::open::audit_options(config, system_clock()))?;
-            let names = super::open::names(config, &config.base_url());
-            let done = bulk::export_audit(&engine, &log, &asked, &names, &mut out);
-            drop(log);
-            engine.close();
-            format!("{} events written", done?)
-        }
-    };
-    out.flush().map_err(|error| format!("writing failed: {error}"))?;
-    eprintln!("{report}");
+fn export(asked: &AuditAsked, out: &Out, config: &Config) -> Result<(), Failure> {
+    let mut out = out.open()?;
+    let done = exported(asked, config, &mut out);
+    if let Some(report) = out.finish(done)? {
+        note(report);
+    }
     Ok(())
+}
+
+fn exported(asked: &AuditAsked, config: &Config, out: &mut Output) -> Result<String, String> {
+    if let Some(server) = open::server(config, &Request::AuditExport(asked.clone()))? {
+        return told(&server, out).map(|(report, _)| report);
+    }
+    let engine = engine(config)?;
+    let log = Log::open(open::audit_options(config, system_clock()))?;
+    let names = open::names(config, &config.base_url());
+    let done = bulk::export_audit(&engine, &log, asked, &names, out);
+    drop(log);
+    engine.close();
+    Ok(format!("{} written", counted(done?, "event", "events")))
 }
 
 /// Copies the events that a server sends; its last line says how it ended.
@@ -215,38 +208,17 @@ fn told(server: &socket::Connection, out: &mut dyn Write) -> Result<(String, boo
 
 /// The data folder. Its lock keeps another process from the trail.
 fn engine(config: &Config) -> Result<Engine, String> {
+    expect_trail(config)?;
+    open::engine(config, system_clock())
+}
+
+fn expect_trail(config: &Config) -> Result<(), String> {
     let folder = &config.storage.data;
-    if !audit::folder(folder).is_dir() {
-        return Err(format!("{}: there is no audit trail", folder.display()));
-    }
-    super::open::engine(config, system_clock())
-}
-
-fn tell(log: &Log) -> Result<(), String> {
-    let event = Event::of_command(Action::AuditVerify, system_clock()(), "hcert audit verify");
-    log.append(&event).and_then(|_| log.sync_now()).map_err(|failing| failing.to_string())
-}
-
-fn connect(config: &Config, request: &Request) -> Result<Option<socket::Connection>, String> {
-    let folder = &config.storage.data;
-    socket::connect(folder, request).map_err(|error| format!("{}: {error}", folder.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_crash_takes_the_last_events_and_whoever_cuts_takes_more() {
-        for (stored, known, is_possible) in [
-            (0, 0, true),
-            (10, 10, true),
-            (5_000, 4_200, true),
-            (5_000, 3_000, false),
-            // A trail without any change beside a store that has some was taken away.
-            (3, 0, false),
-        ] {
-            assert_eq!(beside_store(stored, known).1, is_possible, "{stored} {known}");
+    match audit::folder(folder).is_dir() {
+        true => Ok(()),
+        false => {
+            open::expect_store(config)?;
+            Err(format!("{}: there is no audit trail", folder.display()))
         }
     }
 }

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
+use super::output::{missing_folder, no_folder};
 use super::progress::Steps;
-use super::{Common, Failure, open};
+use super::{Common, Failure, counted, note, open, say};
 use crate::backup::{self, Archive, Base, Progress, Taking, Target, Unfinished, Written};
 use crate::config::{Config, is_within};
 use crate::engine::system_clock;
@@ -42,6 +43,10 @@ impl Backup {
         let config = common.load(|_| ())?;
         open::for_owner_only();
         let data = &config.storage.data;
+        if to.as_os_str() == "-" {
+            let told = "an archive gets its name when it is complete, so it cannot go to standard output; name a file or a folder";
+            return Err(Failure::Usage(told.to_owned()));
+        }
         if is_within(&to, data) {
             return Err(Failure::Usage(format!(
                 "{}: an archive must not lie in the data folder ({}): what takes the one away takes the other; name a place elsewhere, best on \
@@ -54,6 +59,9 @@ impl Backup {
             let told = format!("{}: --incremental needs a folder; --after names an archive", to.display());
             return Err(Failure::Usage(told));
         }
+        if let Some(folder) = missing_folder(&to) {
+            return Err(Failure::Failed(no_folder(&folder)));
+        }
         let base = match (incremental, after) {
             (true, _) => Some(newest(&to)),
             (false, Some(archive)) => Some(Archive::look(&archive)),
@@ -62,13 +70,12 @@ impl Backup {
         let base = base.transpose().map_err(Failure::Failed)?.map(|archive| archive.base());
         let target = if to.is_dir() { Target::Folder(to) } else { Target::File(to) };
         let written = take(target, base, &config).map_err(Failure::Failed)?;
-        println!("{}", if json { as_json(&written) } else { in_words(&written) });
-        Ok(())
+        say(&(if json { as_json(&written) } else { in_words(&written) } + "\n"))
     }
 }
 
 fn newest(folder: &Path) -> Result<Archive, String> {
-    let chain = backup::newest_in(folder, None, &mut |problem| eprintln!("{problem}"));
+    let chain = backup::newest_in(folder, None, &mut |problem| note(problem));
     let chain = chain.map_err(|problem| format!("{problem}; take a full backup first"))?;
     Ok(chain.into_iter().next_back().expect("a chain has a full archive"))
 }
@@ -106,9 +113,11 @@ fn in_words(written: &Written) -> String {
     let (changes, patients) = (about.until - about.after, about.patients_until - about.patients_after);
     let kind = if about.is_full() { "full" } else { "incremental" };
     format!(
-        "{}\n{kind}: {changes} changes up to change {}, {patients} versions of patients, {bytes} bytes\nsha256 {digest}",
+        "{}\n{kind}: {} up to change {}, {}, {bytes} bytes\nsha256 {digest}",
         path.display(),
-        about.until
+        counted(changes, "change", "changes"),
+        about.until,
+        counted(patients, "version of a patient", "versions of patients")
     )
 }
 

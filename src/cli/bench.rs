@@ -153,7 +153,8 @@ impl BenchFloor {
     /// Runs until it is killed.
     pub fn run(self) -> Result<(), Failure> {
         let config = Config::load(Some(Path::new("/dev/null")), std::env::vars_os(), |_| ())?;
-        super::log::start(&config.log);
+        let output = super::log::open().map_err(|error| Failure::Failed(format!("the log: {error}")))?;
+        super::log::start(&config.log, &output);
         bench::floor::serve(&config).map_err(Failure::Failed)
     }
 }

@@ -1,17 +1,16 @@
 //! `hcert catalogue`: every error code, our own and those of the registry and the services behind it.
 
+mod logging;
 mod markdown;
 mod ways;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
 
-use super::{Failure, open};
+use super::{Failure, note, open, say, settings};
 use crate::certificate::Names;
-use crate::config::Config;
 use crate::outcome::reflected::{ISSUE_TYPE, System, all};
 use crate::outcome::{Hcert, Language, entry};
 
@@ -29,6 +28,9 @@ pub struct Catalogue {
     /// The file docs/ERRORS.md, with the addresses of the default settings
     #[arg(long, conflicts_with_all = ["json", "system"])]
     markdown: bool,
+    /// The file docs/LOGGING.md: fields and events of the log, and actions of the audit trail
+    #[arg(long, conflicts_with_all = ["json", "system", "markdown"])]
+    log_markdown: bool,
     /// File with settings [default: hcert.toml in the working directory, if it is there]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -57,18 +59,21 @@ struct Line<'n> {
 impl Catalogue {
     /// Runs the command.
     pub fn run(self) -> Result<(), Failure> {
-        if self.markdown {
-            return print(&markdown::errors());
+        if self.log_markdown {
+            return say(&logging::page());
         }
-        let config = Config::load(self.config.as_deref(), std::env::vars_os(), |_| ())?;
+        if self.markdown {
+            return say(&markdown::errors());
+        }
+        let config = settings(self.config)?;
         let names = open::names(&config, &config.base_url());
         let name = self.system.map(|wanted| known(&wanted, &names)).transpose()?;
         let lines = own(&names).chain(reflected(&names));
         let lines: Vec<Line> = lines.filter(|line| name.is_none_or(|name| line.name == name)).collect();
         if lines.is_empty() {
-            eprintln!("the catalogue lists no codes for this system");
+            note("the catalogue lists no codes for this system");
         }
-        print(&if self.json { json(&lines) } else { columns(&lines) })
+        say(&if self.json { json(&lines) } else { columns(&lines) })
     }
 }
 
@@ -135,12 +140,4 @@ fn columns(lines: &[Line]) -> String {
         format!("{system:name$}  {own:code$}  {status}  {kind:issue_type$}  {english}\n")
     };
     lines.iter().map(line).collect()
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
-        // Whoever reads our output has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done.map_err(|error| Failure::Failed(error.to_string())),
-    }
 }

@@ -8,7 +8,7 @@ use super::{Common, Failure, open, say};
 use crate::audit::Action;
 use crate::config::Config;
 use crate::engine::{Compacted, STORE_FILE, system_clock};
-use crate::socket::{self, Request};
+use crate::socket::Request;
 
 /// Make the data folder smaller
 ///
@@ -38,8 +38,7 @@ fn compact(config: &Config) -> Result<Compacted, String> {
     let folder = &config.storage.data;
     let told = |problem: String| format!("{}: {problem}", folder.display());
     open::expect_store(config)?;
-    let probe = socket::connect(folder, &Request::SeqOf { id: 0, version: 0 });
-    if probe.map_err(|error| told(error.to_string()))?.is_some() {
+    if open::server(config, &Request::SeqOf { id: 0, version: 0 })?.is_some() {
         return Err(told("a server is running; a store is compacted only while it is stopped".to_owned()));
     }
     // Opening a store may already cut free pages off its end.

@@ -1,13 +1,14 @@
 //! `hcert export`: every version out of the data folder as NDJSON, through the running server where there is one.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::Path;
 
 use clap::Args;
 
+use super::output::{Out, Output};
 use super::progress::Bar;
-use super::{Common, Failure, open};
+use super::{Common, Failure, counted, note, open, salvage};
 use crate::audit::Action;
 use crate::bulk::entry::{self, Line};
 use crate::bulk::{self, Event, Progress};
@@ -23,12 +24,14 @@ use crate::socket::{self, Request};
 /// import` reads it back with ids, versions and times.
 #[derive(Args, Debug)]
 pub struct Export {
-    /// Write to this file instead of standard output
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    out: Out,
     /// Go on where an earlier export to the same file was cut off
-    #[arg(long, requires = "out")]
+    #[arg(long, requires = "out", conflicts_with = "force")]
     resume: bool,
+    /// Write what can still be read of a damaged store; the server must be stopped
+    #[arg(long, requires = "out", conflicts_with = "resume", long_help = salvage::HELP)]
+    salvage: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -36,10 +39,15 @@ pub struct Export {
 impl Export {
     /// Runs the command.
     pub fn run(self) -> Result<(), Failure> {
-        let Export { out, resume, common } = self;
+        let Export { out, resume, salvage, common } = self;
         let config = common.load(|_| ())?;
         open::for_owner_only();
-        export(out.as_deref(), resume, &config).map_err(Failure::Failed)
+        if salvage {
+            let file =
+                out.file().ok_or_else(|| Failure::Usage("--salvage writes three files: name one with --out".into()))?;
+            return salvage::salvage(file, &config);
+        }
+        export(&out, resume, &config)
     }
 }
 
@@ -49,50 +57,60 @@ enum Source {
     Folder(Engine),
 }
 
-fn export(to: Option<&Path>, resume: bool, config: &Config) -> Result<(), String> {
-    open::expect_store(config)?;
-    let reached = |request: &Request| open::ask(config, request);
-    let probe = Request::SeqOf { id: 0, version: 0 };
-    let source = match reached(&probe)? {
-        Some(_) => Source::Server,
-        None => {
-            let engine = open::look(config)?;
-            open::tell_of_look(config, &engine, Action::BulkExport, "hcert export")?;
-            Source::Folder(engine)
+fn export(out: &Out, resume: bool, config: &Config) -> Result<(), Failure> {
+    open::expect_store(config).map_err(Failure::Failed)?;
+    // A store that cannot be opened leaves no empty file: the name is free for what is salvaged.
+    let source = source(config).map_err(Failure::Failed)?;
+    let (mut out, last) = match (resume, out.file()) {
+        (false, _) => (out.open()?, None),
+        (true, None) => {
+            return Err(Failure::Usage("--resume needs a file: standard output has no earlier lines".into()));
         }
-    };
-    let (mut out, after) = match to {
-        None => (Box::new(BufWriter::new(io::stdout())) as Box<dyn Write>, Seq(0)),
-        Some(path) if resume => {
-            let (file, last) = reopen(path)?;
-            let after = match last {
-                None => Seq(0),
-                Some((id, version)) => seq_of(&source, config, id, version)?,
-            };
-            (Box::new(BufWriter::new(file)) as Box<dyn Write>, after)
-        }
-        Some(path) => {
-            let file = File::create_new(path).map_err(|error| format!("{}: {error}", path.display()))?;
-            (Box::new(BufWriter::new(file)) as Box<dyn Write>, Seq(0))
+        (true, Some(path)) => {
+            let (file, last) = reopen(path).map_err(Failure::Failed)?;
+            (Output::resumed(file, path), last)
         }
     };
     let mut bar = Bar::new(None);
-    let done = match source {
-        Source::Folder(engine) => bulk::export(&engine, after, &mut *out, &mut |event| bar.show(&event)),
+    let done = versions(source, last, config, &mut out, &mut bar);
+    bar.finish();
+    if let Some(progress) = out.finish(done)? {
+        note(format_args!("{} written", counted(progress.lines, "version", "versions")));
+    }
+    Ok(())
+}
+
+fn source(config: &Config) -> Result<Source, String> {
+    let probe = Request::SeqOf { id: 0, version: 0 };
+    match open::ask(config, &probe)? {
+        Some(_) => Ok(Source::Server),
+        None => Ok(Source::Folder(open::look(config)?)),
+    }
+}
+
+/// Writes every version behind the last one that is there.
+fn versions(
+    source: Source,
+    last: Option<(Id, Version)>,
+    config: &Config,
+    out: &mut Output,
+    bar: &mut Bar,
+) -> Result<Progress, String> {
+    if let Source::Folder(engine) = &source {
+        open::tell_of_look(config, engine, Action::BulkExport, "hcert export")?;
+    }
+    let after = match last {
+        None => Seq(0),
+        Some((id, version)) => seq_of(&source, config, id, version)?,
+    };
+    match source {
+        Source::Folder(engine) => bulk::export(&engine, after, out, &mut |event| bar.show(&event)),
         Source::Server => {
             let gone = || "the server stopped meanwhile; run the export again with --resume".to_owned();
-            let connection = reached(&Request::Export { after: after.0 })?.ok_or_else(gone)?;
-            copy(&connection, &mut *out, &mut bar)
+            let connection = open::ask(config, &Request::Export { after: after.0 })?.ok_or_else(gone)?;
+            copy(&connection, out, bar)
         }
-    };
-    bar.finish();
-    let progress = match done {
-        // Whoever reads our output has seen enough.
-        Err(problem) if to.is_none() && problem.contains("Broken pipe") => return Ok(()),
-        done => done?,
-    };
-    eprintln!("{} versions written", progress.lines);
-    Ok(())
+    }
 }
 
 fn copy(connection: &socket::Connection, out: &mut dyn Write, bar: &mut Bar) -> Result<Progress, String> {
@@ -113,7 +131,6 @@ fn copy(connection: &socket::Connection, out: &mut dyn Write, bar: &mut Bar) -> 
             bar.show(&Event::Progress(progress));
         }
     }
-    out.flush().map_err(|error| format!("writing failed: {error}"))?;
     Ok(progress)
 }
 
@@ -152,7 +169,7 @@ fn seq_of(source: &Source, config: &Config, id: Id, version: Version) -> Result<
         Source::Folder(engine) => engine.seq_of(id, version).map_err(|error| error.to_string())?,
         Source::Server => {
             let request = Request::SeqOf { id: id.get(), version: version.get() };
-            let connection = socket::connect(&config.storage.data, &request).map_err(|error| error.to_string())?;
+            let connection = open::server(config, &request)?;
             let connection = connection.ok_or("the server stopped meanwhile")?;
             let mut line = String::new();
             connection.lines().and_then(|mut lines| lines.read_line(&mut line)).map_err(|error| error.to_string())?;

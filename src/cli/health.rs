@@ -7,12 +7,12 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 
-use super::{Common, Failure};
+use super::{Common, Failure, say};
 use crate::limits::{HEALTH_BYTES_MAX, HEALTH_WAIT_S};
 
 /// Ask a running server how it is.
 ///
-/// Exit code 0: it works, wholly or degraded. 1: it is down, or gives no answer.
+/// Exit code 0: it works, wholly or degraded. 1: it is down, or gives no answer. 2: flags or settings are wrong.
 #[derive(Debug, Args)]
 pub struct Health {
     /// Address and port of the management listener [setting: management.listen]
@@ -36,12 +36,11 @@ impl Health {
         let off = || Failure::Usage("management.listen is empty, so nobody can ask; name the address with --at".into());
         let at = reached(at.or(configured).ok_or_else(off)?);
         let answer =
-            ask(at).map_err(|problem| Failure::Failed(format!("no answer from http://{at}/health: {problem}")))?;
+            ask(at).map_err(|problem| Failure::Failed(format!("no answer from http://{at}/health: {problem}; is the server running, and is this its management.listen?")))?;
         let health: Value = serde_json::from_str(&answer)
             .map_err(|error| Failure::Failed(format!("what answers at {at} is none of ours: {error}")))?;
         let shown = if json { answer } else { words(&health) };
-        // A reader that has gone needs no answer.
-        drop(std::io::stdout().write_all(shown.as_bytes()));
+        say(&shown)?;
         match (health["status"].as_str(), health["ready"] == true) {
             (Some("ok" | "degraded"), true) => Ok(()),
             (Some("ok" | "degraded"), false) if !ready => Ok(()),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::progress::Bar;
-use super::{Common, Failure};
+use super::{Common, Failure, note};
 use crate::audit::Action;
 use crate::bulk::{self, Event, ImportOptions, Progress};
 use crate::config::Config;
@@ -40,7 +40,7 @@ impl Import {
         super::open::for_owner_only();
         let Progress { lines, stored, identical, bad, .. } =
             import(&file, stop_at_bad, &config).map_err(Failure::Failed)?;
-        eprintln!("{lines} lines: {stored} stored, {identical} there already, {bad} not taken");
+        note(format_args!("{lines} lines: {stored} stored, {identical} there already, {bad} not taken"));
         if bad == 0 { Ok(()) } else { Err(Failure::Failed(format!("{bad} of {lines} lines were not taken"))) }
     }
 }
@@ -49,9 +49,7 @@ fn import(file: &Path, stop_at_bad: bool, config: &Config) -> Result<Progress, S
     let (mut lines, bytes) = open(file)?;
     let mut bar = Bar::new(bytes);
     let request = Request::Import { stop_at_bad };
-    let folder = &config.storage.data;
-    let server = socket::connect(folder, &request).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let done = match server {
+    let done = match super::open::server(config, &request)? {
         Some(server) => through_server(&server, lines, &mut bar),
         None => {
             let engine = Arc::new(super::open::engine(config, system_clock())?);

@@ -3,7 +3,10 @@
 //! The index's files are mapped. A read behind the end of one is no error that a call could give back but a signal, SIGBUS, in the middle
 //! of whatever reads; nothing can go on from there. The next start finds the damage and builds the index again.
 
+use std::time::Duration;
 use std::{io, mem, ptr};
+
+use crate::output::wait_until_writable;
 
 /// The log is not to be used while a signal is handled, so this is no line of JSON.
 const WORDS: &[u8] = b"hcert ends (SIGBUS): a file that it reads through memory, most likely one of the folder 'index', was cut or \
@@ -29,9 +32,11 @@ pub fn prepare() -> io::Result<()> {
 
 /// Run by the system in the middle of anything: it may not allocate, lock or panic.
 extern "C" fn say(_: libc::c_int) {
-    // SAFETY: both calls are among those that POSIX allows here, and the words live as long as the program.
-    unsafe {
-        libc::write(libc::STDERR_FILENO, WORDS.as_ptr().cast(), WORDS.len());
-        libc::raise(libc::SIGBUS);
+    // A reader that has stopped must not keep the process: `poll` is allowed here too, and a pipe that has room has it for all words.
+    if wait_until_writable(&libc::STDERR_FILENO, Some(Duration::from_secs(1))) {
+        // SAFETY: POSIX allows the call here, and the words live as long as the program.
+        unsafe { libc::write(libc::STDERR_FILENO, WORDS.as_ptr().cast(), WORDS.len()) };
     }
+    // SAFETY: POSIX allows the call here.
+    unsafe { libc::raise(libc::SIGBUS) };
 }

@@ -4,19 +4,24 @@ mod audit;
 mod backup;
 mod bench;
 mod catalogue;
+mod clock;
 mod compact;
 mod export;
 mod generate;
 mod health;
 mod import;
+mod internal_error;
 mod last_word;
 mod log;
+mod log_level;
 mod open;
 mod open_files;
+mod output;
 mod patients;
 mod progress;
 mod reindex;
 mod restore;
+mod salvage;
 mod serve;
 mod stats;
 mod terminology;
@@ -26,11 +31,18 @@ mod writable;
 
 use std::fmt;
 use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::{Config, ConfigError};
+use crate::engine::DAMAGED;
+use crate::registry::fault::Rules;
+
+/// Contract 9.4.
+const EXIT_CODES: &str = "Exit codes of every command: 0 done, 1 could not be done, 2 flags, settings or files they name are wrong, \
+                          3 the data are corrupt";
 
 /// A health certificate service in one program: FHIR R5 Compositions, versioned, searchable, durable.
 ///
@@ -52,17 +64,52 @@ enum Command {
     Verify(verify::Verify),
     Compact(compact::Compact),
     Stats(stats::StatsOf),
+    Clock(clock::Clock),
     Backup(backup::Backup),
     Restore(restore::Restore),
     Patients(patients::Patients),
     Terminology(terminology::Terminology),
     Audit(audit::Audit),
     Health(health::Health),
+    Log(log_level::LogCommand),
     Token(token::Token),
     Catalogue(catalogue::Catalogue),
     Bench(bench::Bench),
     #[command(hide = true)]
     BenchFloor(bench::BenchFloor),
+}
+
+/// Runs the command line of this process; the exit code. Whatever is closed, full or damaged, no command ends with a panic or by a
+/// signal. Contract 9.4.
+pub fn main() -> u8 {
+    internal_error::in_one_line();
+    // SAFETY: it changes what one signal does: a file that may not grow is an error of the call that writes to it, as a full disk is.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    let mut line = with_exit_codes(Cli::command());
+    let read = line.try_get_matches_from_mut(std::env::args_os());
+    match read.and_then(|matches| Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut line))) {
+        Ok(cli) => exit_code(|| cli.run()),
+        // Help that was asked for goes to standard output.
+        Err(told) if !told.use_stderr() => exit_code(|| written(told.print())),
+        Err(told) => {
+            drop(told.print());
+            2
+        }
+    }
+}
+
+/// Each command's help says what its exit code means.
+fn with_exit_codes(command: clap::Command) -> clap::Command {
+    command.after_help(EXIT_CODES).mut_subcommands(with_exit_codes)
+}
+
+/// Runs some work, says why it failed, and gives the exit code.
+fn exit_code(work: impl FnOnce() -> Result<(), Failure>) -> u8 {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    let done = done.unwrap_or_else(|_| Err(Failure::Failed(internal_error::REPORT.to_owned())));
+    let Err(failure) = done else { return 0 };
+    note(format_args!("hcert: {failure}"));
+    failure.exit_code()
 }
 
 impl Cli {
@@ -80,12 +127,14 @@ impl Cli {
             Command::Verify(verify) => verify.run(),
             Command::Compact(compact) => compact.run(),
             Command::Stats(stats) => stats.run(),
+            Command::Clock(clock) => clock.run(),
             Command::Backup(backup) => backup.run(),
             Command::Restore(restore) => restore.run(),
             Command::Patients(patients) => patients.run(),
             Command::Terminology(terminology) => terminology.run(),
             Command::Audit(audit) => audit.run(),
             Command::Health(health) => health.run(),
+            Command::Log(log) => log.run(),
             Command::Token(token) => token.run(),
             Command::Catalogue(catalogue) => catalogue.run(),
             Command::Bench(bench) => bench.run(),
@@ -106,23 +155,49 @@ struct Common {
 }
 
 impl Common {
-    /// The settings: defaults, file, environment, these flags, then `flags`.
+    /// The settings: defaults, file, environment, these flags, then `flags`. Warnings about them go to standard error.
     fn load(self, flags: impl FnOnce(&mut Config)) -> Result<Config, ConfigError> {
-        Config::load(self.config.as_deref(), std::env::vars_os(), |config| {
+        let (config, warnings) = self.load_with(flags, |_| Vec::new())?;
+        warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
+        Ok(config)
+    }
+
+    /// As [`load`](Self::load), with more rules, and with the warnings.
+    fn load_with(
+        self,
+        flags: impl FnOnce(&mut Config),
+        more: impl FnOnce(&Config) -> Vec<String>,
+    ) -> Result<(Config, Vec<String>), ConfigError> {
+        let flags = |config: &mut Config| {
             if let Some(data) = self.data {
                 config.storage.data = data;
             }
             flags(config);
-        })
+        };
+        // The registry knows the codes that a fault may name.
+        let faults = |config: &Config| match Rules::new(&config.registry.fault) {
+            Ok(_) => more(config),
+            Err(problems) => problems.lines().map(str::to_owned).collect(),
+        };
+        Config::load_with(self.config.as_deref(), std::env::vars_os(), flags, faults)
     }
 }
 
-/// Writes what a command tells to standard output. Whoever closes the pipe has read enough.
+/// The settings of a command that opens no data folder.
+fn settings(file: Option<PathBuf>) -> Result<Config, ConfigError> {
+    Common { config: file, data: None }.load(|_| ())
+}
+
+/// Writes the result of a command to standard output. A reader that has closed its pipe has read enough. Decision 204.
 ///
 /// # Errors
 /// It cannot be written.
 fn say(text: &str) -> Result<(), Failure> {
-    match io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()) {
+    written(io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()))
+}
+
+fn written(done: io::Result<()>) -> Result<(), Failure> {
+    match done {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::Failed(format!("standard output cannot be written: {error}")))
         }
@@ -130,20 +205,31 @@ fn say(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// A number with what it counts: `1 change`, `2 changes`.
+fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// Writes a line for the person at the terminal to standard error. A write that fails is ignored: a message is no result.
+fn note(line: impl fmt::Display) {
+    log::say_on_stderr(line);
+}
+
 /// Why a command did not do its work.
 #[derive(Debug)]
 pub enum Failure {
-    /// Flags or settings cannot be used. Exit code 2, as clap's own.
+    /// Flags, settings or files they name are wrong. Exit code 2, as clap's own.
     Usage(String),
-    /// Anything else. Exit code 1.
+    /// It could not be done. Exit code 1.
     Failed(String),
-    /// What was to be checked is not as it should be. Exit code 3.
+    /// The data are corrupt: not as they were written. Exit code 3.
     Wrong(String),
 }
 
 impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
+            Failure::Failed(text) if text.contains(DAMAGED) => 3,
             Failure::Failed(_) => 1,
             Failure::Usage(_) => 2,
             Failure::Wrong(_) => 3,
@@ -151,12 +237,13 @@ impl Failure {
     }
 }
 
-/// Ends the process at once, with what was written to standard output let out. Threads that are still at work, such as the one
+/// Ends the process at once, with what was written to standard output and the log let out. Threads that are still at work, such as the one
 /// that makes a key, are not met by libraries that tidy up at the end: aws-lc ends a process with SIGABRT when one asks it for
 /// random numbers then.
 pub fn leave(code: u8) -> ! {
     // Nobody is left to tell that there is no place for it.
     drop(io::stdout().flush());
+    log::flush();
     // SAFETY: it does not come back, and everything that has to last was written before.
     unsafe { libc::_exit(code.into()) }
 }
@@ -164,9 +251,17 @@ pub fn leave(code: u8) -> ! {
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         let (Failure::Usage(text) | Failure::Failed(text) | Failure::Wrong(text)) = self;
-        formatter.write_str(text)
+        formatter.write_str(text)?;
+        match self {
+            Failure::Failed(text) if text.contains(DAMAGED) => formatter.write_str(NEXT),
+            _ => Ok(()),
+        }
     }
 }
+
+/// What to do about a damaged store.
+const NEXT: &str = "\nnext: `hcert verify` names everything that is damaged; `hcert restore` makes a new data folder of the newest backup; \
+                    `hcert export --salvage --out FILE` writes what can still be read";
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
@@ -176,13 +271,26 @@ impl From<ConfigError> for Failure {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        with_exit_codes(Cli::command()).debug_assert();
+    }
+
+    #[test]
+    fn work_that_panics_could_not_be_done() {
+        assert_eq!(exit_code(|| Ok(())), 0);
+        assert_eq!(exit_code(|| panic!("an error of the program")), 1);
+        for (failure, code) in [(Failure::Failed as fn(String) -> _, 1), (Failure::Usage, 2), (Failure::Wrong, 3)] {
+            assert_eq!(exit_code(|| Err(failure("why".to_owned()))), code);
+        }
+    }
+
+    #[test]
+    fn numbers_agree_with_what_they_count() {
+        let told = [0, 1, 2].map(|number| counted(number, "change", "changes"));
+        assert_eq!(told, ["0 changes", "1 change", "2 changes"]);
     }
 
     #[test]

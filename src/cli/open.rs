@@ -2,26 +2,56 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::sync::Arc;
 
+use super::note;
 use super::writable::{hindrance, unreadable};
 use crate::access::rights::{BUILT_IN, Permissions};
-use crate::audit::{self, Action, Log};
+use crate::audit::{self, Action, Log, Trail};
 use crate::bulk;
 use crate::certificate::{Names, Seq};
 use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
-use crate::engine::{self, Clock, Engine, RESTORING, STORE_FILE, Witness};
+use crate::engine::{self, Clock, DAMAGED, Engine, RESTORING, STORE_FILE, Witness};
 use crate::interaction::account::{self, Witnessing};
 use crate::interaction::{Policy, Rulebook, Service, Settings, TokenPolicy};
+use crate::log::event;
 use crate::metrics::Metrics;
 use crate::registry::Registry;
+use crate::regular_file;
 use crate::search::paging::Counts;
 use crate::socket::{self, Connection, Request};
+
+/// Milliseconds of a day.
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Files this process makes from here on are for their owner only: 0600, folders 0700. They hold health data. Contract 9.1.
 pub fn for_owner_only() {
     // SAFETY: umask only changes a number of this process, and no call of it can fail.
     unsafe { libc::umask(0o077) };
+}
+
+/// A warning about a data folder that other users of the machine may change. Contract 9.1.
+pub fn exposed(folder: &Path) -> Option<String> {
+    let found = fs::metadata(folder).ok().filter(fs::Metadata::is_dir)?;
+    let (mode, folder) = (found.permissions().mode() & 0o7777, folder.display());
+    (mode & 0o022 != 0).then(|| {
+        format!("other users may remove or replace files of the data folder {folder} (mode {mode:04o}); run: chmod 0700 {folder}")
+    })
+}
+
+/// Whether no file of the data folder would hold up whoever opens it.
+///
+/// # Errors
+/// One of them is a FIFO or a device.
+pub fn expect_regular_files(folder: &Path) -> Result<(), String> {
+    let files = [folder.to_owned(), folder.join("audit")].into_iter().filter_map(|folder| fs::read_dir(folder).ok());
+    let mut paths = files.flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    match paths.find_map(|path| Some((regular_file::kind(&path)?, path))) {
+        Some((kind, path)) => Err(format!("{DAMAGED}: {} is {kind} and no regular file; remove it", path.display())),
+        None => Ok(()),
+    }
 }
 
 /// Whether the data folder holds a store, for commands that look at one and make none.
@@ -31,12 +61,18 @@ pub fn for_owner_only() {
 pub fn expect_store(config: &Config) -> Result<(), String> {
     let folder = &config.storage.data;
     let told = |problem: &str| Err(format!("{}: {problem}", folder.display()));
+    expect_regular_files(folder)?;
     match fs::metadata(folder.join(STORE_FILE)) {
         Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            told("this is no folder: it is a file, or lies below one")
+        }
         Err(error) if error.kind() != ErrorKind::NotFound => told(&unreadable(folder, &error)),
         Err(_) if folder.join(RESTORING).exists() => Ok(()),
-        Err(_) if !folder.is_dir() => told("there is no data folder"),
-        Err(_) => told("there is no store in this folder; is its disk mounted?"),
+        Err(_) if !folder.is_dir() => {
+            told("there is no data folder; --data names another one, `hcert serve` makes a new one")
+        }
+        Err(_) => told("there is no store in this folder; is its disk mounted? `hcert serve` makes a new one"),
     }
 }
 
@@ -52,6 +88,20 @@ pub fn look(config: &Config) -> Result<Engine, String> {
             _ => String::new(),
         };
         format!("{}: {error}{hint}", folder.display())
+    })
+}
+
+/// Asks the server of the data folder, for commands that change something; none when none is running.
+///
+/// # Errors
+/// The server cannot be asked, in words for the person at the terminal.
+pub fn server(config: &Config, request: &Request) -> Result<Option<Connection>, String> {
+    let folder = &config.storage.data;
+    socket::connect(folder, request).map_err(|error| match (error.kind(), hindrance(folder)) {
+        (ErrorKind::PermissionDenied, Some(why)) => {
+            format!("{}: only its owner can ask the server ({why})", folder.display())
+        }
+        _ => format!("{}: {error}", folder.display()),
     })
 }
 
@@ -83,11 +133,22 @@ pub fn tell_of_look(config: &Config, engine: &Engine, action: Action, command: &
 pub fn untold(config: &Config, command: &str) -> bool {
     let folder = &config.storage.data;
     let Some(why) = hindrance(folder) else { return false };
-    eprintln!(
-        "{}: nothing can be written here, since {why}; so the audit trail does not tell that {command} was run",
-        folder.display()
-    );
+    let folder = folder.display();
+    note(format_args!(
+        "{folder}: nothing can be written here, since {why}; so the audit trail does not tell that {command} was run"
+    ));
     true
+}
+
+/// Whether files can be made in a data folder, for commands that write.
+///
+/// # Errors
+/// They cannot, in words for the person at the terminal.
+pub fn expect_writable(folder: &Path) -> Result<(), String> {
+    match hindrance(folder) {
+        Some(why) => Err(format!("{}: nothing can be written here, since {why}", folder.display())),
+        None => Ok(()),
+    }
 }
 
 /// Opens the data folder.
@@ -105,10 +166,35 @@ fn opened(
     metrics: Arc<Metrics>,
 ) -> Result<Engine, String> {
     let folder = &config.storage.data;
-    if let Some(why) = hindrance(folder) {
-        return Err(format!("{}: nothing can be written here, since {why}", folder.display()));
-    }
+    expect_writable(folder)?;
+    expect_regular_files(folder)?;
+    expect_not_lost(folder).map_err(|problem| format!("{}: {problem}", folder.display()))?;
     Engine::open(options(config, clock, witness, metrics)).map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+/// Whether a folder without a store never had one. A new store beside the trail or the index of another one would give its ids again.
+///
+/// # Errors
+/// What is left of another store, in words that begin as those about damage.
+fn expect_not_lost(folder: &Path) -> Result<(), String> {
+    let has = |name: &str| folder.join(name).try_exists().unwrap_or(true);
+    if has(STORE_FILE) || has(RESTORING) {
+        return Ok(());
+    }
+    let audit = audit::folder(folder);
+    let changes = match audit.is_dir() {
+        true => audit::verify(&Trail::list(&audit).map_err(|error| error.to_string())?, None)?.last_change.0,
+        false => 0,
+    };
+    let left = match (changes, folder.join("index").is_dir()) {
+        (0, false) => return Ok(()),
+        (0, true) => "index/ is there".to_owned(),
+        (changes, _) => format!("audit/ holds events up to change {changes}"),
+    };
+    Err(format!(
+        "{DAMAGED}: {STORE_FILE} is gone, and {left}; is the right disk mounted? To begin anew, choose an empty folder, or move audit/ \
+         and index/ away"
+    ))
 }
 
 fn options(config: &Config, clock: Clock, witness: Option<Arc<dyn Witness>>, metrics: Arc<Metrics>) -> engine::Options {
@@ -126,6 +212,7 @@ fn options(config: &Config, clock: Clock, witness: Option<Arc<dyn Witness>>, met
         witness,
         metrics,
         clock,
+        elapsed: engine::elapsed_clock(),
     }
 }
 
@@ -141,12 +228,12 @@ pub fn engine_and_trail(
 ) -> Result<(Arc<Engine>, Arc<Log>), String> {
     let witness = Arc::new(Witnessing::default());
     let engine = Arc::new(opened(config, clock.clone(), Some(witness.clone()), metrics)?);
-    let log = Log::open(audit_options(config, clock.clone()))?;
-    let log = Arc::new(log);
+    let options = audit::Options { keep_from: keep_from(config, &engine), ..audit_options(config, clock.clone()) };
+    let log = Arc::new(Log::open(options)?);
     tell_migration(&engine, &log)?;
     let completed = account::complete(&engine, &log, clock())?;
     if completed > 0 {
-        tracing::warn!(events = completed, "the audit trail was completed from changes that a crash kept out of it");
+        event!(AUDIT_COMPLETED, events = completed);
     }
     witness.tell(log.clone());
     Ok((engine, log))
@@ -244,12 +331,21 @@ fn tell_migration(engine: &Engine, log: &Log) -> Result<(), String> {
     bulk::write_down(log, Action::StoreMigrate, "hcert", Some(format!("from format {from} to {to}")), None)
 }
 
-/// How the audit trail beside an open engine is opened.
+/// What retention keeps, by a clock that the engine believes. The engine's witness holds the trail, which must not hold the engine.
+fn keep_from(config: &Config, engine: &Arc<Engine>) -> audit::KeepFrom {
+    let (days, engine) = (i64::from(config.audit.retention_days), Arc::downgrade(engine));
+    Arc::new(move || {
+        let state = engine.upgrade().filter(|_| days > 0)?.clock();
+        state.problem.is_none().then_some(state.at - days * DAY_MS)
+    })
+}
+
+/// How the audit trail beside an open engine is opened by a command, which removes nothing.
 pub fn audit_options(config: &Config, clock: Clock) -> audit::Options {
     audit::Options {
         folder: config.storage.data.clone(),
         file_bytes: config.audit.file_mb * 1024 * 1024,
-        retention_days: config.audit.retention_days,
+        keep_from: Arc::new(|| None),
         clock,
     }
 }

@@ -25,9 +25,8 @@ pub fn make_room_for(connections: usize) -> io::Result<usize> {
     Ok(fitting(connections, usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)))
 }
 
-/// At least one connection fits, or nobody could even ask what is wrong.
 fn fitting(connections: usize, files: usize) -> usize {
-    connections.min(files.saturating_sub(OPEN_FILES_RESERVED)).max(1)
+    connections.min(files.saturating_sub(OPEN_FILES_RESERVED))
 }
 
 #[cfg(test)]
@@ -38,7 +37,7 @@ mod tests {
     fn store_and_index_keep_their_files() {
         assert_eq!(fitting(1024, 1024 + OPEN_FILES_RESERVED), 1024);
         assert_eq!(fitting(1024, 1024 + OPEN_FILES_RESERVED - 1), 1023);
-        assert_eq!(fitting(1024, OPEN_FILES_RESERVED), 1);
+        assert_eq!(fitting(1024, OPEN_FILES_RESERVED), 0);
         assert_eq!(fitting(10, usize::MAX), 10);
     }
 

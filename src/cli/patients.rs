@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::import::{open, through_server};
+use super::output::{Out, Output};
 use super::progress::Bar;
-use super::{Common, Failure};
+use super::{Common, Failure, note};
 use crate::audit::Action;
 use crate::bulk::{self, ImportOptions, Listed, Progress};
 use crate::config::Config;
@@ -95,7 +96,7 @@ fn summary(of_file: &str, done: Progress) {
         true => format!(", the first {BAD_PATIENTS_TOLD_MAX} told above"),
         false => String::new(),
     };
-    eprintln!("{of_file}{lines} lines: {stored} stored, {identical} there already, {bad} not taken{told}");
+    note(format_args!("{of_file}{lines} lines: {stored} stored, {identical} there already, {bad} not taken{told}"));
 }
 
 fn import(
@@ -105,7 +106,7 @@ fn import(
     config: &Config,
 ) -> Result<Progress, String> {
     let mut bar = Bar::new(bytes);
-    let done = match connect(config, &Request::PatientsImport { stop_at_bad })? {
+    let done = match super::open::server(config, &Request::PatientsImport { stop_at_bad })? {
         Some(server) => through_server(&server, lines, &mut bar),
         None => {
             let engine = super::open::engine(config, system_clock())?;
@@ -128,30 +129,27 @@ impl List {
         let List { identifier, common } = self;
         let config = common.load(|_| ())?;
         super::open::for_owner_only();
-        list(identifier, &config).map_err(Failure::Failed)
+        list(identifier, &config)
     }
 }
 
-fn list(identifier: Option<String>, config: &Config) -> Result<(), String> {
-    let folder = &config.storage.data;
-    if !folder.is_dir() {
-        return Err(format!("{}: there is no data folder", folder.display()));
-    }
-    let mut out = io::BufWriter::new(io::stdout().lock());
-    let done = match connect(config, &Request::PatientsList { identifier: identifier.clone() })? {
-        Some(server) => list_of_server(&server, &mut out),
+fn list(identifier: Option<String>, config: &Config) -> Result<(), Failure> {
+    super::open::expect_store(config).map_err(Failure::Failed)?;
+    let mut out = Out::default().open()?;
+    let done = listed(identifier, config, &mut out);
+    out.finish(done).map(drop)
+}
+
+fn listed(identifier: Option<String>, config: &Config, out: &mut Output) -> Result<(), String> {
+    let done = match super::open::server(config, &Request::PatientsList { identifier: identifier.clone() })? {
+        Some(server) => list_of_server(&server, out),
         None => {
             let engine = super::open::engine(config, system_clock())?;
             super::open::tell(config, &engine, Action::PatientsList, "hcert patients list", None, None)?;
-            list_of_folder(&engine, identifier.as_deref(), &mut out)
+            list_of_folder(&engine, identifier.as_deref(), out)
         }
     };
-    match done.and_then(|problem| out.flush().map(|()| problem)) {
-        Ok(problem) => problem.map_or(Ok(()), Err),
-        // Whoever reads our output has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(error.to_string()),
-    }
+    done.map_err(|error| error.to_string())?.map_or(Ok(()), Err)
 }
 
 /// Writes the list. What comes back is why it ended early, if it did.
@@ -179,9 +177,4 @@ fn list_of_server(server: &socket::Connection, out: &mut impl Write) -> io::Resu
         }
     }
     Ok(Some("the server closed the connection before it was done".into()))
-}
-
-fn connect(config: &Config, request: &Request) -> Result<Option<socket::Connection>, String> {
-    let folder = &config.storage.data;
-    socket::connect(folder, request).map_err(|error| format!("{}: {error}", folder.display()))
 }

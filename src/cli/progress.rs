@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::note;
 use crate::bulk::Event;
 
 /// Shows events on standard error.
@@ -46,8 +47,8 @@ impl Bar {
                     progress.lines as f64 / seconds
                 ));
             }
-            Event::Doubtful { problem } => self.bar.suspend(|| eprintln!("{problem}")),
-            Event::BadLine { line, problem } => self.bar.suspend(|| eprintln!("line {line}: {problem}")),
+            Event::Doubtful { problem } => self.bar.suspend(|| note(problem)),
+            Event::BadLine { line, problem } => self.bar.suspend(|| note(format_args!("line {line}: {problem}"))),
             Event::Done(_) | Event::Failed { .. } => {}
         }
     }

@@ -5,7 +5,7 @@ use std::io::BufRead;
 use clap::Args;
 
 use super::progress::Steps;
-use super::{Common, Failure, open};
+use super::{Common, Failure, note, open};
 use crate::audit::Action;
 use crate::certificate::Seq;
 use crate::config::Config;
@@ -28,16 +28,14 @@ impl Reindex {
         let config = self.common.load(|_| ())?;
         open::for_owner_only();
         let certificates = reindex(&config).map_err(Failure::Failed)?;
-        eprintln!("the index was built again: {certificates} certificates");
+        note(format_args!("the index was built again: {certificates} certificates"));
         Ok(())
     }
 }
 
 fn reindex(config: &Config) -> Result<u64, String> {
     open::expect_store(config)?;
-    let folder = &config.storage.data;
-    let server = socket::connect(folder, &Request::Reindex);
-    let server = server.map_err(|error| format!("{}: {error}", folder.display()))?;
+    let server = open::server(config, &Request::Reindex)?;
     let mut steps = Steps::new("changes");
     let done = match server {
         Some(server) => followed(&server, &mut steps),

@@ -6,8 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::progress::Steps;
-use super::writable::hindrance;
-use super::{Common, Failure, open, say};
+use super::{Common, Failure, counted, note, open, say};
 use crate::audit::{Action, Log};
 use crate::backup::{self, Apart, Archive, Checked, Judged, Progress, Restored, Survey, Wanted};
 use crate::bulk;
@@ -54,12 +53,9 @@ impl Restore {
                 archives => checked(archives, json),
             };
         }
-        if let Some(why) = hindrance(&config.storage.data) {
-            let told = format!("{}: nothing can be written here, since {why}", config.storage.data.display());
-            return Err(Failure::Failed(told));
-        }
+        open::expect_writable(&config.storage.data).map_err(Failure::Failed)?;
         let told = restored(&archives, to, &config, json);
-        println!("{}", told.map_err(Failure::Failed)?);
+        say(&(told.map_err(Failure::Failed)? + "\n"))?;
         match verify {
             true => super::verify::checked(&config, json),
             false => Ok(()),
@@ -95,7 +91,7 @@ impl Bars {
 /// Archives that were named, as one chain.
 fn checked(archives: &[PathBuf], json: bool) -> Result<(), Failure> {
     if let Some(missing) = archives.iter().find(|path| !path.exists()) {
-        return Err(Failure::Failed(format!("{}: there is no such file", missing.display())));
+        return Err(Failure::Failed(format!("{}: there is no such file or folder", missing.display())));
     }
     let mut bars = Bars::new();
     let looked = archives.iter().map(|path| Archive::look(path)).collect::<Result<_, _>>().and_then(backup::in_order);
@@ -108,9 +104,7 @@ fn checked(archives: &[PathBuf], json: bool) -> Result<(), Failure> {
     let told = match json {
         true => json!({"archives": archives, "changes": changes, "until": until, "patients": patients, "bytes": bytes})
             .to_string(),
-        false => format!(
-            "{archives} archives are whole: {changes} changes up to change {until}, {patients} versions of patients, {bytes} bytes"
-        ),
+        false => whole(archives, &format!("{} up to change {until}", changed(changes)), patients, bytes),
     };
     say(&(told + "\n"))
 }
@@ -157,7 +151,20 @@ fn survey_in_words(survey: &Survey) -> String {
         out += &format!("{}\n", apart.problem);
     }
     let Checked { archives, changes, patients, bytes } = survey.whole;
-    out + &format!("{archives} archives are whole: {changes} changes, {patients} versions of patients, {bytes} bytes\n")
+    out + &whole(archives, &changed(changes), patients, bytes) + "\n"
+}
+
+fn changed(changes: u64) -> String {
+    counted(changes, "change", "changes")
+}
+
+fn whole(archives: usize, changes: &str, patients: u64, bytes: u64) -> String {
+    let archives = counted(archives as u64, "archive is whole", "archives are whole");
+    format!("{archives}: {changes}, {}, {bytes} bytes", of_patients(patients))
+}
+
+fn of_patients(versions: u64) -> String {
+    counted(versions, "version of a patient", "versions of patients")
 }
 
 fn survey_as_json(survey: &Survey) -> serde_json::Value {
@@ -187,7 +194,7 @@ fn chain(archives: &[PathBuf], to: Option<u64>, bars: &mut Bars) -> Result<(Vec<
             let mut told = Vec::new();
             let chain = backup::newest_whole(folder, to, &mut |problem| told.push(problem), &mut |at| bars.show(at));
             bars.finish();
-            told.iter().for_each(|problem| eprintln!("{problem}"));
+            told.iter().for_each(note);
             Ok((chain?, true))
         }
         named => {
@@ -221,9 +228,10 @@ fn restored(archives: &[PathBuf], to: Option<u64>, config: &Config, json: bool) 
         })
         .to_string(),
         false => format!(
-            "{}\nrestored from {archives} archives up to change {until}, with {patients_until} versions of patients\nepoch {epoch}, \
-             new certificates begin with id {next_id}",
-            data.display()
+            "{}\nrestored from {} up to change {until}, with {}\nepoch {epoch}, new certificates begin with id {next_id}",
+            data.display(),
+            counted(archives as u64, "archive", "archives"),
+            of_patients(patients_until)
         ),
     })
 }

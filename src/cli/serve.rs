@@ -1,27 +1,33 @@
 //! `hcert serve`: opens the data, listens, and serves until it is told to stop.
 
-use std::io::{ErrorKind, IsTerminal, Write};
-use std::net::SocketAddr;
+use std::io::{self, ErrorKind, IsTerminal};
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use tokio::net::TcpListener;
 use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 
 use super::{Common, Failure, last_word, log, open, open_files};
-use crate::access::Tokens;
+use crate::access::{Tokens, token};
 use crate::audit::Log;
 use crate::backup::{Plan, Schedule};
 use crate::config::{self, BACKUP_WITHIN_DATA, Config, is_within};
 use crate::engine::{Engine, system_clock};
 use crate::http::{self, Server, Settings};
 use crate::interaction::Service;
+use crate::log::{event, shown};
 use crate::management::{self, Management, Phase, Watched};
 use crate::metrics::Metrics;
+use crate::output::{Output, write_aside};
+use crate::registry::Registry;
 use crate::socket;
+
+/// The year 10000, counted from 1970.
+const HTTP_DATES_END: Duration = Duration::from_secs(253_402_300_800);
 
 /// Serve health certificates over HTTP.
 ///
@@ -39,62 +45,107 @@ impl Serve {
     /// Runs until SIGTERM or SIGINT.
     pub fn run(self) -> Result<(), Failure> {
         let Serve { listen, common } = self;
-        let config = common.load(|config| {
+        ignore_signals();
+        let failed = |what: &str, error: io::Error| Failure::Failed(format!("{what}: {error}"));
+        let output = log::open().map_err(|error| failed("the log cannot be written", error))?;
+        let flags = |config: &mut Config| {
             if let Some(listen) = listen {
                 config.server.listen = listen;
             }
-        })?;
+        };
+        let (config, warnings) = common.load_with(flags, named_files)?;
         // Only the service that will write there looks where links lead: whoever asks after its health must not wait for another disk.
         if config.backup.folder.as_deref().is_some_and(|folder| is_within(folder, &config.storage.data)) {
             return Err(Failure::Usage(BACKUP_WITHIN_DATA.to_owned()));
         }
-        log::start(&config.log);
+        log::start(&config.log, &output);
+        for warning in warnings.into_iter().chain(open::exposed(&config.storage.data)) {
+            event!(SETTINGS_WARNING, problem = warning.as_str());
+        }
+        expect_clock(SystemTime::now())?;
         open::for_owner_only();
         last_word::prepare().map_err(|error| Failure::Failed(format!("SIGBUS cannot be caught: {error}")))?;
         let mut runtime = runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(config.server.workers).enable_all().build();
-        runtime
-            .map_err(|error| Failure::Failed(format!("no threads could be started: {error}")))?
-            .block_on(serve(config))
+        let runtime = runtime.map_err(|error| failed("no threads could be started", error))?;
+        let metrics = Metrics::new();
+        let management = Management::new(metrics.clone(), config.access.mode.name());
+        let watched = watch(&config.management)?;
+        let watched_at = watched.as_ref().map(TcpListener::local_addr).transpose();
+        let watched_at = watched_at.map_err(|error| failed("management.listen", error))?;
+        let started = management::start(management.clone(), watched, runtime.handle().clone());
+        started.map_err(|error| failed("the service cannot be watched", error))?;
+        let served = runtime.block_on(serve(config, metrics, management, watched_at, output));
+        // Everything that has to last was written, so nothing that still hangs holds up the end.
+        runtime.shutdown_background();
+        served
     }
 }
 
-async fn serve(config: Config) -> Result<(), Failure> {
-    let metrics = Metrics::new();
-    let management = Management::new(metrics.clone(), config.access.mode.name());
-    let watched_at = watch(&config.management, &management).await?;
+/// Keeps signals that mean nothing to the service from ending it: SIGUSR1 and SIGUSR2, which rotators of logs send, and SIGHUP until
+/// `serve` catches it. On a terminal SIGHUP means that the terminal is gone. Decision 212.
+fn ignore_signals() {
+    let hangup = (!io::stderr().is_terminal()).then_some(libc::SIGHUP);
+    for number in [libc::SIGUSR1, libc::SIGUSR2].into_iter().chain(hangup) {
+        // SAFETY: it changes what a signal does, and runs no code of ours.
+        unsafe { libc::signal(number, libc::SIG_IGN) };
+    }
+}
+
+/// What is wrong with the files that the settings name. Those of TLS are not among them: their disk may come late, and a renewal may
+/// be under way, so that trying again helps. Contract 9.4.
+fn named_files(config: &Config) -> Vec<String> {
+    [open::policy(config).map(drop), token::check(config), Registry::check(config)]
+        .into_iter()
+        .filter_map(Result::err)
+        .collect()
+}
+
+async fn serve(
+    config: Config,
+    metrics: Arc<Metrics>,
+    management: Arc<Management>,
+    watched_at: Option<SocketAddr>,
+    output: Output,
+) -> Result<(), Failure> {
     let listener = bind(&config.server.listen).await?;
     let address = listener.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
     let mut settings = Settings::new(&config, address)?;
     settings.metrics = metrics.clone();
     let fitting = open_files::make_room_for(settings.connections_max);
     let fitting = fitting.map_err(|error| Failure::Failed(format!("the limit of open files: {error}")))?;
+    let connections = management::Connections { wanted: settings.connections_max, fitting };
+    connections.check().map_err(Failure::Failed)?;
     if fitting < settings.connections_max {
-        tracing::warn!(connections_max = fitting, "the limit of open files allows fewer connections than the setting");
+        event!(CONNECTIONS_FEWER, connections_max = fitting);
         settings.connections_max = fitting;
     }
-    // The files are no settings: their disk may come late, and a renewal may be under way.
+    if let Some(problem) = memory(&config).problem() {
+        event!(MEMORY_BEYOND_LIMIT, problem = problem.as_str());
+    }
+    // As `named_files` says.
     settings.tls = http::present(&config.tls).map_err(|problem| Failure::Failed(problem.to_string()))?;
     if let Some(presented) = settings.tls.clone() {
         tokio::spawn(http::keep_current(presented, catch(SignalKind::hangup())?));
-    } else if !std::io::stderr().is_terminal() {
+    } else if !io::stderr().is_terminal() {
         // Whoever keeps a service may ask any of them to read again what it reads. On a terminal it means that the terminal is gone.
         let mut asked = catch(SignalKind::hangup())?;
         tokio::spawn(async move {
             while asked.recv().await.is_some() {
-                tracing::info!("SIGHUP: without TLS there is nothing to read again");
+                event!(HANGUP_WITHOUT_TLS);
             }
         });
     }
-    let stop = stop()?;
+    let mut stop = stop(management.clone(), settings.drain_timeout)?;
     let notice = Duration::from_secs(config.management.drain_notice_s);
     let (engine, trail) = open::engine_and_trail(&config, system_clock(), metrics).map_err(Failure::Failed)?;
     let mut policy = open::policy(&config).map_err(Failure::Failed)?;
     policy.audit = Some(trail.clone());
+    let permissions = policy.permissions.clone();
     let service = open::service(&config, engine.clone(), policy, &settings.base_url, system_clock());
     let service = service.map_err(Failure::Failed)?;
     let tokens = Tokens::open(&config, &config.storage.data, system_clock()).map_err(Failure::Failed)?;
-    settings.tokens = Some(Arc::new(tokens));
+    settings.tokens = Some(Arc::new(tokens.for_roles_of(permissions)));
     service.registry().welcome().await.map_err(Failure::Failed)?;
     let folder = &config.storage.data;
     let socket = socket::Server::start(
@@ -105,10 +156,12 @@ async fn serve(config: Config) -> Result<(), Failure> {
         service.settings().names.clone(),
     );
     let schedule = scheduled(&config, &engine, &trail)?;
-    let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", socket::path(folder).display())))?;
+    let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", folder.display())))?;
     let told = introduction(&settings.base_url, folder, watched_at);
     let server = Server::new(service, settings);
     let mut parts = watched(&config, &engine, trail, &server);
+    parts.push(Box::new(management::LogOutput(output)));
+    parts.push(Box::new(connections));
     parts.push(Box::new(management::Backup {
         status: schedule.as_ref().map(|schedule| Box::new(schedule.teller()) as _),
         every_minutes: config.backup.every_minutes,
@@ -116,11 +169,13 @@ async fn serve(config: Config) -> Result<(), Failure> {
     }));
     management.watch(parts);
     management.enter(Phase::Serving);
-    if std::io::stdout().write_all(told.as_bytes()).is_err() {
-        tracing::debug!("nobody reads the introduction");
+    tell_start(&config, &engine, address, watched_at);
+    if let Err(error) = write_aside(io::stdout(), told) {
+        event!(INTRODUCTION_UNREAD, %error);
     }
     let stop = async {
-        stop.await;
+        // The value stays when the task that sends it has ended.
+        drop(stop.wait_for(|is_asked| *is_asked).await);
         // Whoever sends requests learns of it first, and comes no more.
         management.enter(Phase::Draining);
         tokio::time::sleep(notice).await;
@@ -132,26 +187,44 @@ async fn serve(config: Config) -> Result<(), Failure> {
     // Whatever is watched is let go with the folder.
     management.enter(Phase::Closing);
     management.watch(Vec::new());
-    tokio::task::spawn_blocking(move || engine.close()).await.map_err(|error| Failure::Failed(error.to_string()))
+    let closed = tokio::task::spawn_blocking(move || engine.close()).await;
+    log::finish();
+    event!(SERVICE_STOP, version = env!("CARGO_PKG_VERSION"));
+    closed.map_err(|error| Failure::Failed(error.to_string()))
 }
 
-/// Lets the service be watched from here on, and tells where.
+/// The line that says what runs here. The data folder's name is the operator's, and may hold a personal code.
+fn tell_start(config: &Config, engine: &Engine, listen: SocketAddr, management: Option<SocketAddr>) {
+    let data = std::path::absolute(&config.storage.data).unwrap_or_else(|_| config.storage.data.clone());
+    event!(
+        SERVICE_START,
+        version = env!("CARGO_PKG_VERSION"),
+        settings = config.fingerprint(),
+        format = engine.format(),
+        epoch = engine.epoch(),
+        access = config.access.mode.name(),
+        data = shown(&data.to_string_lossy()),
+        %listen,
+        management = management.map(tracing::field::display),
+        level = config.log.level.name(),
+        sample = config.log.sample
+    );
+}
+
+/// Listens for whoever watches the service.
 ///
 /// # Errors
 /// The address of the settings cannot be listened on. The usual one may be in use: two servers on one machine are no mistake.
-async fn watch(settings: &config::Management, management: &Arc<Management>) -> Result<Option<SocketAddr>, Failure> {
+fn watch(settings: &config::Management) -> Result<Option<TcpListener>, Failure> {
     let Some(address) = settings.address() else { return Ok(None) };
-    let listener = match TcpListener::bind(address).await {
-        Ok(listener) => listener,
+    match TcpListener::bind(address) {
+        Ok(listener) => Ok(Some(listener)),
         Err(error) if settings.listen.is_none() => {
-            tracing::warn!(%address, %error, "nobody can watch the service; management.listen names another address");
-            return Ok(None);
+            event!(MANAGEMENT_IN_USE, %address, %error);
+            Ok(None)
         }
-        Err(error) => return Err(Failure::Failed(format!("management.listen = {address} cannot be used: {error}"))),
-    };
-    let at = listener.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
-    tokio::spawn(management::serve(listener, management.clone()));
-    Ok(Some(at))
+        Err(error) => Err(Failure::Failed(format!("management.listen = {address} cannot be used: {error}"))),
+    }
 }
 
 fn watched(
@@ -163,12 +236,20 @@ fn watched(
     let free_bytes_min = config.management.disk_free_mb_min * 1024 * 1024;
     vec![
         Box::new(management::Storage(engine.clone())),
+        Box::new(management::Clock(engine.clone())),
         Box::new(management::Disk { folder: config.storage.data.clone(), free_bytes_min }),
         Box::new(management::Trail(trail)),
         Box::new(management::Registry(server.clone())),
         Box::new(management::Door(server.clone())),
         Box::new(management::Tls(server.clone())),
+        Box::new(management::TokenKeys(server.clone())),
+        Box::new(memory(config)),
     ]
+}
+
+/// The sum of the bounds on memory, and the limit of this process.
+fn memory(config: &Config) -> management::MemorySum {
+    management::MemorySum { bytes_max: config.memory_bytes_max(), limit: management::MemoryLimit::of_process() }
 }
 
 /// Backups by the clock, where the settings name a folder for them.
@@ -180,7 +261,16 @@ fn scheduled(config: &Config, engine: &Arc<Engine>, trail: &Arc<Log>) -> Result<
     schedule.map(Some).map_err(Failure::Failed)
 }
 
-async fn bind(listen: &str) -> Result<TcpListener, Failure> {
+/// Whether the system clock is within the years that HTTP has dates for; the library that writes the header `Date` panics outside of them.
+/// Decision 218.
+fn expect_clock(now: SystemTime) -> Result<(), Failure> {
+    match now.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(since) if since < HTTP_DATES_END => Ok(()),
+        _ => Err(Failure::Failed("the system clock is outside of the years 1970 to 9999; set it right".to_owned())),
+    }
+}
+
+async fn bind(listen: &str) -> Result<tokio::net::TcpListener, Failure> {
     http::bind(listen).await.map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => {
             let advice = "stop what listens there or choose another address with --listen";
@@ -201,15 +291,24 @@ fn catch(kind: SignalKind) -> Result<Signal, Failure> {
     signal(kind).map_err(|error| Failure::Failed(format!("signals cannot be caught: {error}")))
 }
 
-/// Ready on the first SIGTERM or SIGINT. A second one ends the process at once.
-fn stop() -> Result<impl Future<Output = ()>, Failure> {
+/// Becomes true on the first SIGTERM or SIGINT. A second one ends the process at once. A start that has not come to its end within
+/// `patience` after the first is given up, as if the process were killed: what was opened is as safe as after a crash.
+fn stop(management: Arc<Management>, patience: Duration) -> Result<watch::Receiver<bool>, Failure> {
     let (mut terminate, mut interrupt) = (catch(SignalKind::terminate())?, catch(SignalKind::interrupt())?);
-    Ok(async move {
+    let (asked, stop) = watch::channel(false);
+    tokio::spawn(async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        tracing::info!("stopping; a second signal ends at once");
+        event!(SERVICE_STOPPING);
+        asked.send_replace(true);
+        tokio::spawn(async move {
+            tokio::time::sleep(patience).await;
+            if management.phase() == Phase::Opening {
+                super::leave(0);
+            }
+        });
         tokio::spawn(async move {
             tokio::select! {
                 _ = terminate.recv() => {}
@@ -217,7 +316,8 @@ fn stop() -> Result<impl Future<Output = ()>, Failure> {
             }
             super::leave(1);
         });
-    })
+    });
+    Ok(stop)
 }
 
 fn introduction(base_url: &str, data: &Path, watched_at: Option<SocketAddr>) -> String {
@@ -244,10 +344,20 @@ mod tests {
         assert!(told.contains("curl 'http://127.0.0.1:8080/fhir/metadata?_pretty=true'"));
     }
 
+    #[test]
+    fn a_clock_without_http_dates_ends_the_start() {
+        let begin = SystemTime::UNIX_EPOCH;
+        let second = Duration::from_secs(1);
+        assert!(expect_clock(begin).is_ok() && expect_clock(begin + HTTP_DATES_END - second).is_ok());
+        for wrong in [begin - second, begin + HTTP_DATES_END] {
+            assert!(expect_clock(wrong).unwrap_err().to_string().contains("1970 to 9999"));
+        }
+    }
+
     #[tokio::test]
     async fn an_address_that_cannot_be_used_is_explained() {
-        let taken = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-        let _holder = TcpListener::bind(taken).await.unwrap();
+        let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+        let taken = holder.local_addr().unwrap();
         for (listen, told) in [
             (taken.to_string().as_str(), "already in use"),
             ("192.0.2.1:0", "no address of this machine"),

@@ -1,21 +1,21 @@
 //! `hcert terminology`: code lists into the data folder, out of it, and what is there, through the running server where there is one.
 
 use std::fs::File;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use serde::de::DeserializeOwned;
 
-use super::{Common, Failure, open};
+use super::{Common, Failure, note, open, say};
 use crate::audit::Action;
 use crate::config::Config;
 use crate::engine::system_clock;
 use crate::fhir::date_time::instant;
 use crate::interaction::{ListLine, Lists};
 use crate::limits::TERMINOLOGY_FILE_BYTES_MAX;
-use crate::socket::{self, Request};
+use crate::socket::Request;
 use crate::terminology;
 
 /// Load, list or remove code systems and value sets
@@ -102,6 +102,7 @@ fn load(files: &[PathBuf], config: &Config) -> Result<(), Failure> {
 }
 
 fn list(config: &Config) -> Result<(), Failure> {
+    open::expect_store(config).map_err(Failure::Failed)?;
     let lines = match ask(config, &Request::TerminologyList, b"")? {
         Some(lines) => lines,
         None => in_folder(config, None, Lists::lines)?,
@@ -110,12 +111,13 @@ fn list(config: &Config) -> Result<(), Failure> {
 }
 
 fn remove(url: String, config: &Config) -> Result<(), Failure> {
+    open::expect_store(config).map_err(Failure::Failed)?;
     let done: Result<(), Vec<String>> = match ask(config, &Request::TerminologyRemove { url: url.clone() }, b"")? {
         Some(done) => done,
         None => in_folder(config, Some("hcert terminology remove"), |lists| lists.remove(&url))?,
     };
     done.map_err(|problems| failed(&problems))?;
-    eprintln!("removed {url}");
+    note(format_args!("removed {url}"));
     Ok(())
 }
 
@@ -138,7 +140,7 @@ fn read(file: &Path) -> Result<Vec<u8>, Vec<String>> {
 fn ask<T: DeserializeOwned>(config: &Config, request: &Request, mut bytes: &[u8]) -> Result<Option<T>, Failure> {
     let folder = &config.storage.data;
     let problem = |error: io::Error| Failure::Failed(format!("{}: {error}", folder.display()));
-    let Some(connection) = socket::connect(folder, request).map_err(problem)? else { return Ok(None) };
+    let Some(connection) = open::server(config, request).map_err(Failure::Failed)? else { return Ok(None) };
     connection.send_all(&mut bytes).map_err(problem)?;
     let mut line = String::new();
     connection.lines().and_then(|mut lines| lines.read_line(&mut line)).map_err(problem)?;
@@ -162,19 +164,14 @@ fn in_folder<T>(config: &Config, command: Option<&str>, work: impl FnOnce(&Lists
 
 /// One line for each list; columns are separated by tabs, so that other programs read them too.
 fn show(lines: &[ListLine]) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    for line in lines {
+    let line = |line: &ListLine| {
         let ListLine { resource_type, url, is_complete, codes, loaded_at } = line;
         let content = if *is_complete { "complete" } else { "fragment" };
         let codes = codes.map_or("-".to_owned(), |codes| codes.to_string());
         let origin = loaded_at.map_or("shipped".to_owned(), |at| format!("loaded\t{}", instant(at)));
-        match writeln!(out, "{resource_type}\t{url}\t{content}\t{codes}\t{origin}") {
-            // Whoever reads our output has seen enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
-            done => done.map_err(|error| Failure::Failed(error.to_string()))?,
-        }
-    }
-    Ok(())
+        format!("{resource_type}\t{url}\t{content}\t{codes}\t{origin}\n")
+    };
+    say(&lines.iter().map(line).collect::<String>())
 }
 
 fn failed(problems: &[String]) -> Failure {

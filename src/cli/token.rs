@@ -1,16 +1,16 @@
 //! `hcert token`: an access token by the developer's key, for trying the service out.
 
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 
 use clap::Args;
 
-use super::{Common, Failure, open};
+use super::{Common, Failure, note, open, say};
 use crate::access::token::{Order, issue_in};
 use crate::audit::Log;
 use crate::bulk;
 use crate::config::{AccessMode, Config};
 use crate::engine::system_clock;
-use crate::socket::{self, Request};
+use crate::socket::Request;
 
 /// Print an access token for trying the service out
 ///
@@ -45,8 +45,7 @@ fn tell(config: &Config, order: &Order) -> Result<(), String> {
     let (person, role, organization) = (order.person.clone(), order.role.clone(), order.organization.clone());
     let request =
         Request::TokenIssued { person: person.clone(), role: role.clone(), organization: organization.clone() };
-    let reached = socket::connect(&config.storage.data, &request).map_err(|error| error.to_string())?;
-    let Some(server) = reached else {
+    let Some(server) = open::server(config, &request)? else {
         let engine = open::engine(config, system_clock())?;
         let log = Log::open(open::audit_options(config, system_clock()))?;
         let written = bulk::write_token_down(&log, person, role, organization);
@@ -71,13 +70,19 @@ impl Token {
         let order =
             Order { person, role, organization, patient, represented_party, application, ..Order::default() }.checked();
         let order = order.map_err(|wrong| Failure::Usage(wrong.0))?;
+        let policy = open::policy(&config).map_err(Failure::Usage)?;
         open::for_owner_only();
+        open::expect_regular_files(&config.storage.data).map_err(Failure::Failed)?;
         let folder = &config.storage.data;
         let problem = |error: &dyn std::fmt::Display| Failure::Failed(format!("{}: {error}", folder.display()));
+        open::expect_writable(folder).map_err(Failure::Failed)?;
         std::fs::create_dir_all(folder).map_err(|error| problem(&error))?;
         let now = system_clock()().div_euclid(1000);
         let issued = issue_in(folder, &config, &order, now).map_err(|error| problem(&error))?;
         tell(&config, &order).map_err(|error| problem(&error))?;
-        writeln!(std::io::stdout(), "{}", issued.token).map_err(|error| problem(&error))
+        say(&format!("{}\n", issued.token))?;
+        let unknown = policy.permissions.unknown_role(&order.role);
+        unknown.into_iter().for_each(|problem| note(format_args!("warning: {problem}")));
+        Ok(())
     }
 }

@@ -1,5 +1,7 @@
 //! `hcert verify`: everything stored checked, in the running server where there is one.
 
+use std::path::Path;
+
 use clap::Args;
 
 use super::progress::Parts;
@@ -7,7 +9,7 @@ use super::{Common, Failure, open, say};
 use crate::audit::{self, Action, Trail};
 use crate::bulk;
 use crate::config::Config;
-use crate::engine::Verified;
+use crate::engine::{DAMAGED, Engine, Verified};
 use crate::socket::Request;
 
 /// Check that everything stored is as it was written
@@ -48,10 +50,30 @@ pub fn checked(config: &Config, json: bool) -> Result<(), Failure> {
     match verified.is_whole() {
         true => Ok(()),
         false if verified.is_index_alone() => {
-            Err(Failure::Wrong("the search index is not as it was written; certificates are".to_owned()))
+            let text =
+                "the search index is not as it was written; certificates are\nnext: `hcert reindex` builds it again";
+            Err(Failure::Wrong(text.to_owned()))
         }
-        false => Err(Failure::Wrong("the data folder is not as it was written".to_owned())),
+        false => Err(Failure::Wrong(format!("the data folder is not as it was written{NEXT}"))),
     }
+}
+
+/// What is next where the store or the trail is damaged.
+const NEXT: &str = "\nnext: keep a copy of the data folder as it is; `hcert restore` makes a new one of the newest backup; `hcert export \
+                    --salvage --out FILE` writes what can still be read, for what no backup has";
+
+/// What was found of a store that cannot be opened: the pages of its file, and the audit trail.
+fn unopened(folder: &Path, problem: String) -> Result<Verified, String> {
+    let mut verified = Engine::verify_unopened(folder).map_err(|error| error.to_string())?;
+    verified.add("file", vec![problem], 0, Vec::new());
+    let trail = Trail::list(&audit::folder(folder)).map_err(|error| error.to_string());
+    match trail.and_then(|trail| audit::verify(&trail, None)) {
+        Ok(events) => verified.add("audit", events.problems, events.problems_untold as u64, events.remarks),
+        Err(problem) => {
+            verified.add("audit", Vec::new(), 0, vec![format!("the audit trail cannot be read: {problem}")])
+        }
+    }
+    Ok(verified)
 }
 
 /// What was found, and whether a server runs.
@@ -65,17 +87,29 @@ fn verify(config: &Config) -> Result<(Verified, bool), String> {
         Some(server) => server.receive_verified(&mut |part, at, of| parts.show(part, at, of)),
         None => {
             let events = audit::folder(folder);
-            let engine = open::look(config)?;
+            let engine = match open::look(config) {
+                Ok(engine) => engine,
+                Err(problem) if problem.contains(DAMAGED) => {
+                    return unopened(folder, problem).map(|found| (found, false));
+                }
+                Err(problem) => return Err(problem),
+            };
+            let mut has_trail = false;
             let trail = events.is_dir().then(|| Trail::list(&events)).transpose();
             let done = trail.map_err(|error| format!("{}: {error}", events.display())).and_then(|trail| {
                 let names = open::names(config, &config.base_url());
-                bulk::verify(&engine, trail.as_ref(), &names, &mut |at| parts.show(at.part, at.at, at.of))
+                has_trail = trail.is_some();
+                bulk::verify(&engine, trail.as_ref(), true, &names, &mut |at| parts.show(at.part, at.at, at.of))
             });
-            // Opened to be written, the trail mends its end, so it is told afterwards.
-            let told = open::tell_of_look(config, &engine, Action::StoreVerify, "hcert verify");
+            // Opened to be written, the trail mends its end, and one that is gone is made: a damaged one is left as it is, and a damaged store may not let it be completed.
+            let told = match &done {
+                Ok(verified) if has_trail && (verified.is_whole() || verified.is_index_alone()) => {
+                    open::tell_of_look(config, &engine, Action::StoreVerify, "hcert verify")
+                }
+                _ => Ok(()),
+            };
             engine.close();
-            // What was found is said, also where the trail takes nothing.
-            done.and_then(|verified| if verified.problems.is_empty() { told.map(|()| verified) } else { Ok(verified) })
+            done.and_then(|verified| told.map(|()| verified))
         }
     };
     parts.finish();

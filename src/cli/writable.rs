@@ -14,6 +14,9 @@ use crate::engine::STORE_FILE;
 pub fn hindrance(folder: &Path) -> Option<String> {
     let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let there = whole.ancestors().find(|path| path.exists())?;
+    if !there.is_dir() {
+        return Some(format!("{} is a file and not a folder", there.display()));
+    }
     let store = folder.join(STORE_FILE);
     let parts = [(there, libc::W_OK | libc::X_OK), (store.as_path(), libc::W_OK)];
     let (path, error) = parts.into_iter().find_map(|(path, mode)| Some((path, refused(path, mode)?)))?;

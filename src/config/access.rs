@@ -50,6 +50,7 @@ pub struct AccessToken {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jwks: Option<String>,
     pub jwks_refresh_s: u64,
+    pub jwks_age_max_s: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jwks_ca: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,6 +100,7 @@ impl Default for AccessToken {
         AccessToken {
             jwks: None,
             jwks_refresh_s: limits::JWKS_REFRESH_S,
+            jwks_age_max_s: limits::JWKS_AGE_S_MAX,
             jwks_ca: None,
             issuer: None,
             audience: None,
@@ -163,6 +165,9 @@ pub fn problems(config: &Config) -> Vec<String> {
                 ));
             }
         }
+    }
+    if token.jwks_age_max_s < token.jwks_refresh_s {
+        problems.push("access.token.jwks_age_max_s must not be smaller than access.token.jwks_refresh_s".to_owned());
     }
     if token.jwks.as_deref().is_some_and(str::is_empty) {
         problems.push("access.token.jwks is empty".to_owned());

@@ -4,27 +4,69 @@ use std::ffi::OsString;
 
 use toml::{Table, Value};
 
-use super::{Config, ConfigError};
+use super::document::plain;
+use super::{Config, suggestion};
 
 const PREFIX: &str = "HCERT__";
+
+/// What the environment says.
+#[derive(Default)]
+pub struct Variables {
+    /// Path of each setting that was taken over, and the name of its variable.
+    pub taken: Vec<(String, String)>,
+    /// What could not be used, each with its variable.
+    pub problems: Vec<String>,
+    /// Paths of settings that could not be used.
+    pub wrong: Vec<String>,
+    /// Variables that set nothing, but most likely were meant to.
+    pub warnings: Vec<String>,
+}
 
 /// Takes every variable that begins with `HCERT__` over into the settings.
 ///
 /// A text stands for itself, lists may be written `a,b`; everything else is written as in TOML.
-///
-/// # Errors
-/// An unknown key or a wrong type, naming the variable.
-pub fn overlay(
-    config: &mut Config,
-    environment: impl Iterator<Item = (OsString, OsString)>,
-) -> Result<(), ConfigError> {
+pub fn overlay(config: &mut Config, environment: impl Iterator<Item = (OsString, OsString)>) -> Variables {
+    let mut variables = Variables::default();
     for (name, text) in environment {
-        let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
-        let refuse = |problem: String| ConfigError(format!("environment variable {name}: {problem}"));
-        let text = text.to_str().ok_or_else(|| refuse("the value is not UTF-8".to_owned()))?;
-        *config = with(config, &name[PREFIX.len()..].to_lowercase(), text).map_err(refuse)?;
+        let Some(name) = name.to_str().filter(|name| name.starts_with("HCERT_")) else { continue };
+        let Some(path) = name.strip_prefix(PREFIX).map(str::to_lowercase) else {
+            variables.warnings.extend(meant(name, &text.to_string_lossy()));
+            continue;
+        };
+        let setting = path.replace("__", ".");
+        let text = text.to_str().ok_or_else(|| "the value is not UTF-8".to_owned());
+        match text.and_then(|text| with(config, &path, text)) {
+            Ok(changed) => {
+                *config = changed;
+                variables.taken.push((setting, name.to_owned()));
+            }
+            Err(problem) => {
+                variables.problems.push(format!("environment variable {name}: {problem}"));
+                variables.wrong.push(setting);
+            }
+        }
     }
-    Ok(())
+    variables
+}
+
+/// A warning about a variable that would be a setting with twice the underscores: `HCERT_SERVER_WORKERS`.
+fn meant(name: &str, text: &str) -> Option<String> {
+    let path = name.strip_prefix("HCERT_")?.replace("__", "_").to_lowercase();
+    let table = Table::try_from(Config::default()).ok()?;
+    let section = sections("", &table).into_iter().find(|section| {
+        let key = path.strip_prefix(&section.replace("__", "_")).and_then(|rest| rest.strip_prefix('_'));
+        let told = key.map(|key| with(&Config::default(), &format!("{section}__{key}"), text));
+        told.is_some_and(|told| told.err().is_none_or(|problem| !problem.starts_with("unknown field")))
+    })?;
+    let key = &path[section.replace("__", "_").len() + 1..];
+    let right = format!("{PREFIX}{}__{}", section.to_uppercase(), key.to_uppercase());
+    Some(format!("environment variable {name} is ignored: a setting has two underscores between its parts, {right}"))
+}
+
+/// Every section below a table, as a variable names it: `registry`, `registry__remote`.
+fn sections(above: &str, table: &Table) -> Vec<String> {
+    let tables = table.iter().filter_map(|(name, value)| Some((format!("{above}{name}"), value.as_table()?)));
+    tables.flat_map(|(name, table)| [vec![name.clone()], sections(&format!("{name}__"), table)].concat()).collect()
 }
 
 fn with(config: &Config, path: &str, text: &str) -> Result<Config, String> {
@@ -32,17 +74,32 @@ fn with(config: &Config, path: &str, text: &str) -> Result<Config, String> {
     let (section, key) = path.rsplit_once("__").ok_or("a setting is named HCERT__SECTION__KEY")?;
     let mut members = &mut table;
     for name in section.split("__") {
+        let known: Vec<String> = members.keys().cloned().collect();
         let Some(Value::Table(below)) = members.get_mut(name) else {
-            return Err(format!("there is no section [{}]", section.replace("__", ".")));
+            let meant = suggestion(name, known.iter().map(String::as_str));
+            let meant = meant.map(|meant| format!("; did you mean [{meant}]?")).unwrap_or_default();
+            return Err(format!("there is no section [{}]{meant}", section.replace("__", ".")));
         };
         members = below;
     }
-    let value = value(members.get(key), text);
-    members.insert(key.to_owned(), value);
-    table.try_into().map_err(|error: toml::de::Error| error.to_string().trim_end().to_owned())
+    let old = members.get(key).cloned();
+    members.insert(key.to_owned(), value(old.as_ref(), text));
+    let taken = parsed(&table);
+    // What an unset setting is, only its type knows.
+    if old.is_none() && taken.as_ref().is_err_and(|problem| problem.contains("expected a list")) {
+        let list = value(Some(&Value::Array(Vec::new())), text);
+        let section = section.split("__").try_fold(&mut table, |table, name| table.get_mut(name)?.as_table_mut());
+        section.expect("it was found above").insert(key.to_owned(), list);
+        return parsed(&table);
+    }
+    taken
 }
 
-/// The value of a variable, in the type of the setting it replaces. An unset setting is a text.
+fn parsed(table: &Table) -> Result<Config, String> {
+    table.clone().try_into().map_err(|error: toml::de::Error| plain(error.message()))
+}
+
+/// The value of a variable, in the type of the setting it replaces. An unset setting is a text, or else a list.
 fn value(old: Option<&Value>, text: &str) -> Value {
     match old {
         None | Some(Value::String(_)) => Value::String(text.to_owned()),
@@ -67,7 +124,8 @@ mod tests {
     fn load(variables: &[(&str, &str)]) -> Result<Config, String> {
         let mut config = Config::default();
         let variables = variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        overlay(&mut config, variables).map(|()| config).map_err(|error| error.0)
+        let Variables { problems, .. } = overlay(&mut config, variables);
+        if problems.is_empty() { Ok(config) } else { Err(problems.join("\n")) }
     }
 
     #[test]
@@ -96,6 +154,13 @@ mod tests {
         assert_eq!(config.registry.remote.token, Some(Secret("12".to_owned())));
         let list = load(&[("HCERT__SERVER__TRUSTED_PROXIES", "[\"10.0.0.0/8\"]")]).unwrap();
         assert_eq!(list.server.trusted_proxies.len(), 1);
+        // A list that is unset otherwise.
+        for (text, count) in [("10.0.0.1, 10.0.0.2", 2), ("[\"10.0.0.1\"]", 1), ("10.0.0.1", 1), ("", 0)] {
+            let config = load(&[("HCERT__X_ROAD__FROM", text)]).unwrap();
+            assert_eq!(config.x_road.from.map(|from| from.len()), Some(count), "{text}");
+        }
+        let refusal = load(&[("HCERT__X_ROAD__FROM", "10.0.0.1, nobody")]).unwrap_err();
+        assert!(refusal.contains("HCERT__X_ROAD__FROM") && refusal.contains("fingerprint"), "{refusal}");
     }
 
     #[test]
@@ -116,6 +181,31 @@ mod tests {
         ] {
             let refusal = load(&[(name, value)]).unwrap_err();
             assert!(refusal.contains(name), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn a_variable_with_too_few_underscores_is_told_and_others_are_not() {
+        let warnings = |name: &str| {
+            let variables = [(OsString::from(name), OsString::from("8"))];
+            let mut config = Config::default();
+            let variables = overlay(&mut config, variables.into_iter());
+            assert_eq!((config, variables.problems.len()), (Config::default(), 0));
+            variables.warnings.join("\n")
+        };
+        for (name, right) in [
+            ("HCERT_SERVER_WORKERS", "HCERT__SERVER__WORKERS"),
+            ("HCERT_SERVER__WORKERS", "HCERT__SERVER__WORKERS"),
+            ("HCERT_SERVER_BASE_URL", "HCERT__SERVER__BASE_URL"),
+            ("HCERT_REGISTRY_REMOTE_TOKEN", "HCERT__REGISTRY__REMOTE__TOKEN"),
+            ("HCERT_ACCESS_TOKEN_JWKS", "HCERT__ACCESS__TOKEN__JWKS"),
+        ] {
+            let told = warnings(name);
+            assert!(told.contains(name) && told.ends_with(right), "{told}");
+        }
+        for other in ["HCERT_TEST_SEED", "HCERT_BODIES", "HCERT_SERVER", "HCERT_SERVER_", "HCERT_", "HCERT_SERVER_HOST"]
+        {
+            assert_eq!(warnings(other), "", "{other}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use super::{Config, ConfigError, FaultRule, RegistryMode, access, is_within_by_name, management, tls};
+use super::{Config, FaultRule, RegistryMode, access, is_within_by_name, management, tls};
 use crate::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
 
 /// Why an archive's folder is refused.
@@ -29,7 +29,7 @@ const RANGES: &[Range] = &[
     range("server.requests_per_address_max", 1, 100_000, "requests"),
     range("server.requests_per_second", 0,   100_000, "requests"),
     range("server.body_bytes_max", 1_024, 67_108_864, "bytes"),
-    range("server.query_bytes_max",  256,     60_000, "bytes"),
+    range("server.query_bytes_max",  256,     24_576, "bytes"),
     range("server.header_timeout_s",   1,      3_600, "seconds"),
     range("server.body_timeout_s",     1,      3_600, "seconds"),
     range("server.body_bytes_per_second_min", 1, 67_108_864, "bytes"),
@@ -54,28 +54,31 @@ const RANGES: &[Range] = &[
     range("registry.remote.breaker_open_s",    1,   3_600, "seconds"),
     range("registry.remote.cache_s",           0,   3_600, "seconds"),
     range("access.token.jwks_refresh_s",      10,  86_400, "seconds"),
+    range("access.token.jwks_age_max_s",      60, 2_592_000, "seconds"),
     range("access.token.leeway_s",             0,     300, "seconds"),
     range("access.token.max_lifetime_s",      60, 604_800, "seconds"),
     range("access.token.developer_seconds",    1,  86_400, "seconds"),
     range("management.drain_notice_s",         0,     300, "seconds"),
     range("management.disk_free_mb_min",       0, 1_048_576, "megabytes"),
+    range("log.sample",                        1, 1_000_000, "answers"),
 ];
 
 const fn range(key: &'static str, low: i64, high: i64, unit: &'static str) -> Range {
     Range { key, low, high, unit }
 }
 
-/// Cuts slashes at the end of addresses, then checks every value.
-///
-/// # Errors
-/// Every key with a value that is not allowed, one per line.
-pub fn check(config: &mut Config) -> Result<(), ConfigError> {
+/// Cuts slashes at the end of addresses, then checks every value. /// What comes back is every setting with a value that is not allowed, by its path and the reason.
+pub fn check(config: &mut Config) -> Vec<String> {
     cut_slashes(&mut config.server.base_path);
     config.server.base_url.as_mut().map(cut_slashes);
     config.registry.remote.address.as_mut().map(cut_slashes);
 
     let mut problems = Vec::new();
-    let table = Table::try_from(&*config).map_err(|error| ConfigError(error.to_string()))?;
+    let table = match Table::try_from(&*config) {
+        Ok(table) => table,
+        // A path of a flag may be no UTF-8.
+        Err(error) => return vec![format!("a setting cannot be used: {error}")],
+    };
     for Range { key, low, high, unit } in RANGES {
         match number(&table, key) {
             Some(number) if (*low..=*high).contains(&number) => {}
@@ -122,6 +125,9 @@ pub fn check(config: &mut Config) -> Result<(), ConfigError> {
     if remote.timeout_ms > remote.deadline_ms {
         problems.push("registry.remote.timeout_ms must not be larger than registry.remote.deadline_ms".to_owned());
     }
+    if config.storage.data.as_os_str().is_empty() {
+        problems.push("storage.data is empty; it needs the path of a folder".to_owned());
+    }
     if config.backup.folder.as_deref().is_some_and(|folder| is_within_by_name(folder, &config.storage.data)) {
         problems.push(BACKUP_WITHIN_DATA.to_owned());
     }
@@ -147,7 +153,7 @@ pub fn check(config: &mut Config) -> Result<(), ConfigError> {
     problems.extend(access::problems(config));
     problems.extend(management::problems(&config.management));
     problems.extend(faults(&config.registry.fault));
-    if problems.is_empty() { Ok(()) } else { Err(ConfigError(problems.join("\n"))) }
+    problems
 }
 
 /// What a rule for faults must be. The fault itself is read by the registry, which knows the codes.
@@ -234,7 +240,7 @@ mod tests {
     fn problems(change: impl FnOnce(&mut Config)) -> String {
         let mut config = Config::default();
         change(&mut config);
-        check(&mut config).err().map(|error| error.0).unwrap_or_default()
+        check(&mut config).join("\n")
     }
 
     #[test]
@@ -256,19 +262,15 @@ mod tests {
                     config.search.count_default = 1;
                 } else if name == "timeout_ms" {
                     config.registry.remote.deadline_ms = 120_000;
+                } else if name == "jwks_age_max_s" {
+                    config.access.token.jwks_refresh_s = 10;
                 } else if name == "deadline_ms" {
                     config.registry.remote.timeout_ms = 10;
                 }
-                match check(&mut config) {
-                    Ok(()) => assert!(allowed, "{key} = {number}"),
-                    Err(refusal) => {
-                        assert!(!allowed, "{refusal}");
-                        assert!(
-                            refusal.0.contains(&format!("{key} = {number}")) && refusal.0.contains(unit),
-                            "{refusal}"
-                        );
-                    }
-                }
+                let refusal = check(&mut config).join("\n");
+                assert_eq!(refusal.is_empty(), allowed, "{key} = {number}: {refusal}");
+                let names = |words: &str| allowed || refusal.contains(words);
+                assert!(names(&format!("{key} = {number}")) && names(unit), "{refusal}");
             }
         }
     }
@@ -315,7 +317,7 @@ mod tests {
         let mut config = Config::default();
         config.server.base_url = Some("https://hcert.example.ee/fhir/".to_owned());
         config.server.base_path = "/".to_owned();
-        check(&mut config).unwrap();
+        assert!(check(&mut config).is_empty());
         assert_eq!(config.server.base_url.as_deref(), Some("https://hcert.example.ee/fhir"));
         assert_eq!(config.server.base_path, "");
     }
@@ -352,7 +354,7 @@ mod tests {
         let told = |rule: &str| {
             let text = format!("[[registry.fault]]\nfault = \"timeout\"\n{rule}");
             let mut config = Config::parse(&text).unwrap();
-            check(&mut config).err().map(|error| error.0).unwrap_or_default()
+            check(&mut config).join("\n")
         };
         let longest = "a".repeat(FAULT_PATTERN_CHARACTERS_MAX);
         for right in [

@@ -27,4 +27,15 @@ mod tests {
         let shown = format!("{config:?} {config:#?}");
         assert!(shown.contains("Secret(…)") && !shown.contains("very-secret"), "{shown}");
     }
+
+    #[test]
+    fn equal_settings_have_the_same_fingerprint_and_a_secret_counts() {
+        let mut config = Config::default();
+        let before = config.fingerprint();
+        assert_eq!((before.len(), Config::default().fingerprint()), (16, before.clone()));
+        config.registry.remote.token = Some(Secret("very-secret".to_owned()));
+        let with = config.fingerprint();
+        config.registry.remote.token = Some(Secret("other-secret".to_owned()));
+        assert!(with != before && with != config.fingerprint() && with.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    }
 }

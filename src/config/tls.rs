@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::Config;
+use super::{Config, XRoadSender};
 
 /// `[tls]`. Without a certificate there is no TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +69,11 @@ pub fn problems(config: &Config) -> Vec<String> {
         let advice = "clients are asked for certificates of the authorities in a file, so both are needed";
         problems.push(format!("tls.client_ca and tls.client_auth = 'optional' or 'required': {advice}"));
     }
+    let mut senders = config.x_road.from.iter().flatten();
+    if tls.client_auth == ClientAuth::None && senders.any(|sender| matches!(sender, XRoadSender::Certificate(_))) {
+        let problem = "x_road.from names the fingerprint of a client certificate, but clients are not asked for one";
+        problems.push(format!("{problem}: set tls.client_ca and tls.client_auth"));
+    }
     if tls.is_on() && config.server.plain_behind_proxy {
         problems
             .push("server.plain_behind_proxy says that a proxy does TLS, so tls.certificate must be unset".to_owned());
@@ -111,6 +116,15 @@ mod tests {
             config.server.plain_behind_proxy = true;
         });
         assert!(both.contains("plain_behind_proxy"), "{both}");
+        let named = |config: &mut Config| config.x_road.from = Some(vec!["ab".repeat(32).parse().unwrap()]);
+        assert!(told(named).contains("tls.client_auth"));
+        let asked = told(|config| {
+            on(config);
+            named(config);
+            config.tls.client_auth = ClientAuth::Optional;
+            config.tls.client_ca = Some("ca.pem".into());
+        });
+        assert_eq!(asked, "");
     }
 
     #[test]

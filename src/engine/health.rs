@@ -8,6 +8,8 @@ use crate::certificate::Seq;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
     pub store: StoreHealth,
+    /// The last damage that a request met, in words without personal data; the store goes on with what can be read.
+    pub damage: Option<String>,
     pub index: IndexHealth,
     /// Why the index is not written to, while its disk takes nothing; searches go on meanwhile.
     pub index_waits: Option<String>,
@@ -34,6 +36,8 @@ pub enum StoreHealth {
         /// The last failure, in words without personal data.
         problem: String,
     },
+    /// Its file was removed, moved or replaced. Writes are refused until a restart.
+    Gone,
     /// It was closed in order.
     Closed,
 }

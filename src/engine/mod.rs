@@ -3,6 +3,7 @@
 //!
 //! Everything is synchronous. A write is handed over and answered through a channel; reads and searches run on the caller's thread.
 
+mod clock;
 mod consent;
 mod copied;
 mod decide;
@@ -11,15 +12,19 @@ mod health;
 mod history;
 mod list;
 mod patient;
+mod refused;
 mod turn;
 mod witness;
 mod write;
 
+pub use clock::{
+    Clock, ClockDecision, ClockGuard, ClockProblem, ClockReading, ClockReset, ClockState, elapsed_clock, system_clock,
+};
 pub use consent::ConsentRecord;
 pub use copied::{Beginning, Ending, Moment, Piece};
 pub use embedded::{
     CommitFloor, CopyCheck, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, RESTORING, Restore,
-    SearchError,
+    Salvage, Salvaged, SearchError,
 };
 pub use embedded::{Compacted, FileSize, Problem, Stats, TableSize, Verified, Verifying};
 pub use health::{Disk, Health, IndexHealth, StoreHealth};
@@ -27,7 +32,7 @@ pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};
 pub use patient::{PatientFacts, PatientLine, PatientWrite, PatientWritten, StoredPatient};
 pub use turn::give_way;
-pub use witness::{Action, Committed, Witness};
+pub use witness::{Action, ClockEvent, Committed, Witness};
 pub use write::{Content, Import, Imported, Particulars, Refused, Subject, Who, Write, Written};
 
 use crate::certificate::{Id, Stamp, State, Version};
@@ -36,16 +41,9 @@ use crate::search::row::Row;
 /// The file of the store in a data folder.
 pub const STORE_FILE: &str = "store.redb";
 
-/// Tells the time in milliseconds since 1970 UTC. An argument, so that tests can hold it.
-pub type Clock = std::sync::Arc<dyn Fn() -> i64 + Send + Sync>;
-
-/// The system's clock.
-pub fn system_clock() -> Clock {
-    std::sync::Arc::new(|| {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        since.map_or(0, |elapsed| elapsed.as_millis() as i64)
-    })
-}
+/// How every sentence about damage begins. Errors reach commands as sentences, also through a running server; damage has an exit code of its
+/// own. Decision 199.
+pub const DAMAGED: &str = "the store is damaged";
 
 /// Names that stored data hold (Contract 1.1): setting and value. A folder keeps those it was made with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,14 +1,26 @@
 //! Who must know of every change: the audit trail. It is told behind the commit and before anyone is answered, and can ask again for
 //! what it missed.
 
-use super::Who;
+use super::{ClockProblem, Who};
 use crate::certificate::consent::Consent;
-use crate::certificate::{Id, Seq, Stamp, State, Version};
+use crate::certificate::{Id, Seq, State, Version};
 
 /// Is told of changes, on the writer's thread: the next commit waits until it returns.
 pub trait Witness: Send + Sync {
     /// Changes of one commit, in the order of their numbers. They are durable, and nobody was answered yet.
     fn committed(&self, changes: &[Committed]);
+
+    /// The system clock is not believed any more, or is again.
+    fn clock(&self, event: &ClockEvent);
+}
+
+/// The beginning or the end of a time in which the system clock is not believed and changes are refused. Contract 10.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockEvent {
+    /// What the system clock said then, milliseconds since 1970 UTC.
+    pub at: i64,
+    /// Nothing at the end.
+    pub problem: Option<ClockProblem>,
 }
 
 /// A change that was committed.
@@ -20,8 +32,8 @@ pub struct Committed {
     pub version: Version,
     /// State of that version.
     pub state: State,
-    /// When the change was made.
-    pub stamp: Stamp,
+    /// What the system clock said when the change was made, milliseconds since 1970 UTC. Told again after a crash: its time stamp.
+    pub at: i64,
     pub action: Action,
     /// What holds from now on, where consent was changed.
     pub consent: Option<Consent>,

@@ -105,6 +105,8 @@ pub struct Particulars {
     pub x_road_client: Option<String>,
     pub x_road_issue: Option<String>,
     pub x_road_userid: Option<String>,
+    /// Names of the headers of X-Road that were dropped.
+    pub x_road_dropped: Option<String>,
     pub application: Option<String>,
 }
 
@@ -131,6 +133,8 @@ pub enum Refused {
     Moved,
     /// The store failed.
     Store(std::sync::Arc<Error>),
+    /// The system clock is not believed.
+    Clock(super::ClockProblem),
     /// Too much is waiting.
     Busy,
     /// The engine is closed or closing.

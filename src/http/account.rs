@@ -6,6 +6,7 @@ use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 
 use super::handed_on::{CLIENT, ISSUE, USERID};
+use super::sender::Dropped;
 use super::wanted::Wanted;
 use crate::interaction::context::{Context, Event, HeaderText, Identity, Method};
 
@@ -23,6 +24,7 @@ pub fn note(event: &mut Event, parts: &Parts, peer: Option<IpAddr>, wanted: &Wan
         event.from.x_road_issue = claimed(parts.headers.get(ISSUE));
         event.from.x_road_user = claimed(parts.headers.get(USERID));
     }
+    event.from.x_road_dropped = parts.extensions.get::<Dropped>().map(|dropped| dropped.0.clone());
     // The query of a search says whom it was about, also when nothing was found.
     event.query = parts.uri.query().filter(|query| !query.is_empty()).map(str::to_owned);
 }
@@ -55,6 +57,7 @@ pub fn keep(context: &mut Context, event: &Event) {
     more.x_road_client.clone_from(&event.from.x_road_client);
     more.x_road_issue.clone_from(&event.from.x_road_issue);
     more.x_road_userid.clone_from(&event.from.x_road_user);
+    more.x_road_dropped.clone_from(&event.from.x_road_dropped);
 }
 
 /// Notes the parameters that came in a form.

@@ -1,7 +1,6 @@
 //! Which requests are worked on now: a bounded number, and of each client no more than its share. Others wait for a moment or are
 //! refused.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,10 +8,11 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::clients::{Clients, Throttled, UnderWay};
+use super::clients::{ClientKey, Clients, CountedFor, Throttled, UnderWay};
 use super::load::{Counted, Load, count};
 use super::settings::Settings;
-use crate::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, REQUEST_WAIT_MS};
+use crate::interaction::{Turn, Turns};
+use crate::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, LARGE_BODIES, LARGE_BODY_WAIT_S, REQUEST_WAIT_MS};
 use crate::outcome::{Hcert, Issue};
 
 /// The bounds on requests of one server.
@@ -23,6 +23,8 @@ pub struct Admission {
     changing: Gate,
     at_once: usize,
     patience: Duration,
+    large_bodies: Turns,
+    large_body_patience: Duration,
     clients: Clients,
     load: Arc<Load>,
 }
@@ -43,18 +45,26 @@ pub struct Admitted<'a> {
 impl Admission {
     pub fn new(settings: &Settings, load: Arc<Load>) -> Admission {
         let at_once = settings.requests_max;
-        let clients = Clients::new(settings.requests_per_address_max, settings.requests_per_second);
+        let clients = Clients::new(settings.requests_per_address_max, at_once, settings.requests_per_second);
         let patience = Duration::from_millis(REQUEST_WAIT_MS);
         let gate = || Gate { turns: Semaphore::new(at_once), waiting: AtomicUsize::new(0) };
-        Admission { reading: gate(), changing: gate(), at_once, patience, clients, load }
+        let large_body_patience = Duration::from_secs(LARGE_BODY_WAIT_S);
+        let large_bodies = Turns::new(LARGE_BODIES, large_body_patience, Hcert::LargeResourcesBusy);
+        let (reading, changing) = (gate(), gate());
+        Admission { reading, changing, at_once, patience, large_bodies, large_body_patience, clients, load }
     }
 
     /// Lets the request of a client begin: before its body is read, so that slow ones count as well.
     ///
     /// # Errors
     /// 429
-    pub fn begin(&self, client: IpAddr) -> Result<UnderWay<'_>, Issue> {
-        self.clients.begin(client).map_err(|throttled| {
+    pub fn begin(&self, counted: &CountedFor) -> Result<(UnderWay<'_>, Option<UnderWay<'_>>), Issue> {
+        let of_sender = counted.sender.map(|sender| self.begin_of(sender)).transpose()?;
+        Ok((self.begin_of(counted.client)?, of_sender))
+    }
+
+    fn begin_of(&self, key: ClientKey) -> Result<UnderWay<'_>, Issue> {
+        self.clients.begin(key).map_err(|throttled| {
             count(&self.load.requests_throttled);
             let problem = match throttled {
                 Throttled::AtOnce(max) => format!("{max} at once are allowed"),
@@ -68,11 +78,31 @@ impl Admission {
     ///
     /// # Errors
     /// 429
-    pub fn lend(&self, client: IpAddr, bytes: usize) -> Result<OwnedSemaphorePermit, Issue> {
-        self.clients.lend(client, bytes).ok_or_else(|| {
+    pub fn lend(&self, counted: &CountedFor, bytes: usize) -> Result<OwnedSemaphorePermit, Issue> {
+        self.clients.lend(counted.client, bytes).ok_or_else(|| {
             count(&self.load.requests_throttled);
             let problem = format!("{ANSWERS_BYTES_PER_ADDRESS_MAX} bytes of answers not read yet are allowed");
             Issue::new(Hcert::TooManyRequests).with("problem", problem)
+        })
+    }
+
+    /// Waits until a large body is processed: for the share of its client, where that is bounded, and then in the line of all clients.
+    ///
+    /// # Errors
+    /// 503: its turn does not come in time, or too many wait in the line of all.
+    pub async fn enter_large(&self, client: Option<ClientKey>) -> Result<Turn, Issue> {
+        let _waiting = Counted::new(&self.load.requests_waiting);
+        let share = client.map(|client| self.clients.large_bodies(client));
+        let turn = async {
+            let share = match share {
+                Some(share) => share.acquire_owned().await.ok(),
+                None => None,
+            };
+            Some(self.large_bodies.take().await.ok()?.of_share(share))
+        };
+        timeout(self.large_body_patience, turn).await.ok().flatten().ok_or_else(|| {
+            count(&self.load.requests_refused);
+            Issue::new(Hcert::LargeResourcesBusy)
         })
     }
 
@@ -95,7 +125,7 @@ impl Admission {
             Some(turn) => Ok(Admitted { _turn: turn, _counted: Counted::new(&self.load.requests) }),
             None => {
                 count(&self.load.requests_refused);
-                Err(Issue::new(Hcert::Overloaded))
+                Err(Issue::new(Hcert::RequestsFull))
             }
         }
     }
@@ -105,6 +135,7 @@ impl Admission {
 mod tests {
     use super::*;
     use crate::http::tests::settings;
+    use crate::limits::{LARGE_BODIES_PER_ADDRESS, TURNS_WAITING_MAX};
 
     const LONG: Duration = Duration::from_secs(600);
 
@@ -118,7 +149,7 @@ mod tests {
     async fn a_request_too_many_is_refused_after_a_moment() {
         let admission = admission(Duration::from_millis(1), |settings| settings.requests_max = 1);
         let first = admission.enter(false).await.unwrap();
-        assert_eq!(admission.enter(false).await.unwrap_err().code(), Hcert::Overloaded);
+        assert_eq!(admission.enter(false).await.unwrap_err().code(), Hcert::RequestsFull);
         assert!(admission.enter(true).await.is_ok(), "writes have turns of their own");
         drop(first);
         assert!(admission.enter(false).await.is_ok());
@@ -141,11 +172,52 @@ mod tests {
     #[test]
     fn a_client_is_told_what_it_may() {
         let admission = admission(LONG, |settings| settings.requests_per_address_max = 1);
-        let client = "192.0.2.1".parse().unwrap();
-        let _first = admission.begin(client).unwrap();
-        let refusal = admission.begin(client).unwrap_err();
+        let client = CountedFor { client: ClientKey::address("192.0.2.1".parse().unwrap()), sender: None };
+        let _first = admission.begin(&client).unwrap();
+        let refusal = admission.begin(&client).unwrap_err();
         assert_eq!(refusal.code(), Hcert::TooManyRequests);
         assert!(refusal.text(crate::outcome::Language::English).contains("1 at once"));
         assert_eq!(admission.load.requests_throttled.load(Ordering::Relaxed), 1);
+    }
+
+    async fn waits<T>(request: impl Future<Output = T>) -> bool {
+        timeout(Duration::from_millis(1), request).await.is_err()
+    }
+
+    #[tokio::test]
+    async fn large_bodies_of_one_client_leave_turns_to_others() {
+        let admission = Admission::new(&settings(), Arc::default());
+        let [crowd, other] = ["192.0.2.1", "192.0.2.2"].map(|text| Some(ClientKey::address(text.parse().unwrap())));
+        let mut held = Vec::new();
+        for _ in 0..LARGE_BODIES_PER_ADDRESS {
+            held.push(admission.enter_large(crowd).await.unwrap());
+        }
+        // More than the line of all clients has room for: they wait in a line of their own.
+        let mut waiting: Vec<_> = (0..=TURNS_WAITING_MAX).map(|_| Box::pin(admission.enter_large(crowd))).collect();
+        for one in &mut waiting {
+            assert!(waits(one).await);
+        }
+        assert_eq!(admission.load.requests_waiting.load(Ordering::Relaxed), TURNS_WAITING_MAX + 1);
+        held.push(admission.enter_large(other).await.unwrap());
+        // Of this machine itself no share is counted.
+        held.push(admission.enter_large(None).await.unwrap());
+        held.remove(0);
+        held.push(waiting.remove(0).await.expect("the next of the same client"));
+        assert!(waits(&mut waiting[0]).await);
+    }
+
+    #[tokio::test]
+    async fn a_large_body_that_waits_for_too_long_is_503() {
+        let admission =
+            Admission { large_body_patience: Duration::from_millis(1), ..Admission::new(&settings(), Arc::default()) };
+        let mut held = Vec::new();
+        for _ in 0..LARGE_BODIES {
+            held.push(admission.enter_large(None).await.unwrap());
+        }
+        assert_eq!(admission.enter_large(None).await.unwrap_err().code(), Hcert::LargeResourcesBusy);
+        assert_eq!(admission.load.requests_refused.load(Ordering::Relaxed), 1);
+        assert_eq!(admission.load.requests_waiting.load(Ordering::Relaxed), 0);
+        held.pop();
+        assert!(admission.enter_large(None).await.is_ok());
     }
 }

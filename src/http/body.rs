@@ -49,11 +49,11 @@ impl Memory {
     }
 
     /// Makes room for `bytes` in all.
-    fn lend(&self, received: &mut Received, bytes: usize) -> Result<(), Issue> {
+    pub(super) fn lend(&self, received: &mut Received, bytes: usize) -> Result<(), Issue> {
         let held = received.lent.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         let missing = bytes.div_ceil(PIECE).saturating_sub(held);
-        let missing = u32::try_from(missing).map_err(|_| Issue::new(Hcert::Overloaded))?;
-        let more = Arc::clone(&self.0).try_acquire_many_owned(missing).map_err(|_| Issue::new(Hcert::Overloaded))?;
+        let missing = u32::try_from(missing).map_err(|_| Issue::new(Hcert::BodiesFull))?;
+        let more = Arc::clone(&self.0).try_acquire_many_owned(missing).map_err(|_| Issue::new(Hcert::BodiesFull))?;
         match &mut received.lent {
             Some(lent) => lent.merge(more),
             none => *none = Some(more),
@@ -200,8 +200,8 @@ mod tests {
     async fn bodies_held_together_are_bounded_and_memory_comes_back() {
         let memory = Memory(Arc::new(Semaphore::new(4)));
         let first = read(9_000, Some(9_000), &memory).await.unwrap();
-        assert_eq!(read(5_000, Some(5_000), &memory).await.err(), Some(Hcert::Overloaded));
-        assert_eq!(read(5_000, None, &memory).await.err(), Some(Hcert::Overloaded));
+        assert_eq!(read(5_000, Some(5_000), &memory).await.err(), Some(Hcert::BodiesFull));
+        assert_eq!(read(5_000, None, &memory).await.err(), Some(Hcert::BodiesFull));
         assert!(read(4_000, None, &memory).await.is_ok());
         drop(first);
         assert!(read(5_000, None, &memory).await.is_ok());

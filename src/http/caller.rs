@@ -55,7 +55,7 @@ pub fn name(context: &mut Context, identity: Option<Arc<Identity>>) {
 
 fn refusal(refused: Refused) -> Outcome {
     match refused {
-        Refused::KeysUnavailable(cause) => Outcome::from(Hcert::Overloaded).because(cause),
+        Refused::KeysUnavailable(cause) => Outcome::from(Hcert::TokenKeysUnavailable).because(cause),
         refused => Issue::new(Hcert::TokenRefused).with("problem", refused.to_string()).at("http.authorization").into(),
     }
 }

@@ -1,23 +1,59 @@
-//! Bounds on each client: requests under way at once, requests a second, and memory for answers that it has not read. A client is an address.
+//! Bounds on each client: requests under way at once, requests a second, large bodies processed at once, and memory for answers that it
+//! has not read. A client is an address, or what a trusted security server of X-Road names.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::body::Memory;
 use super::places::counted;
 use super::seat::now_ms;
-use crate::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, CLIENTS_MAX, REQUESTS_BURST_S};
+use crate::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, CLIENTS_MAX, LARGE_BODIES_PER_ADDRESS, REQUESTS_BURST_S};
+
+/// Whom a request is counted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClientKey {
+    /// As [`counted`].
+    Address(IpAddr),
+    /// A client of X-Road: the first half of the digest of its identity.
+    XRoad([u8; 16]),
+    /// A sender that is trusted to name such clients; it stands for all of them.
+    Sender(IpAddr),
+}
+
+/// The client of a request, and the trusted sender that named it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountedFor {
+    pub client: ClientKey,
+    pub sender: Option<ClientKey>,
+}
+
+impl ClientKey {
+    pub fn address(address: IpAddr) -> ClientKey {
+        ClientKey::Address(counted(address))
+    }
+
+    pub fn sender(address: IpAddr) -> ClientKey {
+        ClientKey::Sender(counted(address))
+    }
+
+    /// `digest` has 16 bytes at least.
+    pub fn x_road(digest: &[u8]) -> ClientKey {
+        ClientKey::XRoad(*digest.first_chunk().expect("a digest of SHA-256 has 32 bytes"))
+    }
+}
 
 /// All clients that were here lately.
 #[derive(Debug)]
 pub struct Clients {
     under_way_max: usize,
+    /// Of a trusted sender, with all its clients.
+    of_sender_max: usize,
     /// 0: no bound.
     per_second: u32,
-    known: Mutex<HashMap<IpAddr, Client>>,
+    known: Mutex<HashMap<ClientKey, Client>>,
 }
 
 #[derive(Debug)]
@@ -28,13 +64,15 @@ struct Client {
     moment: u64,
     /// What its answers are lent from, once one was large enough.
     answers: Option<Memory>,
+    /// Its share of the large bodies processed at once, once it sent one.
+    large_bodies: Option<Arc<Semaphore>>,
 }
 
 /// A client's request under way, which ends when this is dropped.
 #[derive(Debug)]
 pub struct UnderWay<'a> {
     clients: &'a Clients,
-    address: IpAddr,
+    key: ClientKey,
 }
 
 /// Why a request of a client is not taken.
@@ -47,52 +85,65 @@ pub enum Throttled {
 }
 
 impl Clients {
-    pub fn new(under_way_max: usize, per_second: u32) -> Clients {
-        Clients { under_way_max, per_second, known: Mutex::default() }
+    pub fn new(under_way_max: usize, of_sender_max: usize, per_second: u32) -> Clients {
+        Clients { under_way_max, of_sender_max, per_second, known: Mutex::default() }
     }
 
     /// Takes a request of a client.
     ///
     /// # Errors
     /// It is one too many.
-    pub fn begin(&self, address: IpAddr) -> Result<UnderWay<'_>, Throttled> {
-        self.begin_at(address, now_ms())
+    pub fn begin(&self, key: ClientKey) -> Result<UnderWay<'_>, Throttled> {
+        self.begin_at(key, now_ms())
     }
 
-    fn begin_at(&self, address: IpAddr, now: u64) -> Result<UnderWay<'_>, Throttled> {
-        let address = counted(address);
+    fn begin_at(&self, key: ClientKey, now: u64) -> Result<UnderWay<'_>, Throttled> {
+        // The rate is that of each client: a sender has as many as it has clients.
+        let (max, has_rate) = match key {
+            ClientKey::Sender(_) => (self.of_sender_max, false),
+            ClientKey::Address(_) | ClientKey::XRoad(_) => (self.under_way_max, self.per_second > 0),
+        };
         let full = self.full();
         let mut known = self.known();
-        let client = self.client(&mut known, address, now);
-        if client.under_way >= self.under_way_max {
-            return Err(Throttled::AtOnce(self.under_way_max));
+        let client = self.client(&mut known, key, now);
+        if client.under_way >= max {
+            return Err(Throttled::AtOnce(max));
         }
-        if self.per_second > 0 {
+        if has_rate {
             client.credit = client.credit_at(now, self.per_second, full);
             client.moment = client.moment.max(now);
             client.credit = client.credit.checked_sub(1_000).ok_or(Throttled::PerSecond(self.per_second))?;
         }
         client.under_way += 1;
-        Ok(UnderWay { clients: self, address })
+        Ok(UnderWay { clients: self, key })
     }
 
     /// Lends memory for an answer until its client has read it, of the client's share.
-    pub fn lend(&self, address: IpAddr, bytes: usize) -> Option<OwnedSemaphorePermit> {
+    pub fn lend(&self, key: ClientKey, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let mut known = self.known();
-        let client = self.client(&mut known, counted(address), now_ms());
+        let client = self.client(&mut known, key, now_ms());
         client.answers.get_or_insert_with(|| Memory::new(ANSWERS_BYTES_PER_ADDRESS_MAX)).borrow(bytes)
     }
 
-    fn client<'a>(&self, known: &'a mut HashMap<IpAddr, Client>, address: IpAddr, now: u64) -> &'a mut Client {
-        if known.len() >= CLIENTS_MAX && !known.contains_key(&address) {
+    /// The share of a client in the large bodies that are processed at once.
+    pub fn large_bodies(&self, client: ClientKey) -> Arc<Semaphore> {
+        let mut known = self.known();
+        let client = self.client(&mut known, client, now_ms());
+        let share = client.large_bodies.get_or_insert_with(|| Arc::new(Semaphore::new(LARGE_BODIES_PER_ADDRESS)));
+        Arc::clone(share)
+    }
+
+    fn client<'a>(&self, known: &'a mut HashMap<ClientKey, Client>, key: ClientKey, now: u64) -> &'a mut Client {
+        if known.len() >= CLIENTS_MAX && !known.contains_key(&key) {
             self.forget(known, now);
         }
-        known.entry(address).or_insert_with(|| Client { under_way: 0, credit: self.full(), moment: now, answers: None })
+        let new = || Client { under_way: 0, credit: self.full(), moment: now, answers: None, large_bodies: None };
+        known.entry(key).or_insert_with(new)
     }
 
     /// Forgets those at rest who have all their credit, and where that is nobody, all at rest: a new client must not be refused because
     /// others were here.
-    fn forget(&self, known: &mut HashMap<IpAddr, Client>, now: u64) {
+    fn forget(&self, known: &mut HashMap<ClientKey, Client>, now: u64) {
         let full = self.full();
         known.retain(|_, client| !client.rests() || client.credit_at(now, self.per_second, full) < full);
         if known.len() >= CLIENTS_MAX {
@@ -105,15 +156,16 @@ impl Clients {
         u64::from(self.per_second) * u64::from(REQUESTS_BURST_S) * 1_000
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<IpAddr, Client>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<ClientKey, Client>> {
         self.known.lock().expect("no holder of this lock can panic")
     }
 }
 
 impl Client {
-    /// Nothing of it is under way: no request, and no answer that is not read.
+    /// Nothing of it is under way: no request, no large body, and no answer that is not read.
     fn rests(&self) -> bool {
-        self.under_way == 0 && !self.answers.as_ref().is_some_and(Memory::is_shared)
+        let has_large_body = self.large_bodies.as_ref().is_some_and(|share| Arc::strong_count(share) > 1);
+        self.under_way == 0 && !has_large_body && !self.answers.as_ref().is_some_and(Memory::is_shared)
     }
 
     /// A request a second is a thousandth of one a millisecond.
@@ -126,10 +178,10 @@ impl Client {
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         let mut known = self.clients.known();
-        if let Some(client) = known.get_mut(&self.address) {
+        if let Some(client) = known.get_mut(&self.key) {
             client.under_way -= 1;
             if client.rests() && self.clients.per_second == 0 {
-                known.remove(&self.address);
+                known.remove(&self.key);
             }
         }
     }
@@ -139,13 +191,13 @@ impl Drop for UnderWay<'_> {
 mod tests {
     use super::*;
 
-    fn address(number: u32) -> IpAddr {
-        IpAddr::V4(number.into())
+    fn address(number: u32) -> ClientKey {
+        ClientKey::address(IpAddr::V4(number.into()))
     }
 
     #[test]
     fn a_client_has_no_more_requests_under_way_than_allowed() {
-        let clients = Clients::new(2, 0);
+        let clients = Clients::new(2, 9, 0);
         let first = clients.begin(address(1)).unwrap();
         let _second = clients.begin(address(1)).unwrap();
         assert_eq!(clients.begin(address(1)).unwrap_err(), Throttled::AtOnce(2));
@@ -155,8 +207,21 @@ mod tests {
     }
 
     #[test]
+    fn a_trusted_sender_has_a_bound_of_its_own_and_no_rate() {
+        let clients = Clients::new(1, 3, 1);
+        let sender = ClientKey::sender("192.0.2.1".parse().unwrap());
+        let under_way: Vec<_> = (0..3).map(|_| clients.begin_at(sender, 0).unwrap()).collect();
+        assert_eq!(clients.begin_at(sender, 0).unwrap_err(), Throttled::AtOnce(3));
+        assert!(clients.begin(ClientKey::address("192.0.2.1".parse().unwrap())).is_ok(), "as a client it counts apart");
+        drop(under_way);
+        for _ in 0..100 {
+            assert!(clients.begin_at(sender, 0).is_ok());
+        }
+    }
+
+    #[test]
     fn a_client_that_is_too_fast_is_throttled_until_time_has_passed() {
-        let clients = Clients::new(100, 10);
+        let clients = Clients::new(100, 900, 10);
         let mut taken = 0;
         while clients.begin_at(address(1), 0).is_ok() {
             taken += 1;
@@ -173,10 +238,12 @@ mod tests {
 
     #[test]
     fn memory_for_clients_is_bounded() {
-        let clients = Clients::new(1, 1);
+        let clients = Clients::new(1, 9, 1);
         let _kept = clients.begin_at(address(7), 0).unwrap();
         for number in 100..100 + CLIENTS_MAX as u32 + 10 {
             drop(clients.begin_at(address(number), 0).unwrap());
+            // Whatever a header says.
+            drop(clients.begin_at(ClientKey::x_road(&u128::from(number).to_le_bytes()), 0).unwrap());
         }
         assert!(clients.known().len() <= CLIENTS_MAX);
         assert_eq!(clients.begin_at(address(7), 0).unwrap_err(), Throttled::AtOnce(1), "whoever is at work is kept");
@@ -184,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_client_has_its_share_of_memory_for_answers_and_is_known_until_they_are_read() {
-        let clients = Clients::new(1, 0);
+        let clients = Clients::new(1, 9, 0);
         let under_way = clients.begin(address(1)).unwrap();
         let half = ANSWERS_BYTES_PER_ADDRESS_MAX / 2;
         let lent = [clients.lend(address(1), half).unwrap(), clients.lend(address(1), half).unwrap()];
@@ -200,7 +267,7 @@ mod tests {
 
     #[test]
     fn without_a_rate_nobody_is_remembered_after_his_requests() {
-        let clients = Clients::new(1, 0);
+        let clients = Clients::new(1, 9, 0);
         drop(clients.begin(address(1)).unwrap());
         assert!(clients.known().is_empty());
     }

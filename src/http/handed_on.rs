@@ -12,7 +12,7 @@ pub const CLIENT: HeaderName = HeaderName::from_static("x-road-client");
 pub const ID: HeaderName = HeaderName::from_static("x-road-id");
 pub const ISSUE: HeaderName = HeaderName::from_static("x-road-issue");
 pub const USERID: HeaderName = HeaderName::from_static("x-road-userid");
-const AUTHOR_ID: HeaderName = HeaderName::from_static("x-author-id");
+pub const AUTHOR_ID: HeaderName = HeaderName::from_static("x-author-id");
 const FAULT: HeaderName = HeaderName::from_static("x-hcert-fault");
 const PURPOSE: HeaderName = HeaderName::from_static("x-hcert-purpose");
 

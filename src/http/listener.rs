@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -19,19 +21,21 @@ use tokio::select;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
+use super::frames::Frames;
 use super::load::count;
 use super::places::{NoPlace, Places};
 use super::seat::Seat;
 use super::stream::{Protocol, open};
-use super::tls::shake_hands;
+use super::tls::{Secured, shake_hands};
 use super::unparsed::Unparsed;
 use super::unread::Unread;
 use super::watched::{Reset, Watched};
-use super::{Run, Server, call};
+use super::{Run, Server, call, sender};
 use crate::limits::{
-    HEADER_BYTES_MAX, HTTP2_RESETS_MAX, HTTP2_SEND_BYTES_MAX, HTTP2_STREAM_WINDOW_BYTES, HTTP2_WINDOW_BYTES,
-    NEWCOMERS_MAX, REFUSAL_S, REFUSALS_MAX, STREAMS_MAX,
+    HEADER_BYTES_MAX, HTTP1_BUFFER_BYTES_MAX, HTTP2_HEADER_LIST_BYTES_MAX, HTTP2_RESETS_MAX, HTTP2_SEND_BYTES_MAX,
+    HTTP2_STREAM_WINDOW_BYTES, HTTP2_WINDOW_BYTES, NEWCOMERS_MAX, REFUSAL_S, REFUSALS_MAX, STREAMS_MAX,
 };
+use crate::log::event;
 
 /// Between two looks at a connection that ends, whether others than late answers are under way.
 const UNREAD_LOOK: Duration = Duration::from_millis(50);
@@ -119,13 +123,13 @@ pub async fn serve<L: Listen, R: Run>(listener: L, server: Arc<Server<R>>, shutd
             Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => continue,
             Err(error) => {
                 // Mostly too many open files: trying again at once would only burn time.
-                tracing::warn!(%error, "a connection could not be accepted");
+                event!(CONNECTION_REFUSED, %error);
                 sleep(Duration::from_millis(50)).await;
                 continue;
             }
         };
         let (server, seen) = (Arc::clone(&server), seen.clone());
-        match places.take(peer.filter(|peer| server.settings.is_counted(*peer))).await {
+        match places.take(peer.filter(|peer| server.settings.counts_connections(*peer))).await {
             Ok(place) => {
                 count(&server.load.connections_accepted);
                 tokio::spawn(async move {
@@ -149,7 +153,7 @@ pub async fn serve<L: Listen, R: Run>(listener: L, server: Arc<Server<R>>, shutd
     drop(listener);
     phase.send_replace(Phase::Draining);
     if timeout(server.settings.drain_timeout, places.all_free()).await.is_err() {
-        tracing::warn!(open = places.open(), "connections were still busy and are cut");
+        event!(CONNECTIONS_CUT, open = places.open());
     }
     phase.send_replace(Phase::Cut);
 }
@@ -178,8 +182,8 @@ async fn connection<S, R>(
     };
     match secured {
         // On the heap, so that connections without TLS stay as small as they are.
-        Ok(Ok((chosen, stream))) => {
-            Box::pin(speak(stream, Some(chosen), peer, server, seat, phase, no_place)).await;
+        Ok(Ok((secured, stream))) => {
+            Box::pin(speak(stream, Some(secured), peer, server, seat, phase, no_place)).await;
         }
         Ok(Err(_)) | Err(_) => count(&server.load.handshakes_failed),
     }
@@ -189,7 +193,7 @@ async fn connection<S, R>(
 /// another than was chosen, this ends the connection with an error. Decision 133.
 async fn speak<S, R>(
     stream: S,
-    chosen: Option<Protocol>,
+    secured: Option<Secured>,
     peer: Option<IpAddr>,
     server: Arc<Server<R>>,
     seat: Arc<Seat>,
@@ -208,43 +212,63 @@ async fn speak<S, R>(
     let Ok(Ok((told, stream))) = opened else { return };
     let of_requests = Arc::clone(&seat);
     let of_refusals = Arc::clone(&server);
-    let answer = move |request| {
+    let certificate = secured.as_ref().and_then(|secured| secured.certificate.as_ref());
+    let is_certified = sender::is_certified(&server.settings.x_road, certificate);
+    let answer = move |mut request: Request<Incoming>| {
+        if is_certified {
+            request.extensions_mut().insert(sender::Certified);
+        }
         let busy = of_requests.begin();
         let server = Arc::clone(&server);
         async move {
             let response = match no_place {
                 None => call(server, request, peer).await?,
-                Some(reason) => server.turn_away(request, reason),
+                Some(reason) => server.turn_away(request, reason, peer),
             };
             // The request is under way until its answer is on its own.
             Ok::<_, io::Error>((response, busy))
         }
     };
-    match chosen.unwrap_or(told) {
+    match secured.map_or(told, |secured| secured.protocol) {
         Protocol::Http1 => {
             let mut builder = http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(silence).max_header_size(HEADER_BYTES_MAX);
-            builder.keep_alive(no_place.is_none());
+            builder.max_buf_size(HTTP1_BUFFER_BYTES_MAX).keep_alive(no_place.is_none());
             let service = service_fn(move |request| {
                 let answered = answer(request);
                 async { answered.await.map(|(response, _busy)| response) }
             });
-            let io = TokioIo::new(Unparsed::new(stream, move |reason| of_refusals.refuse_unparsed(reason)));
+            let io = TokioIo::new(Unparsed::new(stream, move |reason| of_refusals.refuse_unparsed(reason, peer)));
             // hyper's time limit for the next head ends a silent connection too.
             drive(builder.serve_connection(io, service), phase, &seat, None, std::future::pending(), silence).await;
         }
         Protocol::Http2 => {
             let mut builder = http2::Builder::new(TokioExecutor::new());
             builder.timer(TokioTimer::new()).keep_alive_interval(silence).keep_alive_timeout(silence);
-            builder.max_concurrent_streams(STREAMS_MAX).max_header_list_size(HEADER_BYTES_MAX as u32);
+            builder.max_concurrent_streams(STREAMS_MAX).max_header_list_size(HTTP2_HEADER_LIST_BYTES_MAX);
             builder.initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES);
             builder.initial_connection_window_size(HTTP2_WINDOW_BYTES).max_send_buf_size(HTTP2_SEND_BYTES_MAX);
             builder.max_pending_accept_reset_streams(HTTP2_RESETS_MAX).max_local_error_reset_streams(HTTP2_RESETS_MAX);
             let unread = Unread::new(write_timeout);
             let of_answers = Arc::clone(&unread);
-            let service = service_fn(move |request| {
-                let (answered, unread) = (answer(request), Arc::clone(&of_answers));
-                async move { answered.await.map(|(response, _busy)| response.map(|body| unread.watch(body))) }
+            let counted = peer.filter(|peer| of_refusals.settings.counts_connections(*peer));
+            let heads = of_refusals.heads.of_connection(counted);
+            let stream = Frames::new(stream, Arc::clone(&of_refusals.load));
+            let service = service_fn(move |request: Request<Incoming>| {
+                let (mut parts, body) = request.into_parts();
+                // On the heap, so that the task of a refused request is small.
+                let answered = match heads.lend(&mut parts) {
+                    Ok(()) => Ok(Box::pin(answer(Request::from_parts(parts, body)))),
+                    Err(refusal) => Err(of_refusals.refuse_head(refusal, &parts, peer)),
+                };
+                let unread = Arc::clone(&of_answers);
+                async move {
+                    let response = match answered {
+                        Ok(answered) => answered.await?.0,
+                        Err(refusal) => refusal,
+                    };
+                    Ok::<_, io::Error>(response.map(|body| unread.watch(body)))
+                }
             });
             let connection = builder.serve_connection(TokioIo::new(stream), service);
             drive(connection, phase, &seat, Some(&unread), seat.idle(silence), silence).await;

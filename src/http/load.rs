@@ -13,6 +13,8 @@ pub struct Load {
     /// Told that there is no place, or closed without a word.
     pub connections_refused: AtomicU64,
     pub handshakes_failed: AtomicU64,
+    /// Ended because of header blocks or control frames of HTTP/2 beyond all need.
+    pub connections_excessive: AtomicU64,
     /// Cut because their client took nothing of an answer.
     pub answers_unread: AtomicU64,
     /// Requests that are worked on.
@@ -25,6 +27,8 @@ pub struct Load {
     pub requests_throttled: AtomicU64,
     /// 503, since they took too long.
     pub requests_given_up: AtomicU64,
+    /// Requests whose X-Road headers were dropped, since their sender is not trusted to set them.
+    pub x_road_dropped: AtomicU64,
     /// 408
     pub bodies_late: AtomicU64,
 }

@@ -21,7 +21,7 @@ pub fn check(parts: &Parts) -> Result<(), Issue> {
     }
 }
 
-/// Checks the bounds of the head. Over HTTP/2 the library itself checks the size of all headers.
+/// Checks the bounds of the head. Over HTTP/1.1 hyper has done so.
 ///
 /// # Errors
 /// 414, 431.
@@ -31,6 +31,9 @@ pub fn check_size(parts: &Parts) -> Result<(), Issue> {
         return Err(target_too_long());
     }
     // A colon, a blank and the end of the line.
+    if parts.headers.len() > HEADERS_MAX {
+        return Err(headers_too_long());
+    }
     let bytes = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
     if target + bytes.sum::<usize>() > HEADER_BYTES_MAX { Err(headers_too_long()) } else { Ok(()) }
 }
@@ -62,6 +65,11 @@ mod tests {
         assert_eq!(told(TARGET_BYTES_MAX + 1, 1), Err(Hcert::TargetTooLong));
         assert_eq!(told(10, HEADER_BYTES_MAX - 15), Ok(()));
         assert_eq!(told(10, HEADER_BYTES_MAX - 14), Err(Hcert::HeadersTooLong));
+        let many = |count: usize| {
+            let request = (0..count).fold(Request::get("/"), |request, _| request.header("x", ""));
+            check_size(&request.body(()).unwrap().into_parts().0).map_err(|issue| issue.code())
+        };
+        assert_eq!((many(HEADERS_MAX), many(HEADERS_MAX + 1)), (Ok(()), Err(Hcert::HeadersTooLong)));
     }
 
     #[test]

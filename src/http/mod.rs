@@ -8,9 +8,11 @@ mod body;
 mod caller;
 mod clients;
 mod condition;
+mod frames;
 mod guard;
 mod handed_on;
 mod header;
+mod heads;
 mod listener;
 mod load;
 mod media;
@@ -26,6 +28,7 @@ mod respond;
 mod route;
 mod seat;
 mod security;
+mod sender;
 mod settings;
 mod smart;
 mod stream;
@@ -55,9 +58,10 @@ use hyper::{Method, Request, Response, StatusCode};
 use tokio::time::timeout;
 
 use crate::interaction::context::{Action, Event};
-use crate::interaction::{Answer, Context, Instead, Interaction, Service};
-use crate::limits::{ANSWERS_BYTES_MAX, BODIES_BYTES_MAX, LARGE_ANSWER_BYTES};
-use crate::metrics::Answered;
+use crate::interaction::{Answer, Context, Instead, Interaction, Pool, Service};
+use crate::limits::{ANSWERS_BYTES_MAX, BODIES_BYTES_MAX, HEADS_BYTES_MAX, LARGE_FORM_BYTES};
+use crate::log::{self, Answered};
+use crate::metrics;
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::tls::Status;
 use crate::trace::Trace;
@@ -83,6 +87,11 @@ pub trait Run: Send + Sync + 'static {
         context: Context,
         body: Vec<u8>,
     ) -> impl Future<Output = Result<Answer, Outcome>> + Send;
+
+    /// Bytes of the stored resource that an interaction reads through, beside its body; 0 where it is only copied.
+    fn stored_bytes(&self, _interaction: &Interaction, _context: &Context) -> usize {
+        0
+    }
 
     /// The event of a request, for the audit trail; nothing where none is kept. Without an interaction the request leads nowhere.
     fn begin(&self, _interaction: Option<&Interaction>) -> Option<Box<Event>> {
@@ -116,6 +125,10 @@ impl Run for Service {
         Service::run(self, interaction, context, body)
     }
 
+    fn stored_bytes(&self, interaction: &Interaction, context: &Context) -> usize {
+        Service::stored_bytes(self, interaction, context)
+    }
+
     fn begin(&self, interaction: Option<&Interaction>) -> Option<Box<Event>> {
         Service::begin(self, interaction)
     }
@@ -129,15 +142,15 @@ impl Run for Service {
     }
 }
 
-/// Under which name the log tells of every request, one line each.
-pub const ANSWERS: &str = "hcert::answers";
-
 /// Answers requests.
 pub struct Server<R> {
-    run: R,
+    run: Arc<R>,
+    /// For large resources.
+    pool: Pool,
     settings: Settings,
     memory: body::Memory,
     answers: body::Memory,
+    heads: heads::Heads,
     load: Arc<Load>,
     admission: Admission,
 }
@@ -148,7 +161,8 @@ impl<R: Run> Server<R> {
         let load: Arc<Load> = Arc::default();
         let admission = Admission::new(&settings, Arc::clone(&load));
         let (memory, answers) = (body::Memory::new(BODIES_BYTES_MAX), body::Memory::new(ANSWERS_BYTES_MAX));
-        Arc::new(Server { run, settings, memory, answers, load, admission })
+        let heads = heads::Heads::new(HEADS_BYTES_MAX);
+        Arc::new(Server { run: Arc::new(run), pool: Pool::start(), settings, memory, answers, heads, load, admission })
     }
 
     /// What connections and requests cost now, and did so far.
@@ -162,34 +176,64 @@ impl<R: Run> Server<R> {
     }
 
     /// Answers a request of a connection that has no place.
-    fn turn_away<B>(&self, request: Request<B>, reason: NoPlace) -> Response<Full<Bytes>> {
+    fn turn_away<B>(&self, request: Request<B>, reason: NoPlace, peer: Option<IpAddr>) -> Response<Full<Bytes>> {
         let wanted = Wanted::new(request.method(), request.headers());
         let issue = match reason {
-            NoPlace::Full => Issue::new(Hcert::Overloaded),
+            NoPlace::Full => Issue::new(Hcert::ConnectionsFull),
             NoPlace::TooManyOfAddress => {
                 let max = self.settings.connections_per_address_max;
                 Issue::new(Hcert::TooManyRequests).with("problem", format!("{max} connections at once are allowed"))
             }
         };
-        self.refuse(issue, &wanted)
+        self.refuse(issue, &wanted, proxy::address(&self.settings, &request.into_parts().0, peer))
+    }
+
+    /// Answers a request whose head has no memory.
+    fn refuse_head(&self, issue: Issue, parts: &Parts, peer: Option<IpAddr>) -> Response<Full<Bytes>> {
+        count(if issue.code() == Hcert::HeadsTooMany {
+            &self.load.requests_refused
+        } else {
+            &self.load.requests_throttled
+        });
+        let client = proxy::address(&self.settings, parts, peer);
+        self.refuse(issue, &Wanted::new(&parts.method, &parts.headers), client)
     }
 
     /// Answers what hyper reads no request of.
-    fn refuse_unparsed(&self, reason: Reason) -> Response<Full<Bytes>> {
+    fn refuse_unparsed(&self, reason: Reason, peer: Option<IpAddr>) -> Response<Full<Bytes>> {
         let issue = match reason {
             Reason::NoHttp => Issue::new(Hcert::HttpMalformed).with("problem", "it is no HTTP"),
             Reason::Target => message::target_too_long(),
             Reason::Headers => message::headers_too_long(),
         };
-        self.refuse(issue, &Wanted::new(&Method::GET, &hyper::HeaderMap::new()))
+        self.refuse(issue, &Wanted::new(&Method::GET, &hyper::HeaderMap::new()), peer)
     }
 
     /// A refusal of what is no request of ours yet.
-    fn refuse(&self, issue: Issue, wanted: &Wanted) -> Response<Full<Bytes>> {
+    fn refuse(&self, issue: Issue, wanted: &Wanted, client: Option<IpAddr>) -> Response<Full<Bytes>> {
         let refusal = issue.into();
         self.count(&refusal);
-        let mut response = respond::outcome(&refusal, wanted, &self.settings.issue_system);
+        let mut response = self.outside_of_requests(&refusal, wanted, client);
         security::protect(response.headers_mut(), self.settings.tls.is_some());
+        response
+    }
+
+    /// A refusal that no request is known for, with its line in the log.
+    fn outside_of_requests(&self, refusal: &Outcome, wanted: &Wanted, client: Option<IpAddr>) -> Response<Full<Bytes>> {
+        let mut response = respond::outcome(refusal, wanted, &self.settings.issue_system);
+        let refused = response.extensions_mut().remove();
+        let status = response.status().as_u16();
+        let (request_id, refused) = (Some(wanted.request_id.logged()), refused.as_ref());
+        let client = client.map(|address| address.to_canonical());
+        log::answered(&Answered {
+            method: "-",
+            route: "-",
+            status,
+            client,
+            request_id,
+            refused,
+            ..Answered::default()
+        });
         response
     }
 
@@ -225,7 +269,10 @@ impl<R: Run> Server<R> {
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
         let started = Instant::now();
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        if sender::drop_claims(&self.settings, &mut parts, peer) {
+            count(&self.load.x_road_dropped);
+        }
         let secure = security::is_secure(&self.settings, &parts, peer);
         let route = match x_road::place(&self.settings, parts.uri.path()) {
             Place::Fhir(base_path) => route::route(base_path, &parts.method, parts.uri.path()),
@@ -239,7 +286,7 @@ impl<R: Run> Server<R> {
             let task = tokio::spawn(async move { server.trace(started, route, parts, body, peer, formed).await });
             task.await.unwrap_or_else(|error| {
                 let wanted = Wanted::new(&Method::GET, &hyper::HeaderMap::new());
-                respond::outcome(&Outcome::internal(error), &wanted, &self.settings.issue_system)
+                self.outside_of_requests(&Outcome::internal(error), &wanted, peer)
             })
         } else {
             self.trace(started, route, parts, body, peer, formed).await
@@ -290,7 +337,7 @@ impl<R: Run> Server<R> {
         wanted.media = query.media.clone().unwrap_or_default();
         wanted.pretty = query.pretty.clone().unwrap_or_default();
         wanted.x_road_id = x_road::id(&parts);
-        let template = route::template(&route);
+        let (template, action) = (route::template(&route), action(&route));
         let fault = if let Route::Fault(fault) = route { Some(fault) } else { None };
 
         let mut event = self.event(&route, &parts, peer, &wanted);
@@ -329,12 +376,13 @@ impl<R: Run> Server<R> {
                         Ok(result) => result.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above"))),
                         Err(_) => {
                             count(&self.load.requests_given_up);
-                            Err(Outcome::from(Hcert::Overloaded).because("the request took longer than allowed"))
+                            let max = patience.as_secs().to_string();
+                            Err(Issue::new(Hcert::RequestTimeout).with("max", max).into())
                         }
                     }
                 };
                 if !is_change {
-                    self.lend(&mut result, &parts, peer);
+                    self.lend(&mut result, wanted.pretty, &parts, peer);
                 }
                 if let Some(event) = event.take()
                     && let Err(unwritten) = self.run.end(event, &result)
@@ -343,7 +391,7 @@ impl<R: Run> Server<R> {
                 }
                 match result {
                     Ok(Answer { instead: Some(instead), .. }) => respond::instead(instead),
-                    Ok(answer) if answer.body.len() > LARGE_ANSWER_BYTES => {
+                    Ok(answer) if answer.body.len() > LARGE_FORM_BYTES && (wanted.gzip || wanted.pretty) => {
                         self.respond_at_length(answer, &wanted).await
                     }
                     Ok(answer) => respond::answer(answer, &wanted),
@@ -365,9 +413,20 @@ impl<R: Run> Server<R> {
             response.headers_mut().insert(ALLOW, header::value(&allow));
         }
         let (method, status, took) = (method_name(&parts.method), status.as_u16(), started.elapsed());
-        self.settings.metrics.requests.answered(&Answered { method, route: template, status }, took);
-        let (us, request) = (took.as_micros(), wanted.request_id.logged());
-        tracing::info!(target: ANSWERS, method, route = template, status, us, request, "answered");
+        let counted = metrics::Answered { method, route: template, status };
+        self.settings.metrics.requests.answered(&counted, took);
+        let is_trace = |id: &str| Trace::current().is_some_and(|trace| trace.is_named(id));
+        log::answered(&Answered {
+            method,
+            route: template,
+            action: action.map(Action::name),
+            status,
+            took,
+            client: proxy::address(&self.settings, &parts, peer),
+            request_id: Some(wanted.request_id.logged()).filter(|id| !is_trace(id)),
+            x_road_id: x_road::logged_id(&wanted).as_deref(),
+            refused: response.extensions_mut().remove().as_ref(),
+        });
         response
     }
 
@@ -377,10 +436,10 @@ impl<R: Run> Server<R> {
         self.settings.metrics.requests.refused(if is_own { outcome.leading().code() } else { "reflected" });
     }
 
-    /// Compressing or indenting a large answer takes so long that it would keep a worker from others.
+    /// Compressing or indenting a large answer takes so long that it would keep a thread from other requests.
     async fn respond_at_length(&self, answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
         let form = wanted.clone();
-        let responded = tokio::task::spawn_blocking(Trace::carried(move || respond::answer(answer, &form))).await;
+        let responded = self.pool.run(async move { respond::answer(answer, &form) }).await;
         responded
             .unwrap_or_else(|error| respond::outcome(&Outcome::internal(error), wanted, &self.settings.issue_system))
     }
@@ -392,7 +451,7 @@ impl<R: Run> Server<R> {
             Route::Options | Route::TokenKeys | Route::SmartConfiguration => return None,
             Route::TokenService => {
                 let mut event = self.run.begin(None)?;
-                event.action = Action::TokenIssue;
+                event.action = action(route)?;
                 event
             }
             Route::WrongMethod | Route::Unknown | Route::Fault(_) => self.run.begin(None)?,
@@ -411,6 +470,15 @@ impl<R: Run> Server<R> {
             Place::Fhir(base_path) => base_path,
             Place::Token | Place::Fault(_) => &self.settings.base_path,
         }
+    }
+}
+
+/// The audit trail's name of what a request asks for.
+fn action(route: &Route) -> Option<Action> {
+    match route {
+        Route::To(interaction) => interaction.action(),
+        Route::TokenService => Some(Action::TokenIssue),
+        _ => None,
     }
 }
 

@@ -1,7 +1,10 @@
 //! `_pretty=true`: the same JSON with line breaks and two blanks for each level. Only white space is added, so digits stay.
 
-/// Indents minified JSON.
-pub fn indent(json: &[u8]) -> Vec<u8> {
+use crate::limits::{INDENTED_EXPANSION, INDENTED_SMALL_BYTES};
+
+/// Indents minified JSON; nothing where it would grow too large by it. Decision 185.
+pub fn indent(json: &[u8]) -> Option<Vec<u8>> {
+    let bytes_max = INDENTED_SMALL_BYTES.max(json.len() * INDENTED_EXPANSION);
     let mut text = Vec::with_capacity(json.len() * 2);
     let mut depth = 0;
     let mut in_string = false;
@@ -30,6 +33,9 @@ pub fn indent(json: &[u8]) -> Vec<u8> {
                 text.push(byte);
             }
             b',' => {
+                if text.len() > bytes_max {
+                    return None;
+                }
                 text.push(byte);
                 line(&mut text, depth);
             }
@@ -41,7 +47,7 @@ pub fn indent(json: &[u8]) -> Vec<u8> {
         }
     }
     text.push(b'\n');
-    text
+    Some(text)
 }
 
 fn line(text: &mut Vec<u8>, depth: usize) {
@@ -74,6 +80,18 @@ mod tests {
   ]
 }
 "#;
-        assert_eq!(String::from_utf8(indent(json.as_bytes())).unwrap(), expected);
+        assert_eq!(String::from_utf8(indent(json.as_bytes()).unwrap()).unwrap(), expected);
+    }
+
+    /// What was seen: a certificate of 2 MiB with a long list deep inside would have become 64 MB for each request with `_pretty`.
+    #[test]
+    fn what_would_grow_many_times_is_left_as_it_is() {
+        let deep = |items: usize| [&"[".repeat(60), &*vec!["1"; items].join(","), &"]".repeat(60)].concat();
+        assert!(indent(deep(100).as_bytes()).is_some(), "a small answer may grow");
+        assert!(indent(deep(100_000).as_bytes()).is_none());
+        let usual = std::fs::read("examples/driver-final.json").unwrap();
+        let usual: serde_json::Value = serde_json::from_slice(&usual).unwrap();
+        let page = serde_json::to_vec(&vec![usual; 100]).unwrap();
+        assert!(indent(&page).is_some());
     }
 }

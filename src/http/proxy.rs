@@ -65,9 +65,28 @@ pub fn is_secure(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> bo
 /// The address that bounds on clients count: the peer's, or that which a trusted proxy forwards for. Nothing for this machine itself, and
 /// for a proxy that does not say.
 pub fn client(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
-    if !is_trusted(settings, peer) {
-        return peer.filter(|peer| settings.is_counted(*peer));
+    match is_trusted(settings, peer) {
+        true => forwarded(parts),
+        false => peer.filter(|peer| settings.is_counted(*peer)),
     }
+}
+
+/// The address that a request was sent from, whether or not it is counted: the peer's, or that which a trusted proxy forwards for.
+/// Nothing where that proxy names none that can be read.
+pub fn sender(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
+    match is_trusted(settings, peer) && parts.headers.contains_key(FORWARDED_FOR) {
+        true => forwarded(parts),
+        false => peer,
+    }
+}
+
+/// The address that the log shows: the one that a trusted proxy forwards for, else the peer's.
+pub fn address(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
+    let forwarded = is_trusted(settings, peer).then(|| forwarded(parts)).flatten();
+    forwarded.or(peer).map(|address| address.to_canonical())
+}
+
+fn forwarded(parts: &Parts) -> Option<IpAddr> {
     let forwarded = last(parts, &FORWARDED_FOR, |_| true).ok().flatten()?;
     // Some write the port too: 192.0.2.1:4711, [2001:db8::1]:4711.
     let address = forwarded.parse().ok();
@@ -146,23 +165,29 @@ mod tests {
     }
 
     #[test]
-    fn bounds_count_whoever_the_trusted_proxy_forwards_for() {
+    fn bounds_and_log_name_the_client_that_the_trusted_proxy_forwards_for() {
         let mut settings = Settings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap();
         settings.trusted_proxies = vec!["10.0.0.0/8".parse().unwrap()];
-        let counted = |peer: &str, forwarded: Option<&str>| {
+        for (peer, forwarded, counted, shown) in [
+            ("192.0.2.1", None, Some("192.0.2.1"), "192.0.2.1"),
+            // Anybody may claim that.
+            ("192.0.2.1", Some("192.0.2.9"), Some("192.0.2.1"), "192.0.2.1"),
+            ("127.0.0.1", None, None, "127.0.0.1"),
+            ("10.0.0.1", None, None, "10.0.0.1"),
+            ("10.0.0.1", Some("198.51.100.1, 192.0.2.9"), Some("192.0.2.9"), "192.0.2.9"),
+            ("10.0.0.1", Some("192.0.2.9:4711"), Some("192.0.2.9"), "192.0.2.9"),
+            ("10.0.0.1", Some("[2001:db8::1]:4711"), Some("2001:db8::1"), "2001:db8::1"),
+            ("10.0.0.1", Some("unknown"), None, "10.0.0.1"),
+            ("::ffff:192.0.2.1", None, Some("::ffff:192.0.2.1"), "192.0.2.1"),
+        ] {
             let request = Request::get("/fhir/metadata");
             let request = forwarded.into_iter().fold(request, |request, value| request.header(FORWARDED_FOR, value));
             let parts = request.body(()).unwrap().into_parts().0;
-            client(&settings, &parts, Some(peer.parse().unwrap())).map(|address| address.to_string())
-        };
-        assert_eq!(counted("192.0.2.1", None).as_deref(), Some("192.0.2.1"));
-        assert_eq!(counted("192.0.2.1", Some("192.0.2.9")).as_deref(), Some("192.0.2.1"), "anybody may claim that");
-        assert_eq!(counted("127.0.0.1", None), None);
-        assert_eq!(counted("10.0.0.1", None), None);
-        assert_eq!(counted("10.0.0.1", Some("198.51.100.1, 192.0.2.9")).as_deref(), Some("192.0.2.9"));
-        assert_eq!(counted("10.0.0.1", Some("192.0.2.9:4711")).as_deref(), Some("192.0.2.9"));
-        assert_eq!(counted("10.0.0.1", Some("[2001:db8::1]:4711")).as_deref(), Some("2001:db8::1"));
-        assert_eq!(counted("10.0.0.1", Some("unknown")), None);
+            let peer = Some(peer.parse().unwrap());
+            let text = |address: Option<IpAddr>| address.map(|address| address.to_string());
+            assert_eq!(text(client(&settings, &parts, peer)).as_deref(), counted, "{peer:?} {forwarded:?}");
+            assert_eq!(text(address(&settings, &parts, peer)).as_deref(), Some(shown), "{peer:?} {forwarded:?}");
+        }
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! `X-Request-Id`: one name for a request in the answer, in the log and in the version it made.
 
-use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::RefCell;
 
+use fastrand::Rng;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use uuid::{Builder, Uuid};
 
 use super::header;
 use crate::limits::REQUEST_ID_CHARACTERS_MAX;
+use crate::log::shown;
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -16,8 +17,8 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub enum RequestId {
     /// As the caller sent it: visible ASCII.
     Given(HeaderValue),
-    /// A uuid in text.
-    Made([u8; 36]),
+    /// 32 hexadecimal digits.
+    Made([u8; 32]),
 }
 
 impl RequestId {
@@ -34,28 +35,24 @@ impl RequestId {
     }
 
     fn made() -> RequestId {
-        let mut text = [0; 36];
-        made().hyphenated().encode_lower(&mut text);
+        let mut text = [0; 32];
+        Uuid::from_bytes(random()).simple().encode_lower(&mut text);
         RequestId::Made(text)
     }
 
     pub fn as_str(&self) -> &str {
         match self {
             RequestId::Given(value) => value.to_str().expect("it was looked at when it was taken over"),
-            RequestId::Made(text) => std::str::from_utf8(text).expect("a uuid is written in ASCII"),
+            RequestId::Made(text) => std::str::from_utf8(text).expect("hexadecimal digits are ASCII"),
         }
     }
 
-    /// As the log may show it: a caller may have put a personal code there, which is eleven digits in a row.
+    /// As the log may show it.
     pub fn logged(&self) -> &str {
-        let text = self.as_str();
-        // Signs between its digits hide it from nobody who reads; the groups of a uuid are no code.
-        let is_apart = |character: char| character.is_ascii_alphabetic();
-        let digits = |piece: &str| piece.bytes().filter(u8::is_ascii_digit).count();
-        let names_somebody = matches!(self, RequestId::Given(_))
-            && (text.split(|character: char| !character.is_ascii_digit()).any(|digits| digits.len() >= 11)
-                || (Uuid::parse_str(text).is_err() && text.split(is_apart).any(|piece| digits(piece) >= 11)));
-        if names_somebody { "(not shown)" } else { text }
+        match self {
+            RequestId::Given(_) => shown(self.as_str()),
+            RequestId::Made(_) => self.as_str(),
+        }
     }
 
     pub fn header(&self) -> HeaderValue {
@@ -66,18 +63,26 @@ impl RequestId {
     }
 }
 
-/// A uuid of its own: ten bytes drawn when the process began, behind six that count. A number of the system's source of chance for
-/// each request would be a system call for each request, and nobody has to be kept from guessing these.
-pub(super) fn made() -> Uuid {
-    static PROCESS: LazyLock<Uuid> = LazyLock::new(Uuid::new_v4);
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    /// Odd, so that no two counts of 48 bits give the same; large, so that neighbours do not look alike.
-    const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mut bytes = *PROCESS.as_bytes();
-    let start = u64::from_be_bytes(bytes[..8].try_into().expect("eight bytes were cut")) >> 16;
-    let counted = start.wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed).wrapping_mul(STEP));
-    bytes[..6].copy_from_slice(&counted.to_be_bytes()[2..]);
-    Builder::from_random_bytes(bytes).into_uuid()
+/// A uuid of its own, for the caller to quote.
+pub(super) fn uuid() -> Uuid {
+    Builder::from_random_bytes(random()).into_uuid()
+}
+
+/// Sixteen bytes, random in every bit, since samplers of traces look at some of them only. Decision 172.
+///
+/// Each thread asks the system for its seeds once: a number of the system's for each request would be a system call for each request,
+/// and nobody has to be kept from guessing these. The two halves come from streams of their own, so that two threads give the same
+/// only where both seeds meet.
+pub(super) fn random() -> [u8; 16] {
+    fn stream() -> Rng {
+        // Both halves of a uuid have bits that are fixed, at different ends.
+        let (high, low) = Uuid::new_v4().as_u64_pair();
+        Rng::with_seed(high ^ low.rotate_left(32))
+    }
+    thread_local! {
+        static STREAMS: RefCell<[Rng; 2]> = RefCell::new([stream(), stream()]);
+    }
+    STREAMS.with_borrow_mut(|[high, low]| (u128::from(high.u64(..)) << 64 | u128::from(low.u64(..))).to_be_bytes())
 }
 
 #[cfg(test)]
@@ -101,7 +106,7 @@ mod tests {
         for id in ["", "a b", "õ", &longer] {
             let made = of(id);
             assert_ne!(made.as_str(), id);
-            assert!(Uuid::parse_str(made.as_str()).is_ok());
+            assert!(made.as_str().len() == 32 && Uuid::parse_str(made.as_str()).is_ok());
             assert_eq!(made.header(), made.as_str());
         }
     }
@@ -116,10 +121,19 @@ mod tests {
         assert_eq!(made.logged(), made.as_str());
     }
 
+    /// What was seen: the low 64 bits were the same for all ids of a process. Samplers decide by them, so they took all traces or none.
     #[test]
-    fn made_ids_are_random_uuids_of_which_no_two_are_the_same() {
-        let made: HashSet<Uuid> = (0..100_000).map(|_| made()).collect();
-        assert_eq!(made.len(), 100_000);
-        assert!(made.iter().all(|id| id.get_version_num() == 4 && id.get_variant() == uuid::Variant::RFC4122));
+    fn made_ids_are_all_different_and_every_bit_of_them_varies() {
+        let draw = || (0..50_000).map(|_| u128::from_be_bytes(random())).collect::<Vec<_>>();
+        let (mut made, others) = (draw(), std::thread::spawn(draw).join().unwrap());
+        for bit in 0..128 {
+            let set = made.iter().filter(|id| **id >> bit & 1 == 1).count();
+            // Fifty standard deviations around the half.
+            assert!((20_000..30_000).contains(&set), "bit {bit} is set in {set} of 50000 ids");
+        }
+        made.extend(others);
+        assert_eq!(made.iter().collect::<HashSet<_>>().len(), 100_000);
+        let uuids: HashSet<Uuid> = (0..1000).map(|_| uuid()).collect();
+        assert!(uuids.len() == 1000 && uuids.iter().all(|id| id.get_version_num() == 4));
     }
 }

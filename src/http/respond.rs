@@ -11,18 +11,18 @@ use hyper::header::{
     LOCATION, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
 };
 use hyper::{Response, StatusCode};
-use uuid::Uuid;
 
 use super::header;
 use super::media::Media;
 use super::pretty::indent;
-use super::request_id::REQUEST_ID;
+use super::request_id::{REQUEST_ID, uuid};
 use super::security::HEADERS_USUAL;
 use super::wanted::Wanted;
 use crate::certificate::Version;
 use crate::fhir::date_time;
 use crate::interaction::{Answer, Instead, Turn};
-use crate::limits::{GZIP_BYTES_MIN, RETRY_AFTER_S};
+use crate::limits::{GZIP_BYTES_MIN, LOG_CODE_CHARACTERS_MAX, RETRY_AFTER_S};
+use crate::log::{Refused, shown};
 use crate::outcome::{Hcert, Language, Outcome};
 
 /// Writes what an interaction answered. Source: Contract 2.2, 2.4.
@@ -44,29 +44,25 @@ pub fn answer(answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
     response
 }
 
-/// Writes a refusal as OperationOutcome; its cause goes to the log under the id of the first issue.
+/// Writes a refusal as OperationOutcome. What the log shows of it goes along as a [`Refused`].
 ///
 /// Source: specification 7; Contract 5.1, 5.2.
 pub fn outcome(outcome: &Outcome, wanted: &Wanted, issue_system: &str) -> Response<Full<Bytes>> {
     let status = status(outcome.status());
-    let mut first_id = None;
+    let mut id = match outcome.issues() {
+        [] => outcome.reflected().first().and_then(|first| first.id.as_deref()).map(logged_id),
+        _ => None,
+    };
     let json = outcome.to_json(wanted.language, issue_system, || {
-        let id = Uuid::new_v4();
-        first_id.get_or_insert(id);
-        id.to_string()
+        let made = uuid().to_string();
+        id.get_or_insert_with(|| made.clone());
+        made
     });
-    if let (Some(cause), Some(issue)) = (outcome.cause(), first_id) {
-        let (code, request) = (outcome.leading_code(), wanted.request_id.logged());
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            // Not a fault of ours: a neighbour or a moment is to blame, and there may be many of them.
-            tracing::warn!(%issue, code, request, cause, "unavailable");
-        } else if status.is_server_error() {
-            tracing::error!(%issue, code, request, cause, "failed");
-        } else {
-            tracing::debug!(%issue, code, request, cause, "refused");
-        }
-    }
+    // Another system may have put anything there.
+    let code = shown(outcome.leading_code()).chars().take(LOG_CODE_CHARACTERS_MAX).collect();
+    let refused = Refused { code, id, cause: outcome.cause().map(str::to_owned) };
     let mut response = body(status, json, None, wanted);
+    response.extensions_mut().insert(refused);
     if status == StatusCode::UNAUTHORIZED {
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge(outcome));
     }
@@ -74,6 +70,12 @@ pub fn outcome(outcome: &Outcome, wanted: &Wanted, issue_system: &str) -> Respon
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
     }
     response
+}
+
+/// The id of another system's issue for the log: as much of it as a uuid has.
+fn logged_id(id: &str) -> String {
+    let shown = shown(id);
+    shown[..shown.floor_char_boundary(36)].to_owned()
 }
 
 /// JSON that is no FHIR. Contract 5.1.
@@ -132,8 +134,10 @@ fn body(status: StatusCode, mut bytes: Vec<u8>, turn: Option<Turn>, wanted: &Wan
     headers.insert(REQUEST_ID, wanted.request_id.header());
     if !bytes.is_empty() {
         headers.insert(CONTENT_TYPE, wanted.media.content_type());
-        if wanted.pretty {
-            bytes = indent(&bytes);
+        if wanted.pretty
+            && let Some(indented) = indent(&bytes)
+        {
+            bytes = indented;
         }
         if wanted.gzip && bytes.len() > GZIP_BYTES_MIN {
             bytes = gzip(&bytes);
@@ -271,7 +275,7 @@ mod tests {
     async fn the_leading_issue_decides_the_status_and_503_says_when_to_come_back() {
         let issues = vec![Issue::new(Hcert::ProfileWrong), Issue::new(Hcert::JsonSyntax)];
         assert_eq!(outcome(&issues.into(), &wanted(), "s").status(), 400);
-        let busy = outcome(&Hcert::Overloaded.into(), &wanted(), "s");
+        let busy = outcome(&Hcert::RequestsFull.into(), &wanted(), "s");
         assert_eq!((busy.status().as_u16(), text(&busy, RETRY_AFTER)), (503, Some("2")));
         let throttled = outcome(&Hcert::TooManyRequests.into(), &wanted(), "s");
         assert_eq!((throttled.status().as_u16(), text(&throttled, RETRY_AFTER)), (429, Some("2")));
@@ -279,9 +283,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_private_cause_is_not_shown() {
+    async fn a_private_cause_is_for_the_log_which_knows_the_id_that_the_caller_got() {
         let response = outcome(&Outcome::internal("disk /secret is full"), &wanted(), "s");
         assert_eq!(response.status(), 500);
-        assert!(!String::from_utf8(bytes(response).await).unwrap().contains("secret"));
+        let Refused { code, id, cause } = response.extensions().get().cloned().unwrap();
+        assert_eq!((code.as_str(), cause.as_deref()), (Hcert::Internal.code(), Some("disk /secret is full")));
+        let text = String::from_utf8(bytes(response).await).unwrap();
+        assert!(!text.contains("secret"));
+        let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(told["issue"][0]["id"].as_str(), id.as_deref());
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::body::Patience;
 use super::smart::SmartConfiguration;
 use crate::access::Tokens;
-use crate::config::{AccessMode, Config, ConfigError, Network, XRoad};
+use crate::config::{AccessMode, Config, ConfigError, Network, XRoad, XRoadSender};
 use crate::metrics::Metrics;
 use crate::tls::Presented;
 
@@ -119,7 +119,14 @@ impl Settings {
         Patience { whole: self.body_timeout, bytes_per_second_min: self.body_bytes_per_second_min }
     }
 
-    /// Whether connections and requests of an address are bounded for that address alone.
+    /// Whether connections of an address are bounded for that address alone: not those of an address that stands for many clients of
+    /// X-Road.
+    pub fn counts_connections(&self, peer: IpAddr) -> bool {
+        let named = |sender: &XRoadSender| matches!(sender, XRoadSender::Network(network) if network.contains(peer));
+        self.is_counted(peer) && !self.x_road.from.iter().flatten().any(named)
+    }
+
+    /// Whether requests of an address are bounded for that address alone.
     pub fn is_counted(&self, peer: IpAddr) -> bool {
         !self.uncounted.iter().chain(&self.trusted_proxies).any(|network| network.contains(peer))
     }

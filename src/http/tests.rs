@@ -15,6 +15,7 @@ use hyper::http::request::Builder;
 use super::request_id::REQUEST_ID;
 use super::*;
 use crate::config::Config;
+use crate::limits::LARGE_BODY_BYTES;
 
 /// A stand-in for the service.
 pub type Answers = Box<dyn Fn(&Interaction) -> Result<Answer, Outcome> + Send + Sync>;
@@ -177,6 +178,100 @@ async fn a_body_reaches_the_interaction_as_it_was_sent() {
     assert_eq!((interaction, body), (Interaction::Create, b"{}".to_vec()));
     assert_eq!(&*context.base_url, "http://127.0.0.1:8080/fhir");
     assert_eq!(context.who.trace.as_deref(), Some("r-1"));
+}
+
+/// Contract 10.3. What was seen: 64 bodies of 2 MiB were checked on the threads that serve, and a read beside them waited for 15 s.
+#[tokio::test]
+async fn a_large_body_is_processed_on_the_pool_whatever_is_asked_for() {
+    let served_by = Arc::new(Mutex::new(Vec::new()));
+    let seen = served_by.clone();
+    let answers = move |interaction: &Interaction| {
+        seen.lock().unwrap().push(std::thread::current().name().map(str::to_owned));
+        ok(interaction)
+    };
+    let server = server_with(settings(), Box::new(answers));
+    let here = std::thread::current().name().map(str::to_owned);
+    for (method, path) in [
+        ("POST", "Composition"),
+        ("PUT", "Composition/7"),
+        ("POST", "Composition/7/$suspend"),
+        ("POST", "Composition/7/$cancel"),
+        ("POST", "Composition/7/$set-consent"),
+        ("POST", "Composition/7/$get-consent"),
+        ("POST", "Composition/$validate"),
+        ("POST", "Composition/7/$validate"),
+        ("POST", "ValueSet/$expand"),
+        ("POST", "ValueSet/$validate-code"),
+        ("POST", "CodeSystem/$validate-code"),
+        ("POST", "CodeSystem/$lookup"),
+    ] {
+        for (bytes, expected) in
+            [(LARGE_BODY_BYTES, here.clone()), (LARGE_BODY_BYTES + 1, Some("hcert-pool".to_owned()))]
+        {
+            let request = Request::builder().method(method).uri(format!("/fhir/{path}"));
+            let request = request.header(CONTENT_TYPE, "application/json").header(CONTENT_LENGTH, bytes);
+            assert_eq!(send(&server, request, &" ".repeat(bytes)).await.status, 200, "{method} {path}");
+            assert_eq!(served_by.lock().unwrap().pop(), Some(expected), "{method} {path} {bytes}");
+            let (_, _, body) = server.run.seen.lock().unwrap().pop().unwrap();
+            assert_eq!(body.len(), bytes);
+        }
+    }
+}
+
+/// A stand-in whose every stored resource has so many bytes.
+struct Storing(usize);
+
+impl Run for Storing {
+    async fn run(&self, _: Interaction, _: Context, _: Vec<u8>) -> Result<Answer, Outcome> {
+        let name = std::thread::current().name().unwrap_or_default().to_owned();
+        Ok(Answer { status: 200, body: name.into_bytes(), ..Answer::default() })
+    }
+
+    fn stored_bytes(&self, _: &Interaction, _: &Context) -> usize {
+        self.0
+    }
+}
+
+#[tokio::test]
+async fn a_large_stored_resource_is_read_through_on_the_pool() {
+    for (bytes, is_on_pool) in [(LARGE_BODY_BYTES, false), (LARGE_BODY_BYTES + 1, true)] {
+        let server = Server::new(Storing(bytes), settings());
+        let get = Request::get("/fhir/Composition/7?_summary=true").body(Full::<Bytes>::default()).unwrap();
+        let post = Request::post("/fhir/Composition/7/$suspend").header(CONTENT_TYPE, "application/json");
+        let post = post.header(CONTENT_LENGTH, "2").body(Full::<Bytes>::from("{}")).unwrap();
+        for request in [get, post] {
+            let answer = Arc::clone(&server).answer(request, None).await;
+            let thread = answer.into_body().collect().await.unwrap().to_bytes();
+            assert_eq!(thread == "hcert-pool", is_on_pool, "{thread:?}");
+        }
+    }
+}
+
+/// What was seen: each of 512 bodies of 64 KiB may have become 2 MB while the registry was waited for, and no bound counted that.
+#[tokio::test]
+async fn what_a_body_becomes_is_lent_with_it() {
+    let server = server();
+    let request = || create().header(hyper::header::TRANSFER_ENCODING, "chunked");
+    let body = " ".repeat(LARGE_BODY_BYTES);
+    let rest = LARGE_BODY_BYTES * crate::limits::BODY_EXPANSION;
+    let held = server.memory.borrow(crate::limits::BODIES_BYTES_MAX - rest + 4_096).unwrap();
+    assert_eq!(send(&server, request(), &body).await.status, 503);
+    assert!(server.run.seen.lock().unwrap().is_empty());
+    assert_eq!(send(&server, request(), "{}").await.status, 200);
+    drop(held);
+    assert_eq!(send(&server, request(), &body).await.status, 200);
+    assert_eq!(server.memory.borrow(crate::limits::BODIES_BYTES_MAX).map(drop), Some(()), "its memory came back");
+}
+
+#[tokio::test]
+async fn a_panic_on_the_pool_is_answered() {
+    let server = server_with(settings(), Box::new(|_| panic!("secret")));
+    let large = " ".repeat(LARGE_BODY_BYTES + 1);
+    let request = create().header(hyper::header::TRANSFER_ENCODING, "chunked");
+    let told = send(&server, request, &large).await;
+    assert_eq!(told.codes(), refused(500, Hcert::Internal));
+    assert!(!told.body.contains("secret"));
+    assert_eq!(server.memory.borrow(crate::limits::BODIES_BYTES_MAX).map(drop), Some(()), "its memory came back");
 }
 
 #[tokio::test]

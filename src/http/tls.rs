@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use aws_lc_rs::digest::{SHA256, digest};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::select;
 use tokio::signal::unix::Signal;
@@ -15,6 +16,7 @@ use tokio_rustls::server::TlsStream;
 use super::stream::Protocol;
 use crate::config::{ClientAuth, ConfigError, MinVersion, Tls};
 use crate::limits::TLS_LOOK_S;
+use crate::log::event;
 use crate::tls::{Looked, Options, Presented};
 
 /// What the service shows over TLS; nothing where the settings name no certificate.
@@ -33,20 +35,32 @@ pub fn present(settings: &Tls) -> Result<Option<Arc<Presented>>, ConfigError> {
     Presented::open(options).map(Some).map_err(|problem| ConfigError(format!("[tls] {problem}")))
 }
 
-/// Does the handshake and tells the protocol: the one ALPN chose, else HTTP/1.1. The caller sets the time limit.
+/// What a handshake settled.
+#[derive(Clone, Copy, Debug)]
+pub struct Secured {
+    /// The one ALPN chose, else HTTP/1.1.
+    pub protocol: Protocol,
+    /// SHA-256 of the certificate that the client showed, if it showed one.
+    pub certificate: Option<[u8; 32]>,
+}
+
+/// Does the handshake. The caller sets the time limit.
 ///
 /// # Errors
 /// The client speaks no TLS, none of ours, or shows no certificate where one is needed. It was told so as far as TLS has words for it.
-pub async fn shake_hands<S>(presented: &Presented, stream: S) -> io::Result<(Protocol, TlsStream<S>)>
+pub async fn shake_hands<S>(presented: &Presented, stream: S) -> io::Result<(Secured, TlsStream<S>)>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let stream = TlsAcceptor::from(presented.settings()).accept(stream).await?;
-    let protocol = match stream.get_ref().1.alpn_protocol() {
+    let connection = stream.get_ref().1;
+    let protocol = match connection.alpn_protocol() {
         Some(b"h2") => Protocol::Http2,
         _ => Protocol::Http1,
     };
-    Ok((protocol, stream))
+    let shown = connection.peer_certificates().and_then(|chain| chain.first());
+    let certificate = shown.and_then(|own| digest(&SHA256, own).as_ref().try_into().ok());
+    Ok((Secured { protocol, certificate }, stream))
 }
 
 /// Reads certificate and key again whenever they change or `asked` comes, and tells in the log what is wrong with them. Never ready.
@@ -55,7 +69,7 @@ pub async fn keep_current(presented: Arc<Presented>, mut asked: Signal) {
     loop {
         let status = presented.status(now());
         for warning in status.warnings.iter().filter(|warning| !told.contains(*warning)) {
-            tracing::warn!(warning = warning.as_str(), "TLS needs to be looked after");
+            event!(TLS_WARNING, warning = warning.as_str());
         }
         told = status.warnings;
         let is_asked = select! {
@@ -66,12 +80,12 @@ pub async fn keep_current(presented: Arc<Presented>, mut asked: Signal) {
         // A disk of the network may take its time, and then it shall not be that of requests.
         match spawn_blocking(move || looking.look(is_asked)).await {
             Ok(Looked::Unchanged) => {}
-            Ok(Looked::Renewed) => tracing::info!("certificate and key of TLS were read anew"),
+            Ok(Looked::Renewed) => event!(TLS_FILES_READ),
             Ok(Looked::Failed(problem)) => {
                 let problem = problem.as_str();
-                tracing::error!(problem, "the new files of TLS cannot be used; those before stay in use");
+                event!(TLS_FILES_BAD, problem);
             }
-            Err(error) => tracing::error!(%error, "the files of TLS could not be looked at"),
+            Err(error) => event!(TLS_FILES_UNKNOWN, %error),
         }
     }
 }

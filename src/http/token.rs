@@ -16,6 +16,8 @@ use crate::access::Tokens;
 use crate::access::token::Order;
 use crate::interaction::context::Event;
 use crate::limits::TOKEN_ORDER_BYTES_MAX;
+use crate::log::Refused;
+use crate::log::event;
 use crate::outcome::{Hcert, Language, Outcome};
 
 /// Where the service is asked for a token, and for the key it signs them with; from the root of the server.
@@ -55,7 +57,9 @@ where
         Ok(answer) => respond::json(200, answer, wanted),
         Err(Refusal { status, error, description }) => {
             let told = json!({"error": error, "error_description": description}).to_string();
-            respond::json(status, told, wanted)
+            let mut response = respond::json(status, told, wanted);
+            response.extensions_mut().insert(Refused { code: error.to_owned(), id: None, cause: None });
+            response
         }
     }
 }
@@ -79,7 +83,7 @@ pub async fn keys(tokens: &Tokens, parts: &Parts, wanted: &Wanted) -> Response<F
         Ok(None) => respond::json(404, json!({"error": "invalid_request"}).to_string(), wanted),
         Err(cause) => {
             let cause = cause.as_str();
-            tracing::error!(cause, "the developer's key cannot be told");
+            event!(KEY_UNAVAILABLE, cause);
             respond::json(500, json!({"error": "server_error"}).to_string(), wanted)
         }
     }
@@ -121,14 +125,19 @@ where
         event.who.organization.clone_from(&order.organization);
     }
     match tokens.issue(&order).await {
-        Ok(Some(issued)) => Ok(json!({
-            "accessToken": issued.token, "expiresIn": issued.expires_in, "tokenType": "Bearer",
-        })
-        .to_string()),
+        Ok(Some(issued)) => {
+            let mut told = json!({"accessToken": issued.token, "expiresIn": issued.expires_in, "tokenType": "Bearer"});
+            // Decision 208. The log names no role: it is a text of the caller's.
+            if let Some(warning) = tokens.unknown_role(&order.role) {
+                event!(TOKEN_ROLE_UNKNOWN);
+                told["warning"] = warning.into();
+            }
+            Ok(told.to_string())
+        }
         Ok(None) => Err(Refusal::new(404, "invalid_request", "tokens are given out in developer mode alone")),
         Err(cause) => {
             let cause = cause.as_str();
-            tracing::error!(cause, "no token can be given out");
+            event!(TOKEN_NOT_ISSUED, cause);
             Err(Refusal::new(500, "server_error", "the developer's key could not be made"))
         }
     }

@@ -7,7 +7,7 @@ use hyper::header::{HeaderMap, HeaderName};
 use uuid::Uuid;
 
 use super::header;
-use super::request_id::{RequestId, made};
+use super::request_id::{RequestId, random};
 use crate::certificate::personal_code::PersonalCode;
 use crate::trace::Trace;
 
@@ -32,7 +32,7 @@ impl Traced {
         if let Some((id, is_sampled)) = parent {
             return Traced { trace: Trace { id, span, is_sampled }, is_told: true };
         }
-        let id = of_request_id(request_id).unwrap_or_else(|| made().into_bytes());
+        let id = of_request_id(request_id).unwrap_or_else(random);
         Traced { trace: Trace { id, span, is_sampled: false }, is_told: false }
     }
 
@@ -92,10 +92,8 @@ fn hex<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
     (digits.len() == 2 * N).then_some(bytes)
 }
 
-/// The first half of a uuid is the half that counts.
 fn span() -> [u8; 8] {
-    let bytes = made().into_bytes();
-    let span = bytes[..8].try_into().expect("eight bytes were cut");
+    let span = *random().first_chunk().expect("eight of sixteen bytes");
     if span == [0; 8] { [1; 8] } else { span }
 }
 
@@ -182,7 +180,7 @@ mod tests {
     fn a_request_id_that_is_made_is_the_trace_too() {
         let made = RequestId::of(&HeaderMap::new());
         let traced = Traced::of(&HeaderMap::new(), &made);
-        assert_eq!(id(traced), made.as_str().replace('-', ""));
+        assert_eq!(id(traced), made.as_str());
         assert_ne!(id(of(&[])), id(of(&[])));
     }
 }

@@ -1,22 +1,27 @@
 //! What is done for one request: its head and body are understood in the order of Contract 2.9, and the interaction is run.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use hyper::Version;
 use hyper::body::Body;
 use hyper::header::EXPECT;
 use hyper::http::request::Parts;
 
+use super::body::Received;
+use super::clients::ClientKey;
 use super::load::count;
 use super::media::{self, Content, Media};
 use super::query::{self, Pair};
 use super::route::{self, Route};
 use super::wanted::Wanted;
-use super::{Run, Server, account, body, caller, guard, message, proxy, request};
+use super::{Run, Server, account, body, caller, guard, message, request, sender};
 use crate::fhir::json;
 use crate::interaction::context::Event;
 use crate::interaction::{Answer, Context, Interaction, Turn};
-use crate::limits::{HTTP2_SMALL_ANSWER_BYTES, SMALL_ANSWER_BYTES};
+use crate::limits::{
+    BODY_EXPANSION, HTTP2_SMALL_ANSWER_BYTES, INDENTED_EXPANSION, LARGE_BODY_BYTES, SMALL_ANSWER_BYTES,
+};
 use crate::outcome::{Hcert, Issue, Outcome};
 
 /// What a query says of the answer itself, and its pairs.
@@ -48,7 +53,8 @@ impl<R: Run> Server<R> {
         if let Err(stranger) = guard::check(&self.settings, parts) {
             return refused(stranger.into(), body, parts);
         }
-        let under_way = proxy::client(&self.settings, parts, peer).map(|client| self.admission.begin(client));
+        let counted = sender::counted_for(&self.settings, parts, peer);
+        let under_way = counted.map(|counted| self.admission.begin(&counted));
         let _under_way = match under_way.transpose() {
             Ok(under_way) => under_way,
             Err(throttled) => return refused(throttled.into(), body, parts),
@@ -82,6 +88,10 @@ impl<R: Run> Server<R> {
                 // On the heap, so that the way of a request without a body stays short.
                 Box::pin(self.work_with_body(interaction, context, content, parts, body, peer, wanted, event)).await
             }
+            None if self.run.stored_bytes(&interaction, &context) > LARGE_BODY_BYTES => {
+                let client = sender::counted_for(&self.settings, parts, peer).map(|counted| counted.client);
+                Box::pin(self.work_on_pool(interaction, context, Received::default(), client)).await
+            }
             None => {
                 let _admitted = self.admission.enter(interaction.may_change()).await?;
                 // Before it is made, since most of them could not be handed over.
@@ -97,15 +107,21 @@ impl<R: Run> Server<R> {
     /// connections are bounded; on HTTP/2, where one connection may leave many unread, only the smallest are small.
     ///
     /// Nobody waits for it: what waits would lie in memory too.
-    pub(super) fn lend(&self, result: &mut Result<Answer, Outcome>, parts: &Parts, peer: Option<IpAddr>) {
+    pub(super) fn lend(
+        &self,
+        result: &mut Result<Answer, Outcome>,
+        is_indented: bool,
+        parts: &Parts,
+        peer: Option<IpAddr>,
+    ) {
         let small = if parts.version == Version::HTTP_2 { HTTP2_SMALL_ANSWER_BYTES } else { SMALL_ANSWER_BYTES };
         let Ok(answer) = result else { return };
-        if answer.turn.is_some() || answer.body.len() <= small {
+        let bytes = answer.body.len() * if is_indented { INDENTED_EXPANSION } else { 1 };
+        if answer.turn.is_some() || bytes <= small {
             return;
         }
-        let bytes = answer.body.len();
-        let client = proxy::client(&self.settings, parts, peer);
-        match client.map(|client| self.admission.lend(client, bytes)).transpose() {
+        let counted = sender::counted_for(&self.settings, parts, peer);
+        match counted.map(|counted| self.admission.lend(&counted, bytes)).transpose() {
             Ok(share) => match self.answers.borrow(bytes) {
                 Some(lent) => answer.turn = Some(Turn::from(lent).of_share(share)),
                 None => *result = Err(too_many_unread()),
@@ -158,8 +174,34 @@ impl<R: Run> Server<R> {
             caller::name(&mut context, identity);
             received.bytes.clear();
         }
+        let bytes = received.bytes.len().max(self.run.stored_bytes(&interaction, &context));
+        if bytes > LARGE_BODY_BYTES {
+            let client = sender::counted_for(&self.settings, parts, peer).map(|counted| counted.client);
+            return Box::pin(self.work_on_pool(interaction, context, received, client)).await;
+        }
         let _admitted = self.admission.enter(interaction.may_change()).await?;
+        self.memory.lend(&mut received, bytes * BODY_EXPANSION)?;
         self.run.run(interaction, context, received.bytes).await
+    }
+
+    /// Runs an interaction on the pool: its work grows with a large resource, and would keep a serving thread from other requests.
+    /// Contract 10.3.
+    async fn work_on_pool(
+        &self,
+        interaction: Interaction,
+        context: Context,
+        received: Received,
+        client: Option<ClientKey>,
+    ) -> Result<Answer, Outcome> {
+        let turn = self.admission.enter_large(client).await?;
+        let _admitted = self.admission.enter(interaction.may_change()).await?;
+        let run = Arc::clone(&self.run);
+        let worked = self.pool.run(async move {
+            // Until the work ends, also where its client has gone.
+            let _held = (turn, received.lent);
+            run.run(interaction, context, received.bytes).await
+        });
+        worked.await.map_err(Outcome::internal)?
     }
 
     /// Everything that is known before the body is read.
@@ -212,7 +254,7 @@ fn asks_registry(interaction: &Interaction) -> bool {
 }
 
 fn too_many_unread() -> Outcome {
-    Outcome::from(Hcert::Overloaded).because("too many answers are not read")
+    Hcert::AnswersFull.into()
 }
 
 /// Refuses a request whose body is not read.

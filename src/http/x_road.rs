@@ -8,16 +8,17 @@ use hyper::body::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use serde_json::json;
-use uuid::Uuid;
 
 use super::handed_on::{CLIENT, ID};
 use super::header;
 use super::query::decode;
-use super::request_id::REQUEST_ID;
+use super::request_id::{REQUEST_ID, uuid};
 use super::route::without_slash;
 use super::settings::Settings;
 use super::wanted::Wanted;
+use crate::interaction::HeaderText;
 use crate::limits::X_ROAD_CHARACTERS_MAX;
+use crate::log::{Refused, shown};
 
 const ERROR: HeaderName = HeaderName::from_static("x-road-error");
 
@@ -113,8 +114,10 @@ pub fn fault(fault: Fault, wanted: &Wanted) -> Response<Full<Bytes>> {
         }
         Fault::UnknownService => (500, "Unknown service; settings x_road.* say which are taken"),
     };
-    let body = json!({"type": fault.kind(), "message": message, "detail": Uuid::new_v4().to_string()});
+    let id = uuid().to_string();
+    let body = json!({"type": fault.kind(), "message": message, "detail": id});
     let mut response = Response::new(Full::from(body.to_string()));
+    response.extensions_mut().insert(Refused { code: fault.kind().to_owned(), id: Some(id), cause: None });
     *response.status_mut() = hyper::StatusCode::from_u16(status).expect("both are statuses of HTTP");
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json; charset=utf-8"));
@@ -134,8 +137,14 @@ pub fn is_by(parts: &Parts) -> bool {
 
 /// `x-road-id` of a request as it was received, made where X-Road would have made it.
 pub fn id(parts: &Parts) -> Option<HeaderValue> {
-    let made = || is_by(parts).then(|| header::value(Uuid::new_v4().to_string()));
+    let made = || is_by(parts).then(|| header::value(uuid().to_string()));
     parts.headers.get(ID).cloned().or_else(made)
+}
+
+/// `x-road-id` as the log may show it; one that is refused is left out.
+pub fn logged_id(wanted: &Wanted) -> Option<String> {
+    let text = HeaderText::new(wanted.x_road_id.as_ref()?.as_bytes());
+    (!text.has_control()).then(|| shown(&text.text()).to_owned())
 }
 
 /// Gives back whose request it was, as X-Road does.

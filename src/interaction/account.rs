@@ -4,11 +4,12 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::{Answer, Ask, Instance, Interaction, Service};
+use super::{Answer, Ask, Interaction, Service};
 use crate::audit::{self, Action, Entity, Event, Log, Method};
-use crate::certificate::{Id, Seq, Version};
-use crate::engine::{self, Committed, Engine, Witness};
+use crate::certificate::{Id, Seq};
+use crate::engine::{self, ClockEvent, Committed, Engine, Witness};
 use crate::fhir::json;
+use crate::log::event;
 use crate::outcome::{Hcert, Outcome};
 use crate::search::Hit;
 
@@ -28,9 +29,8 @@ impl Service {
     /// CapabilityStatement. `None` is a request that leads nowhere.
     pub fn begin(&self, interaction: Option<&Interaction>) -> Option<Box<Event>> {
         self.policy.audit.as_ref()?;
-        let (action, entity) = interaction.map_or(Some((Action::Unknown, None)), asked)?;
-        let mut event = Event::new(action, 0);
-        event.entities = Vec::from_iter(entity);
+        let mut event = Event::new(interaction.map_or(Some(Action::Unknown), Interaction::action)?, 0);
+        event.entities = Vec::from_iter(interaction.and_then(Interaction::certificate));
         if let Some(Interaction::Patient(ask)) = interaction {
             event.patients = Vec::from_iter(ask.id().map(str::to_owned));
         }
@@ -96,35 +96,55 @@ fn entity(hit: Hit) -> Entity {
     (hit.id, Some(hit.version))
 }
 
-/// What is asked for, and of which certificate; nothing where nobody's data are.
-fn asked(interaction: &Interaction) -> Option<(Action, Option<Entity>)> {
-    use Interaction::*;
-    let of = |instance: &Instance, version: Option<Version>| instance.id().map(|id: Id| (id, version));
-    Some(match interaction {
-        Capabilities => return None,
-        Create => (Action::CompositionCreate, None),
-        Read(instance) => (Action::CompositionRead, of(instance, None)),
-        Vread(instance, version) => (Action::CompositionVread, of(instance, *version)),
-        Update(instance) => (Action::CompositionUpdate, of(instance, None)),
-        Delete(instance) => (Action::CompositionDelete, of(instance, None)),
-        HistoryInstance(instance) => (Action::CompositionHistory, of(instance, None)),
-        HistoryType => (Action::CompositionHistoryType, None),
-        Search => (Action::CompositionSearch, None),
-        Suspend(instance) => (Action::CompositionSuspend, of(instance, None)),
-        Cancel(instance) => (Action::CompositionCancel, of(instance, None)),
-        GetConsent(instance) => (Action::ConsentGet, of(instance, None)),
-        SetConsent(instance) => (Action::ConsentSet, of(instance, None)),
-        Validate(instance) => (Action::CompositionValidate, instance.as_ref().and_then(|instance| of(instance, None))),
-        Patient(Ask::Search(_)) => (Action::PatientSearch, None),
-        Patient(Ask::Read(_)) => (Action::PatientRead, None),
-        Patient(Ask::Vread(..)) => (Action::PatientVread, None),
-        Patient(Ask::History(..)) => (Action::PatientHistory, None),
-        AuditRead(_) => (Action::AuditRead, None),
-        AuditSearch => (Action::AuditSearch, None),
-        ReadDefinition(..) | SearchDefinitions(_) | Lookup(_) | ValidateCode(..) | Expand(_) => {
-            (Action::DefinitionRead, None)
-        }
-    })
+impl Interaction {
+    /// The audit trail's name of what is asked for; nothing where nobody's data are.
+    pub fn action(&self) -> Option<Action> {
+        use Interaction::*;
+        Some(match self {
+            Capabilities => return None,
+            Create => Action::CompositionCreate,
+            Read(_) => Action::CompositionRead,
+            Vread(..) => Action::CompositionVread,
+            Update(_) => Action::CompositionUpdate,
+            Delete(_) => Action::CompositionDelete,
+            HistoryInstance(_) => Action::CompositionHistory,
+            HistoryType => Action::CompositionHistoryType,
+            Search => Action::CompositionSearch,
+            Suspend(_) => Action::CompositionSuspend,
+            Cancel(_) => Action::CompositionCancel,
+            GetConsent(_) => Action::ConsentGet,
+            SetConsent(_) => Action::ConsentSet,
+            Validate(_) => Action::CompositionValidate,
+            Patient(Ask::Search(_)) => Action::PatientSearch,
+            Patient(Ask::Read(_)) => Action::PatientRead,
+            Patient(Ask::Vread(..)) => Action::PatientVread,
+            Patient(Ask::History(..)) => Action::PatientHistory,
+            AuditRead(_) => Action::AuditRead,
+            AuditSearch => Action::AuditSearch,
+            ReadDefinition(..) | SearchDefinitions(_) | Lookup(_) | ValidateCode(..) | Expand(_) => {
+                Action::DefinitionRead
+            }
+        })
+    }
+
+    /// The certificate that a path names, where it can exist.
+    fn certificate(&self) -> Option<Entity> {
+        use Interaction::*;
+        let (instance, version) = match self {
+            Vread(instance, version) => (instance, *version),
+            Read(instance)
+            | Update(instance)
+            | Delete(instance)
+            | HistoryInstance(instance)
+            | Suspend(instance)
+            | Cancel(instance)
+            | GetConsent(instance)
+            | SetConsent(instance)
+            | Validate(Some(instance)) => (instance, None),
+            _ => return None,
+        };
+        instance.id().map(|id: Id| (id, version))
+    }
 }
 
 /// Ids of the patients in an answer of the registry: a Patient, or a Bundle of them.
@@ -211,18 +231,34 @@ impl Witnessing {
     pub fn tell(&self, log: Arc<Log>) {
         // A second trail would be a fault of whoever opens; the first stays.
         let _ = self.log.set(log);
+        self.write(Vec::new());
+    }
+
+    /// Hands events over behind those that wait.
+    fn write(&self, events: Vec<Event>) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.extend(events);
+        let Some(log) = self.log.get() else { return };
+        if let Err(failing) = deliver(&mut waiting, |events| log.append_all(events)) {
+            // They are durable with the change itself.
+            event!(AUDIT_WAITS, cause = %failing, changes = waiting.len());
+        }
     }
 }
 
 impl Witness for Witnessing {
     fn committed(&self, changes: &[Committed]) {
-        let Some(log) = self.log.get() else { return };
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.extend(changes.iter().filter_map(event));
-        if let Err(failing) = deliver(&mut waiting, |events| log.append_all(events)) {
-            // They are durable with the change itself.
-            tracing::error!(cause = %failing, changes = waiting.len(), "changes wait to be written into the audit trail");
-        }
+        self.write(changes.iter().filter_map(event).collect());
+    }
+
+    fn clock(&self, event: &ClockEvent) {
+        let (action, note) = match event.problem {
+            Some(problem) => (Action::ClockWrong, format!("{problem}; changes are refused")),
+            None => (Action::ClockRight, "changes are taken again".to_owned()),
+        };
+        let mut told = Event::new(action, event.at);
+        told.note = Some(note);
+        self.write(vec![told]);
     }
 }
 
@@ -266,6 +302,7 @@ pub fn event(change: &Committed) -> Option<Event> {
         x_road_id: who.x_road_id.clone(),
         x_road_issue: more.x_road_issue,
         x_road_user: more.x_road_userid,
+        x_road_dropped: more.x_road_dropped,
     };
     let change = audit::Change {
         seq: change.seq,
@@ -273,7 +310,7 @@ pub fn event(change: &Committed) -> Option<Event> {
         id: change.id,
         version: Some(change.version),
         patient: change.patient.clone(),
-        at: change.stamp.milliseconds,
+        at: change.at,
         status,
     };
     Some(Event::of_change(change, caller, from, method, who.trace.clone().unwrap_or_default()))
@@ -322,12 +359,13 @@ mod tests {
             witness: None,
             metrics: crate::metrics::Metrics::new(),
             clock: engine::system_clock(),
+            elapsed: engine::elapsed_clock(),
         });
         let engine = engine.unwrap();
         let log = Log::open(audit::Options {
             folder: folder.path().to_owned(),
             file_bytes: 64 * 1024,
-            retention_days: 0,
+            keep_from: Arc::new(|| None),
             clock: engine::system_clock(),
         });
         let log = log.unwrap();

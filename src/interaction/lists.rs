@@ -5,10 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use serde::{Deserialize, Serialize};
 
 use crate::certificate::Names;
-use crate::engine::{Engine, ListChange, ListKey, Refused, StoredList};
+use crate::engine::{Engine, ListChange, ListKey, StoredList};
 use crate::fhir::json::{self, Json};
 use crate::limits::TERMINOLOGY_FILE_BYTES_MAX;
-use crate::outcome::Language;
 use crate::terminology::{self, About, Loaded, Origin, Terminology};
 
 /// The lists in force, and the way to change them.
@@ -139,7 +138,7 @@ impl Lists {
         };
         match self.engine.change_lists(changes).blocking_recv() {
             Ok(Ok(())) => {}
-            Ok(Err(refused)) => return Err(vec![refused_words(refused)]),
+            Ok(Err(refused)) => return Err(vec![refused.to_string()]),
             Err(_) => return Err(vec!["the engine was closed".to_owned()]),
         }
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = terminology.clone();
@@ -177,21 +176,10 @@ fn line(terminology: &Terminology, about: &About) -> ListLine {
     }
 }
 
-fn refused_words(refused: Refused) -> String {
-    match refused {
-        Refused::Store(error) => error.to_string(),
-        Refused::Closed => "the engine was closed".to_owned(),
-        Refused::Busy | Refused::Moved => "the engine is busy".to_owned(),
-        Refused::Rules(outcome) => {
-            outcome.issues().iter().map(|issue| issue.text(Language::English)).collect::<Vec<_>>().join("; ")
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{self, QuickRepair, system_clock};
+    use crate::engine::{self, QuickRepair, elapsed_clock, system_clock};
 
     fn set(url: &str, import: &str) -> ListChange {
         let text = format!(
@@ -213,6 +201,7 @@ mod tests {
             witness: None,
             metrics: crate::metrics::Metrics::new(),
             clock: system_clock(),
+            elapsed: elapsed_clock(),
         };
         let engine = Arc::new(Engine::open(options).unwrap());
         let changes = vec![set("urn:a", "urn:gone"), set("urn:b", "urn:gone")];

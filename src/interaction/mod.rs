@@ -19,6 +19,7 @@ mod lookup;
 mod operation;
 mod page;
 mod patient;
+mod pool;
 mod prepare;
 mod read;
 mod request;
@@ -40,11 +41,12 @@ pub use account::Shown;
 pub use capabilities::TokenPolicy;
 pub use context::{Condition, Context, HandedOn, HeaderText, Identity, Language, Prefer, Return, Subset, Tag, XRoad};
 pub use lists::{ListLine, Lists};
+pub use pool::Pool;
 pub use prepare::{Before, Certificate, certificate_of_import, new_certificate, sound};
 pub use request::{DefinitionKind, Instance, Interaction, ListKind};
 pub use rulebook::{Rulebook, Standard};
 pub use service::{Policy, Service, Settings};
-pub use turns::Turn;
+pub use turns::{Turn, Turns};
 
 /// What an interaction answers; `http` writes status, headers and body from it.
 #[derive(Debug, Default)]

@@ -227,6 +227,7 @@ mod tests {
             witness: None,
             metrics: crate::metrics::Metrics::new(),
             clock: system_clock(),
+            elapsed: engine::elapsed_clock(),
         };
         let settings = Settings {
             names: Names::default(),
@@ -242,7 +243,7 @@ mod tests {
         let mut service =
             Service::new(engine, registry, Policy::default(), Arc::new(rulebook), settings, system_clock());
         service.heavy_rows = 0;
-        service.heavy_turns = Turns::new(1, Duration::from_millis(20));
+        service.heavy_turns = Turns::new(1, Duration::from_millis(20), Hcert::HeavySearchesFull);
         service
     }
 
@@ -261,7 +262,7 @@ mod tests {
         }
         assert_eq!(answer(&service, Interaction::Search).await, Ok(200));
         let before = service.heavy_turns.take().await.unwrap();
-        assert_eq!(answer(&service, Interaction::Search).await, Err(Hcert::Overloaded));
+        assert_eq!(answer(&service, Interaction::Search).await, Err(Hcert::HeavySearchesFull));
         assert_eq!(answer(&service, Interaction::HistoryType).await, Ok(200));
         assert_eq!(answer(&service, Interaction::Capabilities).await, Ok(200));
         drop(before);
@@ -284,7 +285,7 @@ mod tests {
                 begun = begins => begun.unwrap(),
             }
         }
-        assert_eq!(service.heavy(|| ()).await.unwrap_err().leading(), Hcert::Overloaded);
+        assert_eq!(service.heavy(|| ()).await.unwrap_err().leading(), Hcert::HeavySearchesFull);
         drop(go_on);
         while service.heavy(|| ()).await.is_err() {}
     }

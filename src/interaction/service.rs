@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::capabilities::{TokenPolicy, capabilities, terminology_capabilities};
 use super::conformance::{self, Fixed};
-use super::context::Context;
+use super::context::{Context, Subset};
 use super::turns::Turns;
 use super::{Answer, Instance, Interaction, Lists, Rulebook};
 use crate::access::rights::{BUILT_IN, Permissions};
@@ -101,9 +101,9 @@ impl Service {
             settings,
             clock,
             seal,
-            heavy_turns: Turns::new(heavy_at_once, Duration::from_secs(HEAVY_WAIT_S)),
+            heavy_turns: Turns::new(heavy_at_once, Duration::from_secs(HEAVY_WAIT_S), Hcert::HeavySearchesFull),
             heavy_rows: HEAVY_ROWS,
-            large_answers: Turns::new(LARGE_ANSWERS, Duration::from_secs(LARGE_WAIT_S)),
+            large_answers: Turns::new(LARGE_ANSWERS, Duration::from_secs(LARGE_WAIT_S), Hcert::LargeAnswersFull),
             fixed: OnceLock::new(),
             capabilities,
         }
@@ -150,7 +150,17 @@ impl Service {
 
     /// Runs one interaction. All that can wait lie on the heap, so that the way of a read, which is moved along with theirs, is short.
     /// `body` is the request's body, empty when it had none.
-    pub async fn run(&self, interaction: Interaction, mut context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
+    pub async fn run(&self, interaction: Interaction, context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
+        let done = self.done(interaction, context, body).await;
+        if let Err(outcome) = &done
+            && outcome.leading() == Hcert::StoreDamaged
+        {
+            self.engine.note_damage(outcome.cause().unwrap_or_default());
+        }
+        done
+    }
+
+    async fn done(&self, interaction: Interaction, mut context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
         if context.identity.is_some() {
             Box::pin(self.admit(&interaction, &mut context)).await?;
         }
@@ -183,6 +193,20 @@ impl Service {
             Interaction::Patient(ask) => Box::pin(self.patient(&context, ask)).await,
             Interaction::Expand(id) => Box::pin(self.expand(&context, id.as_deref(), &body)).await,
         }
+    }
+
+    /// Bytes of the stored certificate that an interaction reads through, beside its body; 0 where it is only copied.
+    pub fn stored_bytes(&self, interaction: &Interaction, context: &Context) -> usize {
+        let is_reduced = context.subset != Subset::All;
+        let (instance, version) = match interaction {
+            Interaction::Suspend(instance) | Interaction::Cancel(instance) => (instance, None),
+            Interaction::Validate(Some(instance)) => (instance, None),
+            Interaction::Read(instance) if is_reduced => (instance, None),
+            Interaction::Vread(instance, version) if is_reduced => (instance, *version),
+            _ => return 0,
+        };
+        // What is wrong with the store is told by the interaction.
+        instance.id().map_or(0, |id| self.engine.bytes_of(id, version).unwrap_or(0))
     }
 
     /// `mode` says which statement: `full`, `normative` or `terminology`. FHIR R5 `http.html#capabilities`; Decision 162.
@@ -249,7 +273,8 @@ pub(super) fn deleted(id: Id) -> Outcome {
 /// The store cannot be read: not now, or a fault of ours.
 pub(super) fn unreadable(error: Error) -> Outcome {
     match error {
-        Error::Reopening => Outcome::from(Hcert::StorageUnavailable).because(error),
+        Error::Reopening => Outcome::from(Hcert::StorageReopening).because(error),
+        Error::Damaged(_) => Outcome::from(Hcert::StoreDamaged).because(error),
         _ => Outcome::internal(error),
     }
 }
@@ -257,10 +282,12 @@ pub(super) fn unreadable(error: Error) -> Outcome {
 pub(super) fn refusal(refused: Refused) -> Outcome {
     match refused {
         Refused::Rules(outcome) => outcome,
-        Refused::Busy => Hcert::Overloaded.into(),
+        Refused::Clock(problem) => Outcome::from(Hcert::ClockWrong).because(problem),
+        Refused::Busy => Hcert::WritesFull.into(),
         Refused::Closed => Hcert::StoppingDown.into(),
         Refused::Store(error) => match *error {
             Error::CommitUnknown(_) => Outcome::from(Hcert::CommitUnknown).because(error),
+            Error::Damaged(_) => Outcome::from(Hcert::StoreDamaged).because(error),
             _ => Outcome::from(Hcert::StorageUnavailable).because(error),
         },
         Refused::Moved => Outcome::internal("a bounced write is prepared again by its interaction"),
@@ -273,8 +300,6 @@ pub(super) fn unsearchable(error: SearchError) -> Outcome {
         SearchError::Building { percent } => {
             Issue::new(Hcert::IndexNotReady).with("percent", percent.to_string()).into()
         }
-        SearchError::Failed(problem) => {
-            Outcome::from(Issue::new(Hcert::IndexNotReady).with("percent", "0")).because(problem)
-        }
+        SearchError::Failed(problem) => Outcome::from(Hcert::SearchFailed).because(problem),
     }
 }

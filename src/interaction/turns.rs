@@ -11,7 +11,10 @@ use crate::limits::TURNS_WAITING_MAX;
 use crate::outcome::{Hcert, Outcome};
 
 /// A number of turns. A request whose client goes away stops waiting.
+#[derive(Debug)]
 pub struct Turns {
+    /// What a request is refused with when its turn does not come.
+    full: Hcert,
     free: Arc<Semaphore>,
     patience: Duration,
     waiting: AtomicUsize,
@@ -39,8 +42,8 @@ impl From<OwnedSemaphorePermit> for Turn {
 }
 
 impl Turns {
-    pub fn new(at_once: usize, patience: Duration) -> Turns {
-        Turns { free: Arc::new(Semaphore::new(at_once)), patience, waiting: AtomicUsize::new(0) }
+    pub fn new(at_once: usize, patience: Duration, full: Hcert) -> Turns {
+        Turns { full, free: Arc::new(Semaphore::new(at_once)), patience, waiting: AtomicUsize::new(0) }
     }
 
     /// Requests that wait for a turn at this moment.
@@ -59,11 +62,11 @@ impl Turns {
         }
         let _waits = Waits::new(&self.waiting);
         if self.waiting() > TURNS_WAITING_MAX {
-            return Err(Hcert::Overloaded.into());
+            return Err(self.full.into());
         }
         let taken = timeout(self.patience, Arc::clone(&self.free).acquire_owned()).await;
         let permit = taken.ok().and_then(Result::ok);
-        permit.map(Turn::from).ok_or_else(|| Hcert::Overloaded.into())
+        permit.map(Turn::from).ok_or_else(|| self.full.into())
     }
 }
 
@@ -105,7 +108,7 @@ mod tests {
 
     #[tokio::test]
     async fn turns_come_in_order_and_pass_over_those_who_left() {
-        let turns = Turns::new(1, Duration::from_secs(60));
+        let turns = Turns::new(1, Duration::from_secs(60), Hcert::HeavySearchesFull);
         let first = turns.take().await.unwrap();
         let mut second = Box::pin(turns.take());
         assert!(has_come(&mut second).await.is_none());
@@ -123,13 +126,13 @@ mod tests {
 
     #[tokio::test]
     async fn no_more_wait_than_can_have_their_turn() {
-        let turns = Turns::new(1, Duration::from_secs(600));
+        let turns = Turns::new(1, Duration::from_secs(600), Hcert::HeavySearchesFull);
         let held = turns.take().await.unwrap();
         let mut waiting: Vec<_> = (0..TURNS_WAITING_MAX).map(|_| Box::pin(turns.take())).collect();
         for one in &mut waiting {
             assert!(has_come(one).await.is_none());
         }
-        assert_eq!(turns.take().await.unwrap_err().leading(), Hcert::Overloaded);
+        assert_eq!(turns.take().await.unwrap_err().leading(), Hcert::HeavySearchesFull);
         // Whoever leaves makes room for another.
         waiting.pop();
         let mut next = Box::pin(turns.take());
@@ -140,9 +143,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_turn_that_does_not_come_in_time_is_503_and_leaves_the_others_in_peace() {
-        let turns = Turns::new(1, Duration::from_millis(1));
+        let turns = Turns::new(1, Duration::from_millis(1), Hcert::HeavySearchesFull);
         let held = turns.take().await.unwrap();
-        assert_eq!(turns.take().await.unwrap_err().leading(), Hcert::Overloaded);
+        assert_eq!(turns.take().await.unwrap_err().leading(), Hcert::HeavySearchesFull);
         drop(held);
         assert!(turns.take().await.is_ok());
     }

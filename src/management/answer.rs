@@ -40,9 +40,15 @@ impl Management {
             refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return refusal;
         }
-        // Whoever can answer lives; nothing is looked at that could hang.
+        // Contract 10.2. Only the last heartbeat is looked at: that cannot hang.
         if path == "/live" {
-            return page(StatusCode::OK, JSON, json!({"live": true}).to_string());
+            return match self.liveness().problem() {
+                None => page(StatusCode::OK, JSON, json!({"live": true}).to_string()),
+                Some(problem) => {
+                    let told = json!({"live": false, "why_not": [problem]});
+                    page(StatusCode::SERVICE_UNAVAILABLE, JSON, told.to_string())
+                }
+            };
         }
         let report = self.report().await;
         match path {

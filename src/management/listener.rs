@@ -1,52 +1,83 @@
 //! The listener: HTTP/1.1, one request a connection, few connections, a short time for each. Nothing else is needed here, and nothing
-//! that anybody does to it costs the service more.
+//! that anybody does to it costs the service more. A newcomer always gets a place: where all are taken, the connection that has been
+//! silent longest is closed. Decision 210.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use super::Management;
-use crate::limits::{MANAGEMENT_CONNECTION_S, MANAGEMENT_CONNECTIONS_MAX, MANAGEMENT_HEAD_BYTES_MAX};
+use crate::limits::{
+    MANAGEMENT_CONNECTION_S, MANAGEMENT_CONNECTIONS_MAX, MANAGEMENT_HEAD_BYTES_MAX, MANAGEMENT_HEAD_MS,
+};
+use crate::log::event;
 
-/// Answers for ever.
-pub async fn serve(listener: TcpListener, management: Arc<Management>) {
-    let places = Arc::new(Semaphore::new(MANAGEMENT_CONNECTIONS_MAX));
+/// A connection, and whether its request has come.
+struct Place {
+    task: AbortHandle,
+    has_asked: Arc<AtomicBool>,
+}
+
+/// Answers for ever. The listener does not block.
+pub async fn serve(listener: std::net::TcpListener, management: Arc<Management>) {
+    let listener = match TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return event!(MANAGEMENT_UNUSABLE, %error),
+    };
+    // Oldest first.
+    let mut places: VecDeque<Place> = VecDeque::new();
     loop {
-        let place = Arc::clone(&places).acquire_owned().await.expect("nobody closes the semaphore");
         match listener.accept().await {
             Ok((stream, _)) => {
-                let management = Arc::clone(&management);
-                tokio::spawn(async move {
-                    connection(stream, &management).await;
-                    drop(place);
-                });
+                make_room(&mut places);
+                let (management, has_asked) = (Arc::clone(&management), Arc::default());
+                let asked = Arc::clone(&has_asked);
+                let task = tokio::spawn(async move { connection(stream, &management, &asked).await });
+                places.push_back(Place { task: task.abort_handle(), has_asked });
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection to the management listener could not be accepted");
+                event!(MANAGEMENT_CONNECTION_REFUSED, %error);
                 sleep(Duration::from_millis(50)).await;
             }
         }
     }
 }
 
-async fn connection(stream: TcpStream, management: &Management) {
-    let answer = service_fn(|request: hyper::Request<hyper::body::Incoming>| async move {
+/// Leaves a place for one more connection. The oldest without a request goes first, then the oldest of all.
+fn make_room(places: &mut VecDeque<Place>) {
+    if places.len() < MANAGEMENT_CONNECTIONS_MAX {
+        return;
+    }
+    places.retain(|place| !place.task.is_finished());
+    if places.len() >= MANAGEMENT_CONNECTIONS_MAX {
+        let silent = places.iter().position(|place| !place.has_asked.load(Ordering::Relaxed));
+        if let Some(place) = places.remove(silent.unwrap_or(0)) {
+            place.task.abort();
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, management: &Management, has_asked: &AtomicBool) {
+    let answer = service_fn(move |request: hyper::Request<hyper::body::Incoming>| async move {
+        has_asked.store(true, Ordering::Relaxed);
         Ok::<_, Infallible>(management.answer(request.method(), request.uri().path()).await)
     });
-    let time = Duration::from_secs(MANAGEMENT_CONNECTION_S);
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(time)
+        .header_read_timeout(Duration::from_millis(MANAGEMENT_HEAD_MS))
         .keep_alive(false)
         .max_buf_size(MANAGEMENT_HEAD_BYTES_MAX);
     // A client that sends nothing, reads nothing or goes away is not worth a word.
+    let time = Duration::from_secs(MANAGEMENT_CONNECTION_S);
     drop(timeout(time, builder.serve_connection(TokioIo::new(stream), answer)).await);
 }

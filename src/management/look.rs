@@ -34,6 +34,7 @@ impl Management {
             told.add(Part::new("look", Status::Down, words).holding_up(true));
             told
         });
+        told.add(self.liveness().part());
         match phase {
             Phase::Opening => {
                 told.add(Part::new("storage", Status::Down, "The data folder is being opened.").holding_up(true));

@@ -1,22 +1,30 @@
 //! How the service is, told to whoever watches it, on an address of its own: `/live`, `/ready`, `/health`, `/metrics`.
 //!
 //! It listens before the data folder is opened, so that a long opening can be watched, and until the folder is let go. Whoever watches
-//! never waits for what is watched: parts are looked at on a thread of their own, within a time.
+//! never waits for what is watched: all of this runs on a thread of its own, and parts are looked at on another, within a time.
 
 mod answer;
 mod listener;
+mod liveness;
 mod look;
+mod observer;
 mod parts;
 mod report;
+mod systemd;
 #[cfg(test)]
 mod tests;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-pub use listener::serve;
-pub use parts::{Backup, Disk, Door, Registry, Storage, Tls, Trail};
+pub use liveness::Liveness;
+pub use observer::start;
+pub use parts::{
+    Backup, Clock, Connections, Disk, Door, LogOutput, MemoryLimit, MemorySum, Registry, Storage, Tls, TokenKeys, Trail,
+};
 pub use report::{Fact, Part, Status, Told};
+
+use tokio::sync::Notify;
 
 use crate::metrics::Metrics;
 
@@ -32,6 +40,8 @@ pub struct Management {
     /// `developer` or `jwt`: what the service is run for.
     environment: &'static str,
     phase: AtomicU8,
+    phase_changed: Notify,
+    liveness: Mutex<Liveness>,
     watched: Mutex<Arc<Vec<Box<dyn Watched>>>>,
     looking: Arc<tokio::sync::Mutex<()>>,
 }
@@ -54,6 +64,8 @@ impl Management {
             metrics,
             environment,
             phase: AtomicU8::new(Phase::Opening as u8),
+            phase_changed: Notify::new(),
+            liveness: Mutex::default(),
             watched: Mutex::default(),
             looking: Arc::default(),
         })
@@ -62,6 +74,16 @@ impl Management {
     /// The service has come further.
     pub fn enter(&self, phase: Phase) {
         self.phase.store(phase as u8, Ordering::Release);
+        self.phase_changed.notify_one();
+    }
+
+    /// Whether the threads that answer requests run, as the last heartbeat found.
+    pub fn liveness(&self) -> Liveness {
+        *self.liveness.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_liveness(&self, liveness: Liveness) {
+        *self.liveness.lock().unwrap_or_else(PoisonError::into_inner) = liveness;
     }
 
     pub fn phase(&self) -> Phase {

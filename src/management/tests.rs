@@ -1,19 +1,25 @@
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt;
 use hyper::Method;
 use serde_json::Value;
 
-use super::parts::{backup, disk, registry, storage, tls, trail};
+use super::parts::{backup, clock, disk, log, registry, storage, tls, tokens, trail};
 use super::*;
+use crate::access::KeySet;
 use crate::audit::{self, Number};
 use crate::certificate::Seq;
 use crate::engine::{self, IndexHealth, StoreHealth};
+use crate::output::{DroppedLines, OutputState};
 use crate::registry::{BreakerState, CredentialState, Health, Remembered};
 
+type Look = fn(&mut Told);
+
 /// A part that is as it is told to be.
-struct Staged(fn(&mut Told));
+struct Staged(Look);
 
 impl Watched for Staged {
     fn look(&self, told: &mut Told) {
@@ -21,7 +27,7 @@ impl Watched for Staged {
     }
 }
 
-fn management(parts: &[fn(&mut Told)]) -> Arc<Management> {
+fn management(parts: &[Look]) -> Arc<Management> {
     let management = Management::new(Metrics::new(), "developer");
     management.watch(parts.iter().map(|part| Box::new(Staged(*part)) as Box<dyn Watched>).collect());
     management.enter(Phase::Serving);
@@ -73,6 +79,45 @@ async fn the_service_is_as_well_as_the_worst_of_its_parts() {
     }
 }
 
+/// Each part that requests need, as it is when it fails.
+const NEEDED: &[(&str, Look)] = &[
+    ("storage", |told| {
+        let store = StoreHealth::Reopening { since: 7, problem: "no space left on device".to_owned() };
+        told.add(storage::store(&engine::Health { store, ..healthy() }));
+    }),
+    ("index", |told| {
+        let index = IndexHealth::Building { percent: 41, why: "it was missing".to_owned() };
+        told.add(storage::index(&engine::Health { index, ..healthy() }));
+    }),
+    ("audit", |told| {
+        let state = audit::State::Failing("the disk is full".to_owned());
+        let (head, durable, waits) = (Number(9), Number(7), Duration::ZERO);
+        told.add(trail::part(&audit::Health { state, head, durable, waits }));
+    }),
+    ("tokens", |told| {
+        let (second, last_problem) = (Duration::from_secs(1), Some("connection refused".to_owned()));
+        let set = KeySet { keys: 0, read: None, age: None, age_max: second, refresh: second, last_problem };
+        told.add(tokens::part(Some(&set), true));
+    }),
+    ("clock", |told| {
+        let problem = Some(engine::ClockProblem::Jumped(3_600_000));
+        told.add(clock::part(&clock_state(problem)));
+    }),
+];
+
+#[tokio::test]
+async fn each_part_that_requests_need_makes_the_service_not_ready_and_says_why() {
+    for (name, fails) in NEEDED {
+        let management = management(&[WELL, *fails]);
+        let (status, told) = json(&management, "/ready").await;
+        let reasons = told["why_not"].as_array().unwrap();
+        assert_eq!((status, reasons.len()), (503, 1), "{name}: {told}");
+        assert!(reasons[0].as_str().unwrap().starts_with(&format!("{name}: ")), "{told}");
+        let document = include_str!("../../docs/MONITORING.md");
+        assert!(document.contains(&format!("| `{name}` | no")), "{name} is missing in the table of readiness");
+    }
+}
+
 #[tokio::test]
 async fn it_is_ready_only_between_opening_and_draining() {
     let management = management(&[WELL]);
@@ -117,6 +162,85 @@ async fn a_part_that_hangs_or_panics_is_told_and_holds_up_nobody() {
     assert!(management.report_within(Duration::from_secs(60)).await.reasons().is_empty());
 }
 
+/// One request over the network; status and body.
+fn get(at: SocketAddr, path: &str) -> (u16, Value) {
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {at}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head[9..12].parse().unwrap(), serde_json::from_str(body).unwrap_or_default())
+}
+
+#[test]
+fn every_page_is_answered_while_every_thread_that_answers_requests_hangs() {
+    let requests = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let management = management(&[WELL]);
+    start(management.clone(), Some(listener), requests.handle().clone()).unwrap();
+    assert_eq!((get(at, "/live"), get(at, "/ready").0), ((200, serde_json::json!({"live": true})), 200));
+    let hang = Arc::new(Mutex::new(()));
+    let held = hang.lock().unwrap();
+    for _ in 0..2 {
+        let hang = hang.clone();
+        requests.spawn(async move { drop(hang.lock()) });
+    }
+    let until = |status| {
+        let start = Instant::now();
+        while get(at, "/live").0 != status {
+            assert!(start.elapsed() < Duration::from_secs(60), "/live is not {status}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    until(503);
+    assert!(get(at, "/live").1["why_not"][0].as_str().is_some_and(|told| told.contains("has been free for")));
+    assert!(get(at, "/ready").1["why_not"][0].as_str().is_some_and(|told| told.starts_with("threads: ")));
+    let (status, health) = get(at, "/health");
+    assert_eq!((status, &health["parts"]["threads"]["status"]), (503, &Value::from("down")), "{health}");
+    assert_eq!(get(at, "/metrics").0, 200);
+    drop(held);
+    until(200);
+    assert_eq!(get(at, "/ready").0, 200);
+}
+
+/// What was seen: 16 connections that said nothing took every page away.
+#[test]
+fn a_newcomer_is_answered_beside_connections_that_say_nothing_or_hardly_anything() {
+    let requests = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    start(management(&[WELL]), Some(listener), requests.handle().clone()).unwrap();
+    let connect = move |_| TcpStream::connect(at).unwrap();
+    let _silent: Vec<TcpStream> = (0..200).map(connect).collect();
+    // One that asked and does not read goes after all that are silent.
+    let mut asked = connect(0);
+    write!(asked, "GET /live HTTP/1.1\r\nHost: {at}\r\n\r\n").unwrap();
+    let (stop, stopped) = mpsc::channel::<()>();
+    let dripping = std::thread::spawn(move || {
+        let mut dripping: Vec<TcpStream> = (0..16).map(connect).collect();
+        while stopped.recv_timeout(Duration::from_millis(20)) == Err(mpsc::RecvTimeoutError::Timeout) {
+            for stream in &mut dripping {
+                if stream.write_all(b"G").is_err() {
+                    *stream = connect(0);
+                }
+            }
+        }
+    });
+    let begun = Instant::now();
+    for path in ["/live", "/ready", "/health", "/metrics"] {
+        assert_eq!(get(at, path).0, 200, "{path}");
+    }
+    // Before, each had to wait for the 10 s of others, and then for its turn among all of them.
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    let mut answer = String::new();
+    asked.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    stop.send(()).unwrap();
+    dripping.join().unwrap();
+}
+
 #[tokio::test]
 async fn other_paths_and_methods_are_refused() {
     let management = management(&[]);
@@ -140,9 +264,9 @@ async fn other_paths_and_methods_are_refused() {
     assert_eq!(metrics.headers()["content-type"], crate::metrics::CONTENT_TYPE);
 }
 
-#[test]
-fn each_state_of_the_engine_has_its_words() {
-    let good = engine::Health {
+fn healthy() -> engine::Health {
+    engine::Health {
+        damage: None,
         store: StoreHealth::Good,
         index: IndexHealth::Live { lag: 3 },
         index_waits: None,
@@ -150,7 +274,12 @@ fn each_state_of_the_engine_has_its_words() {
         overlay_rows: 5,
         queue: 2,
         seq: Seq(9),
-    };
+    }
+}
+
+#[test]
+fn each_state_of_the_engine_has_its_words() {
+    let good = healthy();
     assert_eq!((storage::store(&good).status, storage::index(&good).status), (Status::Ok, Status::Ok));
     assert_eq!(storage::index(&good).facts["lag_changes"], Fact::Number(3));
     let problem = "no space left on device".to_owned();
@@ -159,6 +288,12 @@ fn each_state_of_the_engine_has_its_words() {
     assert!(part.status == Status::Down && part.holds_up && part.words.contains("no space left"), "{part:?}");
     let closed = engine::Health { store: StoreHealth::Closed, ..good.clone() };
     assert!(storage::store(&closed).holds_up);
+    let gone = storage::store(&engine::Health { store: StoreHealth::Gone, ..good.clone() });
+    assert!(gone.status == Status::Down && gone.holds_up && gone.words.contains("was removed"), "{gone:?}");
+    let damaged = engine::Health { damage: Some("a page of version cannot be read".to_owned()), ..good.clone() };
+    let part = storage::store(&damaged);
+    assert_eq!(part.status, Status::Degraded);
+    assert!(!part.holds_up, "what can be read is served");
     let waits = engine::Health { index_waits: Some("no space left on device".to_owned()), ..good.clone() };
     let part = storage::index(&waits);
     assert!(part.status == Status::Degraded && !part.holds_up && part.words.contains("waits"), "{part:?}");
@@ -184,7 +319,7 @@ fn each_state_of_the_others_has_its_words() {
     assert!(failing.status == Status::Down && failing.holds_up && failing.words.contains("the disk is full"));
 
     let with = |breaker, credential| {
-        registry::part(&Health::Remote { breaker, credential, remembered: Remembered::default() })
+        registry::part(&Health::Remote { breaker, credential, remembered: Remembered::default(), last_problem: None })
     };
     let remote = |breaker| with(breaker, CredentialState::Accepted);
     assert_eq!(registry::part(&Health::Embedded).status, Status::Ok);
@@ -199,6 +334,76 @@ fn each_state_of_the_others_has_its_words() {
         let part = with(BreakerState::Closed, credential);
         assert!(part.status == Status::Degraded && !part.holds_up && part.words.contains(words));
     }
+}
+
+#[test]
+fn a_registry_is_degraded_from_its_first_failure_and_the_service_stays_ready() {
+    let failed = registry::part(&Health::Remote {
+        breaker: BreakerState::Closed,
+        credential: CredentialState::Accepted,
+        remembered: Remembered::default(),
+        last_problem: Some("connection refused".to_owned()),
+    });
+    assert_eq!((failed.status, failed.holds_up), (Status::Degraded, false));
+    assert_eq!(failed.facts["last_problem"], Fact::Text("connection refused".to_owned()));
+}
+
+#[test]
+fn the_keys_of_tokens_hold_up_a_service_that_needs_them() {
+    let second = Duration::from_secs(1);
+    let good = KeySet {
+        keys: 2,
+        read: Some(1_000),
+        age: Some(7 * second),
+        age_max: 100 * second,
+        refresh: 10 * second,
+        last_problem: None,
+    };
+    let late = |problem: &str| Some(problem.to_owned());
+    let never = KeySet { keys: 0, read: None, age: None, last_problem: late("connection refused"), ..good.clone() };
+    let kept = KeySet { last_problem: late("status 500"), ..good.clone() };
+    let old = KeySet { age: Some(101 * second), ..kept.clone() };
+    let stale = KeySet { age: Some(31 * second), ..good.clone() };
+    let empty = KeySet { keys: 0, ..good.clone() };
+    for (set, status, words) in [
+        (&good, Status::Ok, "verified"),
+        (&kept, Status::Degraded, "status 500"),
+        (&stale, Status::Degraded, "for a long time"),
+        (&old, Status::Down, "jwks_age_max_s"),
+        (&never, Status::Down, "connection refused"),
+        (&empty, Status::Down, "is empty"),
+    ] {
+        let part = tokens::part(Some(set), true);
+        assert!(part.status == status && part.words.contains(words), "{part:?}");
+        assert_eq!(part.holds_up, status == Status::Down, "{part:?}");
+        // In developer mode tokens of the developer's key are verified without them.
+        let part = tokens::part(Some(set), false);
+        assert!(part.status == status.min(Status::Degraded) && !part.holds_up, "{part:?}");
+    }
+    assert_eq!(tokens::part(Some(&good), true).facts["age_s"], Fact::Number(7));
+    assert_eq!(tokens::part(Some(&never), true).facts.get("age_s"), None);
+    assert_eq!(tokens::part(None, false).status, Status::Ok);
+}
+
+#[test]
+fn a_log_that_loses_lines_is_told_and_holds_up_nobody() {
+    let dropped = DroppedLines { queue: 2, write: 3, long: 1 };
+    let at = |last_drop, writes_for, last_problem: Option<&str>| {
+        let part = log::part(&OutputState {
+            dropped,
+            last_drop: Some(Duration::from_secs(last_drop)),
+            last_problem: last_problem.map(str::to_owned),
+            writes_for: Some(Duration::from_secs(writes_for)),
+            queued_bytes: 7,
+        });
+        assert!(!part.holds_up && part.facts["dropped_lines"] == Fact::Number(6), "{part:?}");
+        part
+    };
+    assert_eq!(log::part(&OutputState::default()).status, Status::Ok);
+    assert_eq!((at(300, 4, None).status, at(299, 4, None).status), (Status::Ok, Status::Degraded));
+    let stalled = at(300, 5, None);
+    assert!(stalled.status == Status::Degraded && stalled.words.contains("has not read for 5 s"), "{stalled:?}");
+    assert_eq!(at(0, 0, Some("Broken pipe")).facts["last_problem"], Fact::Text("Broken pipe".to_owned()));
 }
 
 #[test]
@@ -232,4 +437,24 @@ fn backups_that_fail_or_are_missed_are_told() {
     assert_eq!(at(status(Some(MINUTE), Some("no room")), 2 * MINUTE).status, Status::Degraded);
     // A clock that was set back makes no backup of the future.
     assert_eq!(at(status(Some(5 * MINUTE), None), 0).facts["age_s"], Fact::Number(0));
+}
+
+fn clock_state(problem: Option<engine::ClockProblem>) -> engine::ClockState {
+    engine::ClockState { at: 100_000, newest: Some(300_000), problem, is_accepted: false, reset: None }
+}
+
+#[test]
+fn a_clock_that_is_not_believed_holds_up_and_one_that_was_accepted_does_not() {
+    let state = |problem, is_accepted| engine::ClockState { is_accepted, ..clock_state(problem) };
+    let good = clock::part(&state(None, false));
+    assert_eq!((good.status, good.holds_up, &good.facts["behind_ms"]), (Status::Ok, false, &Fact::Number(200_000)));
+    let behind = clock::part(&state(Some(engine::ClockProblem::Behind(200_000)), false));
+    assert!(behind.status == Status::Down && behind.holds_up && behind.words.contains("200 s behind"), "{behind:?}");
+    let jumped = clock::part(&state(Some(engine::ClockProblem::Jumped(700_000)), false));
+    assert_eq!(
+        (jumped.status, jumped.holds_up, &jumped.facts["ahead_ms"]),
+        (Status::Down, true, &Fact::Number(700_000))
+    );
+    let accepted = clock::part(&state(None, true));
+    assert_eq!((accepted.status, accepted.holds_up), (Status::Degraded, false));
 }

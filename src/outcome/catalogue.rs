@@ -121,8 +121,23 @@ codes! {
     ChangeReasonMissing = "HCERT-148",
     ElementFixed = "HCERT-149",
     IndexNotReady = "HCERT-150",
-    Overloaded = "HCERT-151",
+    SearchFailed = "HCERT-229",
+    TokenKeysUnavailable = "HCERT-230",
+    RequestsFull = "HCERT-231",
+    BodiesFull = "HCERT-232",
+    AnswersFull = "HCERT-233",
+    RequestTimeout = "HCERT-234",
+    WritesFull = "HCERT-235",
+    HeavySearchesFull = "HCERT-236",
+    LargeAnswersFull = "HCERT-237",
+    ConnectionsFull = "HCERT-238",
+    StorageReopening = "HCERT-239",
+    HeadsTooMany = "HCERT-226",
+    LargeResourcesBusy = "HCERT-228",
     StorageUnavailable = "HCERT-152",
+    ClockWrong = "HCERT-211",
+    VersionAhead = "HCERT-212",
+    IdsUsedUp = "HCERT-213",
     StoppingDown = "HCERT-153",
     AuditUnavailable = "HCERT-169",
     CommitUnknown = "HCERT-154",
@@ -130,6 +145,7 @@ codes! {
     RegistryUnreachable = "HCERT-164",
     RegistryUnreadable = "HCERT-165",
     RegistryCredential = "HCERT-214",
+    StoreDamaged = "HCERT-216",
     Internal = "HCERT-155",
     CodeUnknown = "HCERT-196",
     LinkDead = "HCERT-203",
@@ -221,7 +237,7 @@ mod tests {
                 "{code:?}"
             );
             assert!(
-                matches!(entry.status, 200 | 400..=417 | 422 | 429 | 431 | 500 | 501 | 503),
+                matches!(entry.status, 200 | 400..=417 | 422 | 429 | 431 | 500 | 501 | 503 | 507),
                 "{code:?} has status {}",
                 entry.status
             );

@@ -122,7 +122,7 @@ impl Issue {
     }
 
     /// How many others were left out, where the issue says so.
-    fn left_out(&self) -> Option<usize> {
+    pub fn left_out(&self) -> Option<usize> {
         self.value("count").filter(|_| self.code == Hcert::LeftOut)?.parse().ok()
     }
 

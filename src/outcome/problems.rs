@@ -69,6 +69,11 @@ impl Problems {
         self.issues.is_empty()
     }
 
+    /// Whether there are more errors than an answer lists, so that nothing found from here on is told.
+    pub fn is_full(&self) -> bool {
+        self.errors == BODY_ISSUES_MAX && self.left_out > 0
+    }
+
     /// Those kept.
     pub fn issues(&self) -> &[Issue] {
         &self.issues

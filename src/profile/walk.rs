@@ -110,6 +110,9 @@ impl<'a> Walk<'a> {
             self.path.enter(found.element.name);
             self.member(Member { found, value, sibling }, &checks.elements[found.at], rules);
             self.path.leave();
+            if self.problems.is_full() {
+                return;
+            }
         }
         let mut missing = checks.required & !present;
         while missing != 0 {
@@ -183,6 +186,10 @@ impl<'a> Walk<'a> {
                 }
             }
             self.item(value, sibling, found, checks, &all);
+            // Decision 182.
+            if self.problems.is_full() {
+                return;
+            }
         }
         if !counts.is_empty() {
             self.path.whole();

@@ -1,6 +1,7 @@
 //! What the patient registry is asked, on whose behalf, and what it answers, whichever registry it is.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::limits::X_ROAD_CHARACTERS_MAX;
@@ -142,6 +143,15 @@ pub enum Silent {
     Unreadable(String),
     /// It refuses the service's own credential, which is no fault of the caller.
     Credential(String),
+}
+
+/// The words for the log.
+impl fmt::Display for Silent {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        let (Silent::Timeout(why) | Silent::Unreachable(why) | Silent::Unreadable(why) | Silent::Credential(why)) =
+            self;
+        formatter.write_str(why)
+    }
 }
 
 impl Failed {

@@ -1,12 +1,18 @@
 //! How the registry is, for whoever watches the service.
 
 /// The registry at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
     /// It lies in the store, and is as well as that.
     Embedded,
     /// It is another system.
-    Remote { breaker: BreakerState, credential: CredentialState, remembered: Remembered },
+    Remote {
+        breaker: BreakerState,
+        credential: CredentialState,
+        remembered: Remembered,
+        /// Why its last answer was none; `None` when it was one, or it was not asked yet.
+        last_problem: Option<String>,
+    },
 }
 
 /// Whether questions go to the other system.

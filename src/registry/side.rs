@@ -87,6 +87,17 @@ impl Registry {
         })
     }
 
+    /// Checks the files that the settings name for a remote registry. Nobody is asked.
+    ///
+    /// # Errors
+    /// One of them cannot be used.
+    pub fn check(config: &Config) -> Result<(), String> {
+        match config.registry.mode {
+            RegistryMode::Remote => Remote::new(&config.registry.remote).map(drop),
+            RegistryMode::Embedded => Ok(()),
+        }
+    }
+
     /// Puts the people that ship into an embedded registry that has nobody yet, unless the settings say otherwise.
     ///
     /// # Errors

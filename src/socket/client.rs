@@ -1,11 +1,11 @@
 //! The command's side of the socket.
 
-use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use super::Request;
+use super::{REFUSED, Request};
 
 /// A conversation with a running server.
 pub struct Connection {
@@ -14,16 +14,27 @@ pub struct Connection {
 
 /// Asks the server of a data folder; `None` when none is running.
 pub fn connect(folder: &Path, request: &Request) -> io::Result<Option<Connection>> {
-    let mut stream = match UnixStream::connect(super::path(folder)) {
+    let mut stream = match super::reach(folder, |path| UnixStream::connect(path)) {
         Ok(stream) => stream,
         // A socket without a listener is what a killed server leaves behind.
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => return Ok(None),
+        // What is no folder has none either; whoever opens it says so.
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::NotADirectory
+            ) =>
+        {
+            return Ok(None);
+        }
         Err(error) => return Err(error),
     };
     let mut line = serde_json::to_vec(request)?;
     line.push(b'\n');
-    stream.write_all(&line)?;
-    Ok(Some(Connection { stream }))
+    match stream.write_all(&line) {
+        // A server that refuses commands says why before it reads any.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(Some(Connection { stream })),
+    }
 }
 
 impl Connection {
@@ -32,9 +43,9 @@ impl Connection {
         Connection { stream }
     }
 
-    /// What the server sends.
+    /// What the server sends. Reading it fails with the server's words if it refuses the command.
     pub fn lines(&self) -> io::Result<impl BufRead + use<>> {
-        Ok(BufReader::with_capacity(64 * 1024, self.stream.try_clone()?))
+        Ok(Lines { stream: BufReader::with_capacity(64 * 1024, self.stream.try_clone()?), is_begun: false })
     }
 
     /// Sends everything of a reader, then says that nothing more follows.
@@ -43,5 +54,36 @@ impl Connection {
         io::copy(source, &mut out)?;
         out.flush()?;
         self.stream.shutdown(Shutdown::Write)
+    }
+}
+
+/// What a server sends.
+struct Lines {
+    stream: BufReader<UnixStream>,
+    is_begun: bool,
+}
+
+impl BufRead for Lines {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let bytes = self.stream.fill_buf()?;
+        if !self.is_begun
+            && let Some(words) = bytes.strip_prefix(REFUSED.as_bytes())
+        {
+            return Err(io::Error::other(String::from_utf8_lossy(words).trim_end().to_owned()));
+        }
+        self.is_begun = true;
+        Ok(bytes)
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.stream.consume(count);
+    }
+}
+
+impl Read for Lines {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.fill_buf()?.read(into)?;
+        self.consume(count);
+        Ok(count)
     }
 }

@@ -8,12 +8,18 @@ mod client;
 mod server;
 mod verify;
 
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::backup::Base;
 use crate::bulk::AuditAsked;
+use crate::engine::ClockDecision;
+use crate::log::LogOrder;
 pub use client::{Connection, connect};
 pub use server::Server;
 
@@ -49,6 +55,10 @@ pub enum Request {
     Verify,
     /// `Result<Stats, String>` comes back.
     Stats,
+    /// `Result<ClockState, String>` comes back: after the decision, where there is one.
+    Clock { decision: Option<ClockDecision> },
+    /// `Result<LogState, String>` comes back: what is written to the log from now on.
+    Log(LogOrder),
     /// The number of a version's change comes back, or `null`.
     SeqOf { id: u64, version: u32 },
 }
@@ -70,7 +80,62 @@ pub enum AuditTold {
     Failed { problem: String },
 }
 
+/// How an answer begins in place of any other: the server does not take the command. Words follow, up to the end of the line.
+const REFUSED: &str = "refused: ";
+
 /// Where the socket of a data folder is.
 pub fn path(folder: &Path) -> PathBuf {
-    folder.join("hcert.sock")
+    folder.join(NAME)
+}
+
+const NAME: &str = "hcert.sock";
+
+/// Bytes that an address of a socket has for a path, the zero behind it among them. Source: unix(7).
+const ADDRESS_BYTES: usize = 108;
+
+/// Does something with the path of the socket. One that is too long for an address is replaced by a short one to the same file, through
+/// the folder that is held open meanwhile.
+///
+/// # Errors
+/// What `call` returned, or the folder cannot be opened. Each names the file.
+fn reach<T>(folder: &Path, call: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    let path = path(folder);
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("{NAME}: {error}"));
+    if path.as_os_str().len() < ADDRESS_BYTES {
+        return call(&path).map_err(named);
+    }
+    let folder = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(folder)?;
+    call(&PathBuf::from(format!("/proc/self/fd/{}/{NAME}", folder.as_raw_fd()))).map_err(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn a_data_folder_may_have_a_path_that_is_longer_than_an_address() {
+        let place = tempfile::tempdir().unwrap();
+        for length in [1, 60, 200] {
+            let folder = place.path().join("d".repeat(length));
+            let request = Request::Stats;
+            assert!(connect(&folder, &request).unwrap().is_none(), "no folder is no server");
+            std::fs::create_dir(&folder).unwrap();
+            assert!(connect(&folder, &request).unwrap().is_none());
+            let listener = reach(&folder, |path| UnixListener::bind(path)).unwrap();
+            assert!(path(&folder).exists());
+            assert!(connect(&folder, &request).unwrap().is_some());
+            drop(listener);
+            assert!(connect(&folder, &request).unwrap().is_none(), "a left-over is no server");
+        }
+    }
+
+    #[test]
+    fn the_file_is_named_that_is_in_the_way() {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(NAME, path(folder.path())).unwrap();
+        let problem = connect(folder.path(), &Request::Stats).err().unwrap().to_string();
+        assert!(problem.starts_with("hcert.sock: ") && problem.contains("symbolic links"), "{problem}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -12,17 +13,21 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::{AuditTold, Request, Step, backup};
+use super::{AuditTold, REFUSED, Request, Step, backup};
 use crate::audit::{self, Action, Head, Log};
 use crate::bulk::{self, Event, ImportOptions, Listed, Progress};
 use crate::certificate::{Id, Names, Seq, Version};
 use crate::engine::{Engine, give_way, system_clock};
 use crate::interaction::Rulebook;
-use crate::limits::TERMINOLOGY_FILE_BYTES_MAX;
+use crate::limits::{COMMAND_LINE_BYTES_MAX, COMMAND_LINE_S, COMMANDS_MAX, TERMINOLOGY_FILE_BYTES_MAX};
+use crate::log::event;
+use crate::log::{self, LogOrder, LogState};
 
 /// Answers commands until it is dropped.
 pub struct Server {
     path: PathBuf,
+    /// The socket that the thread listens on.
+    listener: UnixListener,
     stopping: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -42,41 +47,58 @@ impl Server {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let listener = UnixListener::bind(&path)?;
+        let listener = super::reach(folder, |path| UnixListener::bind(path))?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
-        let stopping = Arc::new(AtomicBool::new(false));
+        let (stopping, accepting) = (Arc::new(AtomicBool::new(false)), listener.try_clone()?);
         let stop = stopping.clone();
         let thread = thread::Builder::new().name("hcert-socket".into()).spawn(move || {
-            for stream in listener.incoming() {
+            // Each command under way has a clone.
+            let commands = Arc::new(());
+            for stream in accepting.incoming() {
                 if stop.load(Ordering::Acquire) {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
+                if Arc::strong_count(&commands) > COMMANDS_MAX {
+                    // Few bytes, which always fit into a new connection.
+                    drop(refuse(
+                        &stream,
+                        &format!("{COMMANDS_MAX} commands are under way; try again when one has ended"),
+                    ));
+                    continue;
+                }
+                let command = commands.clone();
                 let (engine, rulebook) = (engine.clone(), rulebook.clone());
                 let (trail, names) = (trail.clone(), names.clone());
                 let spawned = thread::Builder::new().name("hcert-command".into()).spawn(move || {
                     if let Err(error) = talk(&stream, &engine, &rulebook, &trail, &names) {
-                        tracing::warn!(error = %error, "a command's connection broke");
+                        event!(COMMAND_BROKE, error = %error);
                     }
+                    drop(command);
                 });
                 if let Err(error) = spawned {
-                    tracing::error!(error = %error, "no thread for a command");
+                    event!(COMMAND_NO_THREAD, error = %error);
                 }
             }
         })?;
-        Ok(Server { path, stopping, thread: Some(thread) })
+        Ok(Server { path, listener, stopping, thread: Some(thread) })
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::Release);
-        // The listener wakes by one more connection, which it does not take.
-        drop(UnixStream::connect(&self.path));
+        // The thread wakes, whatever lies at the path by now.
+        // SAFETY: the call takes nothing but numbers, and the socket is open.
+        if unsafe { libc::shutdown(self.listener.as_raw_fd(), libc::SHUT_RD) } != 0 {
+            // Not every system shuts down what listens; one more connection, which is not taken, does as well.
+            let folder = self.path.parent().unwrap_or(Path::new("."));
+            drop(super::reach(folder, |path| UnixStream::connect(path)));
+        }
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!("the socket's thread panicked");
+            event!(THREAD_OF_SOCKET);
         }
         drop(fs::remove_file(&self.path));
     }
@@ -85,13 +107,16 @@ impl Drop for Server {
 /// One conversation.
 fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, names: &Names) -> io::Result<()> {
     let mut lines = BufReader::with_capacity(64 * 1024, stream.try_clone()?);
-    let mut first = String::new();
-    lines.read_line(&mut first)?;
+    let time = Duration::from_secs(COMMAND_LINE_S);
+    let request = match request(stream, &mut lines, time)? {
+        Ok(request) => request,
+        Err(problem) => return refuse(stream, &problem),
+    };
     let mut out = BufWriter::with_capacity(64 * 1024, stream.try_clone()?);
     // Whoever sends requests comes first. The threads that a command starts are as polite as this one.
     give_way();
-    match serde_json::from_str(&first) {
-        Ok(Request::Import { stop_at_bad }) => {
+    match request {
+        Request::Import { stop_at_bad } => {
             let options = ImportOptions { stop_at_bad };
             report(&mut out, |report| {
                 // One that is cut off has no end to tell.
@@ -101,7 +126,7 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
                 bulk::write_down(trail, Action::BulkImport, "hcert import", note, Some(engine.seq())).and(done)
             })?;
         }
-        Ok(Request::PatientsImport { stop_at_bad }) => {
+        Request::PatientsImport { stop_at_bad } => {
             let options = ImportOptions { stop_at_bad };
             report(&mut out, |report| {
                 let done = bulk::import_patients(engine, &names.identifiers, &mut lines, options, report);
@@ -109,7 +134,7 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
                 bulk::write_down(trail, Action::PatientsImport, "hcert patients import", note, None).and(done)
             })?;
         }
-        Ok(Request::PatientsList { identifier }) => {
+        Request::PatientsList { identifier } => {
             let written = bulk::write_down(trail, Action::PatientsList, "hcert patients list", None, None);
             if let Err(problem) = written {
                 send(&mut out, &Listed::Failed { problem })?;
@@ -120,23 +145,25 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
                 out.write_all(b"\n")
             })?;
         }
-        Ok(Request::Export { after }) => {
+        Request::Export { after } => {
             let note = Some(format!("behind change {after}"));
             let written = bulk::write_down(trail, Action::BulkExport, "hcert export", note, None);
             written.map_err(io::Error::other)?;
             bulk::export(engine, Seq(after), &mut out, &mut |_| {}).map_err(io::Error::other)?;
         }
-        Ok(Request::Reindex) => {
+        Request::Reindex => {
             let told = reindex(engine, trail, &mut out);
             send(&mut out, &told.map_or_else(|problem| Step::Failed { problem }, |count| Step::Done { count }))?;
         }
-        Ok(Request::Backup { base }) => backup::send(&mut out, engine, trail, base.as_deref())?,
-        Ok(Request::Verify) => super::verify::answer(&mut out, engine, trail, names)?,
-        Ok(Request::Stats) => {
+        Request::Backup { base } => backup::send(&mut out, engine, trail, base.as_deref())?,
+        Request::Verify => super::verify::answer(&mut out, engine, trail, names)?,
+        Request::Stats => {
             let written = bulk::write_down(trail, Action::StoreStats, "hcert stats", None, None);
             send(&mut out, &written.and_then(|()| engine.stats().map_err(|error| error.to_string())))?;
         }
-        Ok(Request::SeqOf { id, version }) => {
+        Request::Clock { decision } => send(&mut out, &bulk::clock(engine, trail, decision))?,
+        Request::Log(order) => send(&mut out, &change_log(trail, &order))?,
+        Request::SeqOf { id, version } => {
             let (id, version) = (Id::new(id), Version::new(version));
             let seq = match id.zip(version) {
                 Some((id, version)) => engine.seq_of(id, version).map_err(io::Error::other)?,
@@ -144,21 +171,21 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
             };
             send(&mut out, &seq.map(|seq| seq.0))?;
         }
-        Ok(Request::AuditVerify { head }) => {
+        Request::AuditVerify { head } => {
             let told = verify(trail, head.as_deref());
             send(&mut out, &told.unwrap_or_else(|problem| AuditTold::Failed { problem }))?;
         }
-        Ok(Request::AuditExport(asked)) => {
+        Request::AuditExport(asked) => {
             let told = match bulk::export_audit(engine, trail, &asked, names, &mut out) {
                 Ok(count) => AuditTold::Done { report: format!("{count} events written"), is_whole: true },
                 Err(problem) => AuditTold::Failed { problem },
             };
             send(&mut out, &told)?;
         }
-        Ok(Request::TokenIssued { person, role, organization }) => {
+        Request::TokenIssued { person, role, organization } => {
             send(&mut out, &bulk::write_token_down(trail, person, role, organization))?;
         }
-        Ok(Request::TerminologyLoad) => {
+        Request::TerminologyLoad => {
             let mut file = Vec::new();
             // One byte more than is allowed tells that there is more.
             lines.take(TERMINOLOGY_FILE_BYTES_MAX as u64 + 1).read_to_end(&mut file)?;
@@ -166,16 +193,68 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
             let loaded = written.map_err(|problem| vec![problem]);
             send(&mut out, &loaded.and_then(|()| rulebook.lists().load(&file, system_clock()())))?;
         }
-        Ok(Request::TerminologyList) => send(&mut out, &rulebook.lists().lines())?,
-        Ok(Request::TerminologyRemove { url }) => {
+        Request::TerminologyList => send(&mut out, &rulebook.lists().lines())?,
+        Request::TerminologyRemove { url } => {
             let note = Some(url.clone());
             let written = bulk::write_down(trail, Action::TerminologyChange, "hcert terminology remove", note, None);
             let removed = written.map_err(|problem| vec![problem]);
             send(&mut out, &removed.and_then(|()| rulebook.lists().remove(&url)))?;
         }
-        Err(error) => send(&mut out, &Event::Failed { problem: format!("the request is not understood: {error}") })?,
     }
     out.flush()
+}
+
+/// Reads what is asked: one line, of few bytes and within a time. The inner error says why it is refused.
+fn request(stream: &UnixStream, lines: &mut impl BufRead, time: Duration) -> io::Result<Result<Request, String>> {
+    let begun = Instant::now();
+    let mut line = Vec::new();
+    loop {
+        let late = || Ok(Err(format!("no request came within {} s", time.as_secs_f32())));
+        let left = time.saturating_sub(begun.elapsed());
+        if left.is_zero() {
+            return late();
+        }
+        stream.set_read_timeout(Some(left))?;
+        let read = match lines.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return late(),
+            read => read?,
+        };
+        let end = read.iter().position(|byte| *byte == b'\n');
+        let part = &read[..end.unwrap_or(read.len())];
+        if line.len() + part.len() > COMMAND_LINE_BYTES_MAX {
+            return Ok(Err(format!("the request has more than {COMMAND_LINE_BYTES_MAX} bytes")));
+        }
+        line.extend_from_slice(part);
+        let (count, is_whole) = (part.len() + usize::from(end.is_some()), end.is_some() || read.is_empty());
+        lines.consume(count);
+        if is_whole {
+            stream.set_read_timeout(None)?;
+            return Ok(serde_json::from_slice(&line).map_err(|error| format!("the request is not understood: {error}")));
+        }
+    }
+}
+
+/// Answers that a command is not taken, and why.
+fn refuse(mut stream: &UnixStream, problem: &str) -> io::Result<()> {
+    stream.write_all(format!("{REFUSED}{problem}\n").as_bytes())
+}
+
+/// Changes what is written to the log. The audit trail says so before it happens.
+fn change_log(trail: &Log, order: &LogOrder) -> Result<LogState, String> {
+    order.check()?;
+    if order.changes() {
+        let LogOrder { level, target, sample } = order;
+        let text = |name: &str, value: Option<String>| value.map(|value| format!("{name} {value}"));
+        let parts = [
+            text("level", level.clone()),
+            text("target", target.clone()),
+            text("sample", sample.map(|sample| sample.to_string())),
+        ];
+        let note = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        bulk::write_down(trail, Action::LogLevel, "hcert log level", Some(note), None)?;
+    }
+    log::change(order)
 }
 
 /// Verifies the trail up to the event that says so.
@@ -220,4 +299,48 @@ pub(super) fn send(out: &mut impl Write, told: &impl Serialize) -> io::Result<()
     serde_json::to_writer(&mut *out, told)?;
     out.write_all(b"\n")?;
     out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::socket::Connection;
+
+    /// What a client reads of a server that is sent these bytes, and then nothing.
+    fn refusal(sent: &'static [u8], times: usize, time: Duration) -> String {
+        let (client, server) = UnixStream::pair().unwrap();
+        let writer = client.try_clone().unwrap();
+        let writing = thread::spawn(move || drop((0..times).try_for_each(|_| (&writer).write_all(sent))));
+        let mut lines = BufReader::with_capacity(64 * 1024, server.try_clone().unwrap());
+        let problem = request(&server, &mut lines, time).unwrap().unwrap_err();
+        refuse(&server, &problem).unwrap();
+        drop((lines, server));
+        writing.join().unwrap();
+        let mut line = String::new();
+        Connection::new(client).lines().unwrap().read_line(&mut line).unwrap_err().to_string()
+    }
+
+    /// What was seen: a line of 1 GiB took 2 GB of memory.
+    #[test]
+    fn a_request_has_an_end_within_few_bytes_and_a_time() {
+        let (long, short) = (Duration::from_secs(60), Duration::from_millis(20));
+        let large = refusal(&[b'x'; 65_536], 16_384, long);
+        assert_eq!(large, "the request has more than 65536 bytes");
+        for sent in [&b""[..], b"{\"import\""] {
+            assert!(refusal(sent, 1, short).starts_with("no request came within 0.02 s"), "{sent:?}");
+        }
+        assert!(refusal(b"nonsense\n", 1, long).starts_with("the request is not understood"));
+    }
+
+    #[test]
+    fn what_follows_a_request_is_left_and_has_no_deadline() {
+        let (mut client, server) = UnixStream::pair().unwrap();
+        client.write_all(b"{\"import\":{\"stop_at_bad\":true}}\n{}\n").unwrap();
+        drop(client);
+        let mut lines = BufReader::new(server.try_clone().unwrap());
+        let asked = request(&server, &mut lines, Duration::from_secs(60)).unwrap();
+        assert_eq!(asked, Ok(Request::Import { stop_at_bad: true }));
+        assert_eq!(server.read_timeout().unwrap(), None);
+        assert_eq!(lines.lines().map(Result::unwrap).collect::<Vec<_>>(), ["{}"]);
+    }
 }

@@ -45,7 +45,7 @@ pub fn answer(out: &mut impl Write, engine: &Engine, trail: &Log, names: &Names)
     };
     let done = bulk::write_down(trail, Action::StoreVerify, "hcert verify", None, None).and_then(|()| {
         let events = trail.trail().map_err(|error| format!("the audit trail cannot be read: {error}"))?;
-        bulk::verify(engine, Some(&events), names, &mut report)
+        bulk::verify(engine, Some(&events), false, names, &mut report)
     });
     let end = done.map_or_else(|problem| Told::Failed { problem }, |verified| Told::Done(Box::new(verified)));
     send(out, &end)

@@ -16,6 +16,7 @@ use rustls::{RootCertStore, ServerConfig};
 
 use super::validity::{self, Validity};
 use crate::limits::{TLS_FILE_BYTES_MAX, TLS_WARN_DAYS};
+use crate::regular_file;
 
 /// Which files, and what is asked of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,8 +182,8 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     if read.is_empty() { Err(unusable(path, &"it holds no certificate")) } else { Ok(read) }
 }
 
-fn contents(path: &Path) -> Result<Vec<u8>, String> {
-    let file = fs::File::open(path).map_err(|error| unusable(path, &error))?;
+pub(super) fn contents(path: &Path) -> Result<Vec<u8>, String> {
+    let file = regular_file::open(path).map_err(|error| unusable(path, &error))?;
     let mut bytes = Vec::new();
     let read = file.take(TLS_FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| unusable(path, &error))?;
     if read as u64 > TLS_FILE_BYTES_MAX {

@@ -11,6 +11,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use hcert::limits::{HEADER_BYTES_MAX, HEADERS_MAX, HTTP2_FIELDS_MAX, STREAMS_MAX, TARGET_BYTES_MAX};
+
 use crate::body::{self, Body};
 use crate::foreign::Reason::WritesToTheConnection;
 use crate::server::{Listening, START, Server};
@@ -219,8 +221,7 @@ async fn headers_that_are_too_many_or_too_long_are_431() {
     }
     // A head that does not end is refused when it is longer than the bound, and not held any further.
     let mut stream = connect(server.address).await;
-    let begun =
-        format!("GET /fhir/metadata HTTP/1.1\r\nHost: a\r\nX-Long: {}", "x".repeat(hcert::limits::HEADER_BYTES_MAX));
+    let begun = format!("GET /fhir/metadata HTTP/1.1\r\nHost: a\r\nX-Long: {}", "x".repeat(HEADER_BYTES_MAX));
     stream.write_all(begun.as_bytes()).await.expect("sent");
     let answer = to_end(&mut stream).await;
     assert!(answer.starts_with("HTTP/1.1 431 ") && answer.contains("HCERT-218"), "{answer}");
@@ -233,7 +234,7 @@ async fn headers_that_are_too_many_or_too_long_are_431() {
 #[tokio::test]
 async fn a_target_that_is_too_long_is_414() {
     let server = listening().await;
-    for length in [64_001, 65_535, 70_000, 100_000, 200_000, 1_000_000] {
+    for length in [TARGET_BYTES_MAX, HEADER_BYTES_MAX, 65_535, 70_000, 100_000, 200_000, 1_000_000] {
         for (before, target) in [("", "Composition/"), ("", "Composition?title="), ("first", "metadata?x=")] {
             let target = format!("{target}{}", "x".repeat(length));
             let mut stream = connect(server.address).await;
@@ -263,7 +264,7 @@ async fn a_target_that_is_too_long_is_414_over_http2() {
     let (mut client, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.expect("an HTTP/2 connection");
     tokio::spawn(connection);
-    let uri = format!("http://{}/fhir/Composition/{}", server.address, "x".repeat(64_000));
+    let uri = format!("http://{}/fhir/Composition/{}", server.address, "x".repeat(TARGET_BYTES_MAX));
     let request = Request::get(uri).body(Full::<Bytes>::default()).expect("a request");
     let answer = timeout(PATIENCE, client.send_request(request)).await.expect("an answer").expect("a connection");
     assert_eq!(answer.status(), 414);
@@ -274,6 +275,91 @@ async fn a_target_that_is_too_long_is_414_over_http2() {
     let request = request.body(Full::<Bytes>::default()).expect("a request");
     let answer = timeout(PATIENCE, client.send_request(request)).await.expect("an answer");
     assert!(answer.is_err() || answer.is_ok_and(|answer| answer.status() == 431));
+}
+
+/// A connection of HTTP/2, and what ends with it.
+async fn http2(
+    address: SocketAddr,
+) -> (hyper::client::conn::http2::SendRequest<Full<Bytes>>, tokio::task::JoinHandle<hyper::Result<()>>) {
+    let io = TokioIo::new(connect(address).await);
+    let (client, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.expect("an HTTP/2 connection");
+    (client, tokio::spawn(connection))
+}
+
+/// What was seen: 2 900 headers of HTTP/2 were taken, some 280 KB of memory for each request.
+#[tokio::test]
+async fn a_head_has_at_most_100_headers_and_32_kib_in_both_protocols() {
+    let server = listening().await;
+    let uri = format!("http://{}/fhir/metadata", server.address);
+    // `host` is one of them over HTTP/1.1, and none over HTTP/2.
+    let fields = |count: usize| (0..count).map(|number| (format!("x-{number}"), "1".to_owned())).collect::<Vec<_>>();
+    // A colon, a blank and the end of each line, and the first line.
+    let long =
+        |bytes: usize| vec![("x-long".to_owned(), "x".repeat(bytes - "/fhir/metadata".len() - "x-long".len() - 4))];
+    let (refused, passes) = ((431, true), (200, false));
+    for (headers, expected) in [
+        (fields(HEADERS_MAX), passes),
+        (fields(HEADERS_MAX + 1), refused),
+        (fields(HTTP2_FIELDS_MAX as usize - 20), refused),
+        (long(HEADER_BYTES_MAX), passes),
+        (long(HEADER_BYTES_MAX + 1), refused),
+    ] {
+        let (mut client, _connection) = http2(server.address).await;
+        let mut request = Request::get(&uri);
+        for (name, value) in &headers {
+            request = request.header(name, value);
+        }
+        let request = request.body(Full::default()).expect("a request");
+        let answer = timeout(PATIENCE, client.send_request(request)).await.expect("an answer").expect("a connection");
+        let status = answer.status().as_u16();
+        let body = answer.into_body().collect().await.expect("a body").to_bytes();
+        assert_eq!((status, String::from_utf8_lossy(&body).contains("HCERT-218")), expected, "{}", headers.len());
+    }
+    let (mut client, connection) = http2(server.address).await;
+    let mut request = Request::get(&uri);
+    for (name, value) in fields(HTTP2_FIELDS_MAX as usize) {
+        request = request.header(name, value);
+    }
+    let request = request.body(Full::default()).expect("a request");
+    assert!(timeout(PATIENCE, client.send_request(request)).await.expect("an end").is_err());
+    let _ = timeout(PATIENCE, connection).await.expect("the connection ends");
+
+    let lines = |count: usize| fields(count).into_iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let text = |headers: String| {
+        format!("GET /fhir/metadata HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n")
+    };
+    let long = |bytes: usize| format!("X-Long: {}\r\n", "x".repeat(bytes - text("X-Long: \r\n".to_owned()).len()));
+    for (headers, status) in [
+        (lines(HEADERS_MAX - 2), "200"),
+        (lines(HEADERS_MAX - 1), "431"),
+        (long(HEADER_BYTES_MAX), "200"),
+        (long(HEADER_BYTES_MAX + 1), "431"),
+    ] {
+        let answer = exchange(server.address, text(headers)).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_with_as_many_requests_at_once_as_it_may_and_the_longest_tokens_is_served() {
+    let server = listening().await;
+    let (client, _connection) = http2(server.address).await;
+    let uri = format!("http://{}/fhir/metadata", server.address);
+    let token = format!("Bearer {}", "x".repeat(16 * 1024));
+    for _ in 0..3 {
+        let requests: Vec<_> = (0..STREAMS_MAX)
+            .map(|_| {
+                let request = Request::get(&uri).header("authorization", &token).body(Full::default());
+                tokio::spawn(client.clone().send_request(request.expect("a request")))
+            })
+            .collect();
+        for request in requests {
+            let answer = timeout(PATIENCE, request).await.expect("an answer").expect("no panic").expect("a connection");
+            assert_eq!(answer.status(), 200);
+            answer.into_body().collect().await.expect("a body");
+        }
+    }
 }
 
 #[tokio::test]

@@ -121,7 +121,8 @@ impl Server {
             *identifier = names.sent_text(identifier);
         }
         let folder = tempfile::tempdir().expect("a folder for the data");
-        let clock = Arc::new(AtomicI64::new(milliseconds(moment)));
+        // The patients that ship come a day before the story begins.
+        let clock = Arc::new(AtomicI64::new(milliseconds(moment) - 86_400_000));
         let ticking = Arc::clone(&clock);
         let standing = Arc::clone(&clock);
         // Only the writer's readings move the clock: a search between two changes does not shift the second.
@@ -142,6 +143,7 @@ impl Server {
             witness: Some(witness.clone()),
             metrics: hcert::metrics::Metrics::new(),
             clock: ticking,
+            elapsed: standing.clone(),
         };
         let engine = Arc::new(Engine::open(options).expect("an empty folder can be opened"));
         let audit = Arc::new(Log::open(trail(folder.path(), standing.clone())).expect("a trail can be begun"));
@@ -165,8 +167,7 @@ impl Server {
         let rulebook = Arc::new(rulebook.final_must_be_usable(config.certificate.final_must_be_usable));
         let registry = Registry::open(&config, engine.clone(), standing.clone()).expect("settings of a registry");
         registry.welcome().await.expect("the patients that ship can be stored");
-        // They came before the story begins.
-        clock.store(milliseconds(moment), Ordering::SeqCst);
+        set_clock(&clock, &engine, milliseconds(moment));
         let by_mode = config.access.mode == AccessMode::Jwt;
         let author_must_be_caller = config.access.author_must_be_caller.unwrap_or(by_mode);
         let permissions = Permissions::read(BUILT_IN, &settings.names).expect("the table that ships can be read");
@@ -286,7 +287,7 @@ impl Server {
 
     /// Sets the moment of the next change.
     pub fn set_clock(&self, moment: &str) {
-        self.clock.store(milliseconds(moment), Ordering::SeqCst);
+        set_clock(&self.clock, &self.engine, milliseconds(moment));
     }
 
     /// `path` is below the base path: `Composition/1`. One that begins with a slash is taken as it is.
@@ -362,8 +363,17 @@ impl Server {
 }
 
 /// A trail of small files.
+/// Sets the clock, and lets the engine read it once: it looks at its clocks when time has passed, and each look moves this one by a
+/// second.
+fn set_clock(clock: &AtomicI64, engine: &Engine, moment: i64) {
+    while clock.load(Ordering::SeqCst) != moment {
+        clock.store(moment - 1_000, Ordering::SeqCst);
+        engine.clock();
+    }
+}
+
 fn trail(folder: &Path, clock: Clock) -> audit::Options {
-    audit::Options { folder: folder.join("data"), file_bytes: 256 * 1024, retention_days: 0, clock }
+    audit::Options { folder: folder.join("data"), file_bytes: 256 * 1024, keep_from: Arc::new(|| None), clock }
 }
 
 impl Listening {

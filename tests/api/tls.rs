@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::aws_lc_rs::digest::{SHA256, digest};
 use hcert::config::{ClientAuth, Config, MinVersion};
 use http_body_util::Empty;
 use hyper::body::Bytes;
@@ -240,6 +241,31 @@ async fn a_certificate_of_clients_is_asked_for_as_the_settings_say() {
         assert!(with(&own).get(server.address).await.is_ok(), "{client_auth:?}");
         assert!(with(&stranger).get(server.address).await.is_err(), "{client_auth:?}");
         assert_eq!(pki.client().get(server.address).await.is_ok(), without, "{client_auth:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_whose_certificate_the_settings_name_may_set_the_headers_of_x_road() {
+    let pki = Pki::new();
+    let (own, other) = (signed(&pki.ca), signed(&pki.ca));
+    let named = digest(&SHA256, own.0.der());
+    let named: String = named.as_ref().iter().map(|byte| format!("{byte:02X}")).collect();
+    let server = pki.server(|config| {
+        config.tls.client_ca = Some(pki.path("ca.pem"));
+        config.tls.client_auth = ClientAuth::Optional;
+        config.x_road.from = Some(vec![named.parse().expect("a fingerprint")]);
+    });
+    let server = server.await;
+    for (shown, is_trusted) in [(Some(own), true), (Some(other), false), (None, false)] {
+        let shown = shown.map(|(certificate, key)| (certificate.der().clone(), key));
+        let mut stream = Client { own: shown, ..pki.client() }.connect(server.address).await.expect("a connection");
+        // Of several requests on one connection each.
+        ask(&mut stream, "x-road-id: 4711\r\n").await.expect("sent");
+        ask(&mut stream, "x-road-id: 4711\r\nConnection: close\r\n").await.expect("sent");
+        let mut text = String::new();
+        timeout(PATIENCE, stream.read_to_string(&mut text)).await.expect("the server closes").expect("an answer");
+        assert_eq!(text.matches("HTTP/1.1 404 ").count(), 2, "{text}");
+        assert_eq!(text.matches("x-road-id: 4711\r\n").count(), if is_trusted { 2 } else { 0 }, "{text}");
     }
 }
 

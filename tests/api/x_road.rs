@@ -1,9 +1,19 @@
 //! A client written for the real service, through X-Road paths: tokens, patients and certificates. Contract 1.4.
 
-use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use crate::body::Body;
-use crate::server::Server;
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::{Request, Response};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+use crate::body::{self, Body};
+use crate::foreign::Reason::WritesToTheConnection;
+use crate::server::{START, Server};
 use crate::told::Told;
 
 const SERVICE: &str = "/r1/ee-dev/GOV/70009770/tis";
@@ -156,7 +166,7 @@ async fn what_x_road_does_not_know_is_told_in_its_words() {
 #[tokio::test]
 async fn headers_can_be_made_obligatory() {
     let change = |config: &mut hcert::config::Config| config.x_road.required_headers = vec!["x-road-userid".to_owned()];
-    let server = Server::with(crate::server::START, change).await;
+    let server = Server::with(START, change).await;
     let path = format!("{SERVICE}/fhir/Composition");
     for asked in [server.get(&path), server.get(&path).header("x-road-userid", " ")] {
         let told = asked.await.refused(400, &["HCERT-219"]);
@@ -173,8 +183,8 @@ async fn a_reason_in_estonian_is_taken_recorded_and_shown() {
     let reason = "Töötervishoiu kontroll, põhjus täpsustamata";
     let latin_1: Vec<u8> = reason.chars().map(|character| u8::try_from(character).expect("Latin-1")).collect();
     let longest = "õ".repeat(256);
-    let longer = "😀".repeat(3_000);
-    let of_longer = format!("{}… (cut, 3000 characters)", "😀".repeat(256));
+    let longer = "😀".repeat(2_000);
+    let of_longer = format!("{}… (cut, 2000 characters)", "😀".repeat(256));
     for (sent, recorded) in [
         (reason.as_bytes(), reason),
         (&latin_1, reason),
@@ -221,4 +231,123 @@ async fn a_slash_at_the_end_of_a_path_is_ignored_here_too() {
     let order = order(AUTHOR, "doctor", "");
     let asked = server.ask("POST", &format!("{SERVICE}/auth/v2/token/")).body_as(Some("application/json"), order);
     asked.await.expect(200);
+}
+
+/// The security server that the tests below trust, and another machine.
+const SECURITY_SERVER: &str = "192.0.2.10";
+const OTHER_MACHINE: &str = "192.0.2.66";
+
+async fn trusting(change: impl FnOnce(&mut hcert::config::Config)) -> Server {
+    let trusting = |config: &mut hcert::config::Config| {
+        WritesToTheConnection.set_default_names(config);
+        config.x_road.from = Some(vec![SECURITY_SERVER.parse().expect("an address")]);
+        change(config);
+    };
+    Server::with(START, trusting).await
+}
+
+const CLAIMS: [(&str, &str); 5] = [
+    ("x-road-client", "ee-dev/COM/12345678/clinic"),
+    ("x-road-id", "11111111-2222"),
+    ("x-road-issue", "17"),
+    ("x-road-userid", "EE49403136515"),
+    ("x-author-id", "EE49403136515"),
+];
+
+/// What a machine gets that sends these headers.
+async fn sent(server: &Server, from: &str, request: (&str, &str), headers: &[(&str, &str)]) -> Response<Full<Bytes>> {
+    let (method, path) = request;
+    let bytes = if method == "POST" { Bytes::from(body::text("driver-draft")) } else { Bytes::new() };
+    let request = Request::builder().method(method).uri(path).header("content-type", "application/fhir+json");
+    let request = request.header("content-length", bytes.len());
+    let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+    let request = request.body(Full::new(bytes)).expect("a request");
+    server.door().answer(request, Some(from.parse().expect("an address"))).await
+}
+
+/// What was seen: anybody who reached the port could have another's X-Road client and user written down as theirs.
+#[tokio::test]
+async fn headers_of_a_sender_that_is_not_trusted_are_dropped_and_the_trail_says_so() {
+    let server = trusting(|_| ()).await;
+    let dropped = "x-road-client, x-road-id, x-road-issue, x-road-userid, x-author-id";
+    let paths = [("POST", "/fhir/Composition"), ("GET", "/fhir/Composition/1")];
+    let by_x_road = ("GET", &*format!("{SERVICE}/fhir/Composition/1"));
+    for (from, is_trusted) in [(SECURITY_SERVER, true), (OTHER_MACHINE, false)] {
+        for request in [paths[0], paths[1], by_x_road] {
+            let told = sent(&server, from, request, &CLAIMS).await;
+            assert!(told.status().is_success(), "{from} {request:?}: {told:?}");
+            let events = server.events();
+            let noted = &events.last().expect("an event").from;
+            let claimed = |value: &'static str| is_trusted.then_some(value);
+            assert_eq!(noted.x_road_client.as_deref(), claimed(CLAIMS[0].1), "{from} {request:?}");
+            assert_eq!(noted.x_road_issue.as_deref(), claimed(CLAIMS[2].1));
+            assert_eq!(noted.x_road_user.as_deref(), claimed(CLAIMS[3].1));
+            assert_eq!(noted.x_road_dropped.as_deref(), (!is_trusted).then_some(dropped));
+            let id = told.headers().get("x-road-id").map(|id| id.to_str().expect("text"));
+            assert_eq!(id == Some(CLAIMS[1].1), is_trusted, "{from} {request:?}: {id:?}");
+            // Below /r1 every request has an id, made where none is accepted.
+            assert_eq!(id.is_some(), is_trusted || request == by_x_road);
+            assert_eq!(noted.x_road_id.as_deref(), id);
+        }
+    }
+    let shown = server.get("AuditEvent?_count=100").await.expect(200);
+    assert_eq!(shown.text().matches(&format!("\"valueString\":\"{dropped}\"")).count(), 3, "{shown}");
+    let dropped = || server.door().load().x_road_dropped.load(Ordering::Relaxed);
+    assert_eq!(dropped(), 3);
+    // A request without these headers is not counted.
+    sent(&server, OTHER_MACHINE, paths[1], &[]).await;
+    assert_eq!(dropped(), 3);
+}
+
+#[tokio::test]
+async fn a_required_header_that_was_dropped_is_missing() {
+    let server = trusting(|config| config.x_road.required_headers = vec!["x-road-userid".to_owned()]).await;
+    let path = format!("{SERVICE}/fhir/Composition");
+    for (from, status) in [(SECURITY_SERVER, 200), (OTHER_MACHINE, 400)] {
+        assert_eq!(sent(&server, from, ("GET", &path), &CLAIMS).await.status().as_u16(), status, "{from}");
+    }
+}
+
+/// What was seen: one security server is one address, so that the whole country had 64 requests at once.
+#[expect(clippy::await_holding_lock, reason = "the writer, which waits for it, is no task")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_security_server_counts_as_the_clients_it_stands_for() {
+    const PATIENCE: Duration = Duration::from_secs(120);
+    let server = Arc::new(trusting(|_| ()).await);
+    for (from, clients, taken) in [
+        (SECURITY_SERVER, &["ee-dev/COM/12345678/clinic", "ee-dev/COM/87654321/clinic"][..], 70),
+        (SECURITY_SERVER, &["ee-dev/COM/12345678/clinic", "EE-DEV/COM/%31%32345678/clinic"], 64),
+        (OTHER_MACHINE, &["ee-dev/COM/12345678/clinic", "ee-dev/COM/87654321/clinic"], 64),
+    ] {
+        let created = sent(&server, SECURITY_SERVER, ("POST", "/fhir/Composition"), &[]).await;
+        let location =
+            created.headers()["location"].to_str().expect("text").split_once("/_history").expect("a version").0;
+        let path: Arc<str> = location.split_once(":8080").expect("this server").1.into();
+        let (told, mut answers) = mpsc::unbounded_channel();
+        let held = server.hold_writer();
+        for number in 0..70 {
+            let (server, path, told) = (Arc::clone(&server), Arc::clone(&path), told.clone());
+            let client = clients[number % clients.len()];
+            tokio::spawn(async move {
+                let answer = sent(&server, from, ("DELETE", &path), &[("x-road-client", client)]).await;
+                let _ = told.send(answer.status().as_u16());
+            });
+        }
+        // Requests that wait for the writer have no answer yet.
+        for _ in taken..70 {
+            assert_eq!(timeout(PATIENCE, answers.recv()).await.expect("an answer"), Some(429), "{from} {clients:?}");
+        }
+        let working = || server.door().load().requests.load(Ordering::Relaxed);
+        let all = async {
+            while working() < taken {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, all).await.unwrap_or_else(|_| panic!("{from} {clients:?}: {} of {taken}", working()));
+        drop(held);
+        for _ in 0..taken {
+            let status = timeout(PATIENCE, answers.recv()).await.expect("an answer").expect("a sender");
+            assert_eq!(status, 204, "{from} {clients:?}");
+        }
+    }
 }

@@ -11,7 +11,7 @@ const EXPORT: [&str; 4] = ["audit", "export", "--data", "data"];
 #[test]
 fn a_trail_is_verified_and_written_out_by_server_and_folder_alike() {
     let place = Place::new();
-    place.run(&VERIFY).expect(1).says("there is no audit trail");
+    place.run(&VERIFY).expect(1).says("there is no data folder");
     let server = Process::start(&place.path("data"));
     place.run(&VERIFY).expect(0);
     let exported = place.run(&EXPORT);
@@ -54,5 +54,5 @@ fn a_changed_trail_is_told_with_its_place() {
     let mut bytes = fs::read(&file).unwrap();
     bytes[150] ^= 1;
     fs::write(&file, bytes).unwrap();
-    place.run(&VERIFY).expect(1).says("the audit trail is not as it was written");
+    place.run(&VERIFY).expect(3).says("the audit trail is not as it was written");
 }

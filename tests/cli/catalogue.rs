@@ -64,6 +64,13 @@ fn the_page_of_errors_is_what_the_catalogue_makes() {
     assert!(made.expect(0).text() == page, "renew it: hcert catalogue --markdown > docs/ERRORS.md");
 }
 
+#[test]
+fn the_page_of_the_log_is_what_the_tables_make() {
+    let made = Place::new().run(&["catalogue", "--log-markdown"]);
+    let page = fs::read_to_string("docs/LOGGING.md").unwrap();
+    assert!(made.expect(0).text() == page, "renew it: hcert catalogue --log-markdown > docs/LOGGING.md");
+}
+
 /// `data/reflected-errors.tsv` is the table of the specification: system, code and text. Contract 6.4.
 #[test]
 fn the_texts_of_reflected_errors_are_those_of_the_specification_character_by_character() {

@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
@@ -143,6 +145,85 @@ fn a_registry_that_refuses_the_services_own_credential_is_an_alarm_in_log_health
     assert!(alarms.len() == 1 && alarms[0].contains("401") && alarms[0].contains("\"log.level\":\"error\""), "{log}");
 }
 
+/// An issuer that answers 500, and with a key once it is told so.
+fn issuer() -> (String, Arc<AtomicBool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = format!("http://{}/jwks", listener.local_addr().expect("an address"));
+    let answers = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&answers);
+    std::thread::spawn(move || {
+        // The public key of RFC 7517, appendix A.1.
+        let key = r#"{"kty":"EC","crv":"P-256","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM"}"#;
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let _ = stream.read(&mut [0; 4096]);
+            let (status, body) = match asked.load(Ordering::SeqCst) {
+                true => ("200 OK", format!("{{\"keys\":[{key}]}}")),
+                false => ("500 Internal Server Error", String::new()),
+            };
+            let length = body.len();
+            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+            let _ = stream.write_all((head + &body).as_bytes());
+        }
+    });
+    (address, answers)
+}
+
+#[test]
+fn a_service_without_the_issuers_keys_is_not_ready_until_it_has_them() {
+    let (address, answers) = issuer();
+    let place = Place::new();
+    let settings = [
+        ("HCERT__ACCESS__MODE", "jwt"),
+        ("HCERT__ACCESS__TOKEN__JWKS", address.as_str()),
+        ("HCERT__ACCESS__TOKEN__ISSUER", "https://issuer.example.ee"),
+        ("HCERT__ACCESS__TOKEN__AUDIENCE", "hcert"),
+    ];
+    let server = start(&place.path("data"), &settings);
+    let at = watched_at(&server);
+    // Well-formed, with the algorithm ES256 and a signature of 64 bytes.
+    let token = format!("authorization: Bearer eyJhbGciOiJFUzI1NiJ9.e30.{}", "A".repeat(86));
+    let read = || server.client().send("GET", "/Composition/1", &[&token], b"").expect("an answer");
+
+    let part = || ask(at, "GET", "/health").json()["parts"]["tokens"].clone();
+    eventually("the issuer was asked", || part()["facts"]["last_problem"].is_string());
+    let told = read();
+    assert!(told.status == 503 && told.text().contains("HCERT-230"), "{}", told.text());
+    assert!(told.header("retry-after").is_some());
+    let ready = ask(at, "GET", "/ready");
+    let why_not = ready.json()["why_not"].to_string();
+    assert!(ready.status == 503 && why_not.contains("tokens: ") && why_not.contains("status 500"), "{why_not}");
+    assert_eq!((&part()["status"], metrics(at)["hcert_token_keys"]), (&Value::from("down"), 0.0));
+    assert!(!metrics(at).contains_key("hcert_token_keys_age_seconds"));
+
+    answers.store(true, Ordering::SeqCst);
+    eventually("it has the keys", || ask(at, "GET", "/ready").status == 200);
+    assert_eq!((&part()["status"], metrics(at)["hcert_token_keys"]), (&Value::from("ok"), 1.0));
+    assert!(metrics(at)["hcert_token_keys_age_seconds"] < 3600.0);
+    let told = read();
+    assert!(told.status == 401 && told.text().contains("HCERT-177"), "{}", told.text());
+}
+
+#[test]
+fn a_registry_that_fails_once_is_degraded_at_once_and_the_service_ready() {
+    // The listener is closed again.
+    let address = TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("an address");
+    let place = Place::new();
+    let settings = [
+        ("HCERT__REGISTRY__MODE", "remote"),
+        ("HCERT__REGISTRY__REMOTE__ADDRESS", &*format!("http://{address}/fhir")),
+        ("HCERT__REGISTRY__REMOTE__TRIES", "1"),
+    ];
+    let server = start(&place.path("data"), &settings);
+    let at = watched_at(&server);
+    eventually("it is ready", || ask(at, "GET", "/ready").status == 200);
+    assert_eq!(server.client().send("POST", "/Composition", &[], &draft()).unwrap().status, 503);
+    let part = &ask(at, "GET", "/health").json()["parts"]["registry"];
+    assert_eq!((&part["status"], &part["facts"]["breaker"]), (&"degraded".into(), &"closed".into()), "{part}");
+    assert!(part["facts"]["last_problem"].is_string(), "{part}");
+    assert_eq!(ask(at, "GET", "/ready").status, 200);
+}
+
 #[test]
 fn graphs_say_the_same_as_the_health_page() {
     let place = Place::new();
@@ -162,6 +243,8 @@ fn graphs_say_the_same_as_the_health_page() {
         }
     }
     assert_eq!((&health["status"], &health["parts"]["disk"]["status"]), (&"degraded".into(), &"degraded".into()));
+    let memory = &health["parts"]["memory"]["facts"];
+    assert!(memory["bytes_max"].as_u64() > Some(1 << 30) && memory["limit_bytes"].as_u64() > Some(0), "{memory}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use hcert::config::Config;
 use hcert::http::Settings;
-use hcert::limits::OPEN_FILES_RESERVED;
+use hcert::limits::{LIVE_BEATS_MISSED_MAX, OPEN_FILES_RESERVED};
 
 use super::Place;
 
@@ -65,7 +65,11 @@ fn the_unit_fits_the_program_and_its_settings() {
     let files: usize = unit("LimitNOFILE")[0].parse().unwrap();
     assert!(files >= config.server.connections_max + OPEN_FILES_RESERVED);
     assert_eq!((&*unit("KillSignal")[0], &*unit("ExecReload")[0]), ("SIGTERM", "/bin/kill -HUP $MAINPID"));
+    assert!(seconds("WatchdogSec") > u64::from(LIVE_BEATS_MISSED_MAX) + 1, "/live fails before systemd gives up");
     for (key, value) in [
+        ("Type", "notify"),
+        ("NotifyAccess", "main"),
+        ("LogRateLimitIntervalSec", "0"),
         ("NoNewPrivileges", "yes"),
         ("ProtectSystem", "strict"),
         ("PrivateTmp", "yes"),
@@ -84,14 +88,20 @@ fn the_unit_fits_the_program_and_its_settings() {
 
 #[test]
 fn settings_that_cannot_be_used_end_with_the_code_after_which_the_unit_does_not_start_again() {
-    let [code] = &unit("RestartPreventExitStatus")[..] else { panic!("there is one code") };
-    let code = code.parse().unwrap();
+    assert_eq!(unit("RestartPreventExitStatus"), ["2 3"], "settings are wrong; the data are corrupt. Contract 9.4");
+    let code = 2;
     let place = Place::new();
     fs::write(place.path("hcert.toml"), "[access]\nmode = \"nobody\"\n").unwrap();
     place
         .run(&["serve", "--config", "hcert.toml", "--data", "data", "--listen", "127.0.0.1:0"])
         .expect(code)
         .says("nobody");
+    // So does a file that they name, except those of TLS.
+    fs::write(place.path("hcert.toml"), "[access]\npermissions = \"gone.json\"\n").unwrap();
+    place
+        .run(&["serve", "--config", "hcert.toml", "--data", "data", "--listen", "127.0.0.1:0"])
+        .expect(code)
+        .says("hcert.toml, line 2: access.permissions = gone.json: No such file");
     // What may pass by itself is tried again: a key whose disk comes late, a port that another program has.
     fs::write(place.path("hcert.toml"), "[tls]\ncertificate = \"gone.pem\"\nkey = \"gone.pem\"\n").unwrap();
     place

@@ -29,6 +29,8 @@ fn has(server: &Process, code: &str) -> (bool, bool) {
 #[test]
 fn lists_are_loaded_listed_and_removed_in_a_folder_at_rest() {
     let place = Place::new();
+    place.run(&["terminology", "list", "--data", "data"]).expect(1).says("there is no data folder");
+    place.run_with(&["import", "-", "--data", "data"], b"").expect(0);
     let list = place.run(&["terminology", "list", "--data", "data"]);
     assert!(list.expect(0).text().contains(SHIPPED), "{}", list.text());
     assert!(list.text().contains(&format!("CodeSystem\t{HAZARDS}\tfragment\t2\tshipped\n")), "{}", list.text());

@@ -42,3 +42,26 @@ fn what_cannot_be_a_token_is_refused_in_words() {
     fs::write(place.path("hcert.toml"), strict).unwrap();
     run(&["--role", "doctor", "--person", "37605030299"]).expect(2).says("access.mode is 'jwt'");
 }
+
+#[test]
+fn a_role_that_the_table_of_permissions_does_not_have_is_warned_about() {
+    let place = Place::new();
+    let meant =
+        "has no role 'docter', so a token with it grants nothing; did you mean 'doctor'? Its roles are: clinical-";
+    let ran = place.run(&["token", "--role", "docter", "--person", "37605030299", "--data", "data"]);
+    ran.expect(0).says("warning: the table of permissions").says(meant);
+    assert_eq!(ran.text().trim_end().split('.').count(), 3, "the token is given out all the same");
+    let ran = place.run(&["token", "--role", "x", "--person", "37605030299", "--data", "data"]);
+    ran.expect(0).says("grants nothing. Its roles are: ");
+    let server = Process::start(&place.path("data"));
+    let asked = |role: &str| {
+        let order = format!("{{\"user\": {{\"personalCode\": \"37605030299\"}}, \"role\": \"{role}\"}}");
+        let headers = ["content-type: application/json"];
+        server.client().send_to("POST", "/auth/v2/token", &headers, order.as_bytes()).unwrap().json()
+    };
+    assert!(asked("docter")["warning"].as_str().unwrap().contains(meant));
+    assert!(asked("doctor").get("warning").is_none());
+    let log = server.log();
+    assert!(log.contains("a token was issued for a role that") && !log.contains("docter"), "{log}");
+    assert!(server.stop().success());
+}

@@ -182,8 +182,9 @@ fn a_server_tells_of_its_index_what_lies_in_the_folder() {
 fn a_store_that_is_not_there_or_empty_is_no_whole_one() {
     let place = place();
     fs::write(place.path("data/store.redb"), "").unwrap();
-    place.run(&VERIFY).expect(1).says("its file is empty");
-    place.run(&["export", "--data", "data"]).expect(1).says("its file is empty");
+    let checked = place.run(&VERIFY);
+    assert!(checked.expect(3).text().contains("its file is empty"), "{}", checked.text());
+    place.run(&["export", "--data", "data"]).expect(3).says("its file is empty").says("next: ");
     fs::remove_file(place.path("data/store.redb")).unwrap();
     place.run(&VERIFY).expect(1).says("there is no store");
     assert!(!place.path("data/store.redb").exists());

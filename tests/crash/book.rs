@@ -193,7 +193,7 @@ impl Book {
             for entry in history.entry.iter().take(usize::try_from(left).unwrap_or(usize::MAX)) {
                 let (id, version) = (entry.id(), entry.version());
                 let time = date_time::span(&entry.response().last_modified).expect("lastModified is an instant").low;
-                assert!(newer > time, "times of the history do not rise at version {version} of {id}");
+                assert!(newer >= time, "times of the history fall at version {version} of {id}");
                 newer = time;
                 left -= 1;
                 if !fresh.remove(&(id, version)) {

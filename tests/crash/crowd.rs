@@ -5,16 +5,18 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hcert::limits::{
-    ANSWERS_BYTES_MAX, HEADER_BYTES_MAX, HTTP2_SEND_BYTES_MAX, HTTP2_SMALL_ANSWER_BYTES, HTTP2_WINDOW_BYTES,
-    LARGE_ANSWER_BYTES, NEWCOMERS_MAX, OPEN_FILES_RESERVED, REFUSALS_MAX, STREAMS_MAX, WORKERS,
+    ANSWERS_BYTES_MAX, CONNECTION_MEMORY_BYTES, HEAD_MEMORY_BYTES, HEADERS_MAX, HEADS_BYTES_MAX, HTTP2_SEND_BYTES_MAX,
+    HTTP2_SMALL_ANSWER_BYTES, HTTP2_WINDOW_BYTES, LARGE_ANSWER_BYTES, NEWCOMERS_MAX, OPEN_FILES_RESERVED, REFUSALS_MAX,
+    STREAMS_MAX, WORKERS,
 };
 
 use crate::Raise;
+use crate::attack;
 use crate::http2::Http2;
-use crate::process::{Client, Process, Response, eventually};
+use crate::process::{Client, PATIENCE, Process, Response, eventually};
 use crate::unread::{create, draft_of};
 
 /// Connections that are wanted to be silent, where the system allows as many.
@@ -31,9 +33,6 @@ const HOARDING: usize = 12;
 
 /// Bytes of the certificate they ask for: half of what an answer may have before it waits for a turn.
 const LARGE: usize = LARGE_ANSWER_BYTES / 4;
-
-/// Bytes that the service keeps for a connection which has not said anything: its task, its timers, what it reads into.
-const IDLE_BYTES: usize = 16 * 1024;
 
 /// Lets this process, and so its children, open as many files as it may; how many these are.
 fn open_many_files() -> usize {
@@ -163,10 +162,16 @@ fn a_crowd_that_is_silent_drips_or_never_reads_costs_a_bounded_amount_and_others
             // A connection each, as a newcomer has.
             is_served(&mut server.client(), &known);
         }
+        let heads = attack::heads(server.address, attack::CONNECTIONS / 4, attack::FIELDS);
+        for _ in 0..5 {
+            is_served(&mut server.client(), &known);
+        }
+        drop(heads);
         drop(done);
     });
-    let bound = idle * IDLE_BYTES
-        + (DRIPPING + 2 * UNREAD) * HEADER_BYTES_MAX
+    let bound = idle * CONNECTION_MEMORY_BYTES
+        + HEADS_BYTES_MAX
+        + (attack::CONNECTIONS / 4 + DRIPPING + 2 * UNREAD) * HEAD_MEMORY_BYTES
         + 2 * UNREAD * 2 * LARGE
         + UNREAD * HTTP2_WINDOW_BYTES as usize;
     assert_grown(&server, before, bound, "a crowd");
@@ -174,7 +179,7 @@ fn a_crowd_that_is_silent_drips_or_never_reads_costs_a_bounded_amount_and_others
     let asked = HOARDING * STREAMS_MAX as usize * LARGE;
     let hoarded = ANSWERS_BYTES_MAX
         + WORKERS * 2 * LARGE
-        + HOARDING * (HTTP2_WINDOW_BYTES as usize + HEADER_BYTES_MAX)
+        + HOARDING * (HTTP2_WINDOW_BYTES as usize + HEAD_MEMORY_BYTES)
         + HOARDING * STREAMS_MAX as usize * (HTTP2_SMALL_ANSWER_BYTES + HTTP2_SEND_BYTES_MAX / 8);
     assert!(bound + hoarded < asked, "{asked} bytes of answers are too few to tell whether a bound holds");
     let mut hoarding = hoard(&server, &large);
@@ -252,5 +257,85 @@ fn where_places_are_few_a_crowd_pushes_out_itself_and_nobody_who_asks() {
     }
     drop(crowd);
     eventually("all of their sockets are closed", || sockets(&server) <= alone);
+    assert_eq!(server.stop().code(), Some(0));
+}
+
+/// What was seen: 22 MB of heads took 1.8 GB of memory, and a read beside them 8.7 s. No token was needed.
+#[test]
+fn heads_that_are_short_as_they_are_sent_take_no_more_memory_than_their_budget() {
+    const GROWN_MAX: usize = 64 * 1024 * 1024;
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), 1_000);
+    let known = create(&mut server.client(), &draft_of(0));
+    for _ in 0..20 {
+        is_served(&mut server.client(), &known);
+    }
+    let before = memory(&server);
+    // Headers that no request may have, headers for which a request is refused, and as many as are allowed.
+    for fields in [attack::FIELDS, 150, HEADERS_MAX - 1] {
+        let leaves = AtomicBool::new(false);
+        let (peak, slowest) = thread::scope(|scope| {
+            let done = Raise(&leaves);
+            let peak = scope.spawn(|| {
+                let mut peak = 0;
+                while !leaves.load(Ordering::Relaxed) {
+                    peak = peak.max(memory(&server));
+                    thread::sleep(Duration::from_millis(5));
+                }
+                peak
+            });
+            let reader = scope.spawn(|| {
+                let mut slowest = Duration::ZERO;
+                while !leaves.load(Ordering::Relaxed) {
+                    let start = Instant::now();
+                    let answer = server.client().send("GET", &known, &[], b"").expect("others are served");
+                    assert_eq!(answer.status, 200, "{}", answer.text());
+                    slowest = slowest.max(start.elapsed());
+                    thread::sleep(Duration::from_millis(20));
+                }
+                slowest
+            });
+            let attackers = attack::heads(server.address, attack::CONNECTIONS, fields);
+            thread::sleep(Duration::from_secs(2));
+            drop((attackers, done));
+            (peak.join().unwrap(), reader.join().unwrap())
+        });
+        let grown = peak.saturating_sub(before);
+        println!("{fields} headers: {} KiB more, the slowest read took {slowest:?}", grown / 1024);
+        assert!(grown <= GROWN_MAX, "{fields} headers: {grown} bytes more, {GROWN_MAX} are allowed");
+        assert!(slowest < PATIENCE / 4, "{fields} headers: a read took {slowest:?}");
+    }
+    assert_eq!(server.stop().code(), Some(0));
+}
+
+/// What was seen: 64 bodies of 2 MiB kept reads waiting, since they were read by the threads that answer them.
+#[test]
+fn bodies_that_are_long_to_read_and_large_heads_keep_nobody_from_reading() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = start(folder.path(), 1_000);
+    let known = create(&mut server.client(), &draft_of(0));
+    let leaves = AtomicBool::new(false);
+    let (reads, slowest, peak) = thread::scope(|scope| {
+        let done = Raise(&leaves);
+        let reader = scope.spawn(|| {
+            let (mut reads, mut slowest, mut peak) = (0, Duration::ZERO, 0);
+            while !leaves.load(Ordering::Relaxed) {
+                let start = Instant::now();
+                let answer = server.client().send("GET", &known, &[], b"").expect("reads are answered");
+                assert_eq!(answer.status, 200, "{}", answer.text());
+                (reads, slowest, peak) = (reads + 1, slowest.max(start.elapsed()), peak.max(memory(&server)));
+                thread::sleep(Duration::from_millis(20));
+            }
+            (reads, slowest, peak)
+        });
+        let heads = attack::heads(server.address, attack::CONNECTIONS, attack::FIELDS);
+        attack::bodies(server.address, attack::BODIES);
+        drop((heads, done));
+        reader.join().unwrap()
+    });
+    println!("{reads} reads beside both attackers: the slowest took {slowest:?}; {} KiB of memory", peak / 1024);
+    let sum = hcert::config::Config::default().memory_bytes_max();
+    assert!(peak as u64 <= sum, "{peak} bytes of memory, all bounds together are {sum}");
+    is_served(&mut server.client(), &known);
     assert_eq!(server.stop().code(), Some(0));
 }

@@ -1,8 +1,9 @@
 //! Pulls the plug: the real binary under several writers is killed at random moments, and whatever it acknowledged must be there. Then what
-//! clients and disks can do to it while it runs: crowds, answers that nobody takes, clients that vanish, a disk without room.
+//! clients and disks can do to it while it runs: crowds, attackers, answers that nobody takes, clients that vanish, a disk without room.
 //!
 //! `HCERT_CRASH_SEED` repeats a run as far as moments can be repeated, `HCERT_CRASH_ROUNDS` makes it longer.
 
+mod attack;
 mod book;
 mod command;
 mod crowd;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use hcert::certificate;
 use hcert::config::Config;
-use hcert::engine::{Engine, Names, Options, QuickRepair, Verified, system_clock};
+use hcert::engine::{Engine, Names, Options, QuickRepair, Verified, elapsed_clock, system_clock};
 use hcert::metrics::Metrics;
 use tempfile::TempDir;
 
@@ -66,6 +66,7 @@ impl Folder {
             witness: None,
             metrics: Metrics::new(),
             clock: system_clock(),
+            elapsed: elapsed_clock(),
         }
     }
 

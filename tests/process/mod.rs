@@ -49,8 +49,19 @@ impl Process {
     }
 
     /// Runs anything that says in its first line where it listens.
-    pub fn launch(mut command: Command, log: PathBuf) -> Process {
+    pub fn launch(command: Command, log: PathBuf) -> Process {
         let stderr = File::create(&log).expect("a temporary folder can be written");
+        Self::launch_onto(command, log, stderr.into())
+    }
+
+    /// Starts a server whose standard error is something else than a file that the tests read.
+    pub fn start_onto(data: &Path, stderr: Stdio, more: impl FnOnce(&mut Command)) -> Process {
+        let mut command = serve(data);
+        more(&mut command);
+        Self::launch_onto(command, data.with_extension("log"), stderr)
+    }
+
+    fn launch_onto(mut command: Command, log: PathBuf, stderr: Stdio) -> Process {
         let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().expect("the program was built before");
         let stdout = child.stdout.take().expect("standard output is a pipe");
         let mut first = String::new();
@@ -134,8 +145,16 @@ impl Process {
         assert!(!complains, "{log}");
     }
 
-    /// What it logged so far.
+    /// What it logged so far. The thread that writes the log sleeps only when it has written everything.
     pub fn log(&self) -> String {
+        let threads = || fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
+        eventually("the log is written", || {
+            let states = threads().filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());
+            // Number, name in parentheses, state.
+            states
+                .filter(|stat| stat.contains("(log-output)"))
+                .all(|stat| ![") R ", ") D "].iter().any(|busy| stat.contains(busy)))
+        });
         text(&self.log)
     }
 }

@@ -22,9 +22,24 @@ mod rooms {
     pub mod limits;
     pub mod outcome;
     pub mod profile;
+    pub mod regular_file;
     pub mod search;
     pub mod terminology;
     pub mod trace;
+
+    pub mod log {
+        mod shown;
+
+        pub use shown::shown;
+
+        /// Stands in for what the log shows of a refusal.
+        #[derive(Clone, Debug)]
+        pub struct Refused {
+            pub code: String,
+            pub id: Option<String>,
+            pub cause: Option<String>,
+        }
+    }
 
     pub mod metrics {
         /// Stands in for what is counted.
@@ -72,6 +87,10 @@ mod rooms {
     pub mod engine {
         pub mod patient;
         pub mod write;
+
+        /// What the writer refuses for is not read here.
+        #[derive(Debug)]
+        pub struct ClockProblem;
 
         pub use patient::PatientFacts;
         pub use write::{Particulars, Who};
@@ -172,6 +191,12 @@ mod rooms {
                 pub whole: std::time::Duration,
                 pub bytes_per_second_min: u64,
             }
+        }
+
+        pub mod sender {
+            /// Stands in for the mark of a request whose headers were dropped.
+            #[derive(Clone)]
+            pub struct Dropped(pub String);
         }
 
         pub mod token {

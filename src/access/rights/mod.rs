@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use crate::access::identity::Identity;
 use crate::certificate::Names;
+use crate::config::suggestion;
 use permissions::{Grant, Rows};
 pub use permissions::{May, View};
 pub use scope::Scope;
@@ -51,6 +52,21 @@ impl Permissions {
                 estonian_code: names.identifiers.estonian_code().to_owned(),
             }),
         })
+    }
+
+    /// Why a role grants nothing, with the roles there are; none when the table knows it.
+    pub fn unknown_role(&self, role: &str) -> Option<String> {
+        if self.roles.contains_key(role) {
+            return None;
+        }
+        let mut known: Vec<&str> = self.roles.keys().map(String::as_str).collect();
+        known.sort_unstable();
+        let meant = suggestion(role, known.iter().copied());
+        let meant = meant.map(|meant| format!("; did you mean '{meant}'?")).unwrap_or_else(|| ".".to_owned());
+        let known = known.join(", ");
+        Some(format!(
+            "the table of permissions has no role '{role}', so a token with it grants nothing{meant} Its roles are: {known}"
+        ))
     }
 
     /// What a caller may do. A role that the table does not know gives nothing.

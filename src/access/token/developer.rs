@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::key::{Key, Owner};
+use crate::log::event;
 
 /// The key's file in the data folder: PKCS#8 in PEM, for its owner only.
 pub const FILE: &str = "developer-key.pem";
@@ -56,7 +57,7 @@ impl Developer {
         let making = std::thread::Builder::new().name("hcert-key".to_owned()).spawn(move || {
             let key = DeveloperKey::make(&folder).map(Arc::new);
             if let Err(problem) = &key {
-                tracing::error!("the developer's key: {problem}");
+                event!(KEY_FAILED, problem = problem.as_str());
             }
             told.send_replace(Some(key));
         });

@@ -25,6 +25,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use quick_cache::sync::Cache;
 
 use super::Identity;
+use super::rights::Permissions;
 use crate::config::{AccessMode, AccessToken, Config};
 use crate::limits::{JWKS_PAUSE_S, TOKEN_BYTES_MAX, TOKENS_REMEMBERED_MAX};
 use claims::Expected;
@@ -52,6 +53,8 @@ pub struct Tokens {
     ring: Option<Arc<Ring>>,
     /// In developer mode alone.
     developer: Option<Developer>,
+    /// The roles that a token can have. `None`: none is warned about.
+    permissions: Option<Permissions>,
     known: Cache<[u8; 32], Known>,
     /// How often a token was known.
     found: AtomicU64,
@@ -70,8 +73,24 @@ impl fmt::Debug for Tokens {
 #[derive(Clone)]
 struct Known {
     identity: Arc<Identity>,
-    /// [`Keys::losses`](ring::Keys) of then.
-    losses: u64,
+    /// [`Ring::losses`] of then, 0 without an issuer. `None`: no key of the issuer was trusted, and this token is the developer's.
+    losses: Option<u64>,
+}
+
+/// State of the issuer's keys, for health and metrics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeySet {
+    pub keys: usize,
+    /// When the source last gave them, milliseconds since 1970 UTC; `None`: never.
+    pub read: Option<i64>,
+    /// How long ago that was.
+    pub age: Option<Duration>,
+    /// Beyond this age they are not trusted.
+    pub age_max: Duration,
+    /// How often the source is asked.
+    pub refresh: Duration,
+    /// Why it gave none since.
+    pub last_problem: Option<String>,
 }
 
 /// What is remembered of tokens.
@@ -101,7 +120,7 @@ impl Tokens {
     /// As [`open`](Self::open), with another pause between two askings for keys that tokens cause.
     fn asking(config: &Config, data: &Path, clock: Clock, pause: Duration) -> Result<Tokens, String> {
         let settings = config.access.token.clone();
-        let ring = Ring::open(&settings, pause)?.map(Arc::new);
+        let ring = Ring::open(&settings, pause, clock.clone())?.map(Arc::new);
         if let (Some(ring), Ok(runtime)) = (&ring, tokio::runtime::Handle::try_current()) {
             runtime.spawn(Ring::watch(Arc::downgrade(ring)));
         }
@@ -117,11 +136,22 @@ impl Tokens {
             base_url: config.base_url(),
             ring,
             developer,
+            permissions: None,
             known: Cache::new(TOKENS_REMEMBERED_MAX),
             found: AtomicU64::new(0),
             missed: AtomicU64::new(0),
             clock,
         })
+    }
+
+    /// From here on a token for a role that this table does not have is warned about. Decision 208.
+    pub fn for_roles_of(self, permissions: Permissions) -> Tokens {
+        Tokens { permissions: Some(permissions), ..self }
+    }
+
+    /// Why a token for a role would grant nothing.
+    pub fn unknown_role(&self, role: &str) -> Option<String> {
+        self.permissions.as_ref()?.unknown_role(role)
     }
 
     /// Whether tokens are given out too: in developer mode alone.
@@ -136,7 +166,8 @@ impl Tokens {
         let token = bearer(authorization).ok()?;
         let is_over =
             |known: &Known| claims::has_expired(known.identity.expires, self.now(), i64::from(self.settings.leeway_s));
-        let known = self.known.get(&hash(token)).filter(|known| !is_over(known) && known.losses == self.losses());
+        let counts = |known: &Known| known.losses.is_some() && known.losses == self.losses() && !is_over(known);
+        let known = self.known.get(&hash(token)).filter(counts);
         let counter = if known.is_some() { &self.found } else { &self.missed };
         counter.fetch_add(1, Ordering::Relaxed);
         known.map(|known| known.identity)
@@ -187,8 +218,7 @@ impl Tokens {
         if let (Err(Refused::KeyUnknown), Some(ring)) = (&found, &self.ring) {
             ring.ask_again().await;
             found = self.verify_with(own, compact);
-            let keys = ring.keys();
-            if let (Err(Refused::KeyUnknown), Some(problem)) = (&found, keys.problem.filter(|_| keys.all.is_empty())) {
+            if let (Err(Refused::KeyUnknown), Err(problem)) = (&found, ring.keys()) {
                 return Err(Refused::KeysUnavailable(problem));
             }
         }
@@ -196,7 +226,7 @@ impl Tokens {
     }
 
     fn verify_with(&self, own: Option<&Key>, compact: &Compact) -> Result<Owner, Refused> {
-        let issuers = self.ring.as_ref().map(|ring| ring.keys().all).unwrap_or_default();
+        let issuers = self.ring.as_ref().and_then(|ring| ring.keys().ok()).unwrap_or_default();
         let keys = own.into_iter().chain(issuers.iter());
         let key = key::find(keys, compact.kid.as_deref(), compact.algorithm).ok_or(Refused::KeyUnknown)?;
         let key = key.map_err(|()| Refused::Algorithm)?;
@@ -230,9 +260,23 @@ impl Tokens {
         (self.clock)().div_euclid(1000)
     }
 
-    fn losses(&self) -> u64 {
-        self.ring.as_ref().map_or(0, |ring| ring.losses())
+    fn losses(&self) -> Option<u64> {
+        self.ring.as_ref().map_or(Some(0), |ring| ring.losses())
     }
+
+    /// State of the issuer's keys, for health and metrics; `None` where the settings name no issuer.
+    pub fn key_set(&self) -> Option<KeySet> {
+        self.ring.as_ref().map(|ring| ring.key_set())
+    }
+}
+
+/// Checks the file of keys that the settings name. An address is not asked.
+///
+/// # Errors
+/// The file, or that of `jwks_ca`, cannot be used.
+pub fn check(config: &Config) -> Result<(), String> {
+    // No key is looked at, so no clock is needed.
+    Ring::open(&config.access.token, Duration::from_secs(JWKS_PAUSE_S), Arc::new(|| 0)).map(drop)
 }
 
 /// Gives out a token by the key of a data folder, which is made where there is none. No server is needed. `now` in seconds.

@@ -1,37 +1,43 @@
-//! The issuer's keys: read at the start, looked at again now and then, and kept when that fails.
+//! The issuer's keys: read at the start and again now and then. When that fails they are kept, until they are too old to be trusted.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, Weak};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::fetch::Address;
 use super::jwks;
 use super::key::Key;
+use super::{Clock, KeySet};
 use crate::config::AccessToken;
 use crate::limits::{JWKS_BYTES_MAX, JWKS_LOOK_S};
+use crate::log::event;
+use crate::regular_file;
 
 /// The issuer's keys of the moment, and where they come from.
-#[derive(Debug)]
 pub struct Ring {
     source: Source,
     keys: RwLock<Keys>,
     /// When they were last asked for. Held while they are, so that many who miss a key ask once.
     asked: tokio::sync::Mutex<Option<Instant>>,
-    /// Between two askings that tokens cause, or the lack of any key.
+    /// Between two askings that tokens cause, or the lack of any key that is trusted.
     pause: Duration,
     refresh: Duration,
+    age_max: Duration,
+    clock: Clock,
 }
 
 /// All keys of one moment.
-#[derive(Clone, Debug, Default)]
-pub struct Keys {
-    pub all: Arc<Vec<Key>>,
+#[derive(Debug, Default)]
+struct Keys {
+    all: Arc<Vec<Key>>,
     /// Counts how often keys went away: what was verified before that has to be verified again.
-    pub losses: u64,
-    /// Why there are none.
-    pub problem: Option<String>,
+    losses: u64,
+    /// When the source last gave them: milliseconds since 1970 UTC, and by the clock that is never set.
+    read: Option<(i64, Instant)>,
+    /// Why it gave none since.
+    problem: Option<String>,
 }
 
 #[derive(Debug)]
@@ -49,17 +55,17 @@ impl Ring {
     ///
     /// # Errors
     /// The file cannot be used; the address or its authorities cannot.
-    pub fn open(settings: &AccessToken, pause: Duration) -> Result<Option<Ring>, String> {
+    pub fn open(settings: &AccessToken, pause: Duration, clock: Clock) -> Result<Option<Ring>, String> {
         let Some(jwks) = settings.jwks.as_deref() else { return Ok(None) };
         let refuse = |problem: String| format!("access.token.jwks = '{jwks}': {problem}");
         let mut keys = Keys::default();
         let source = if settings.jwks_is_address() {
-            keys.problem = Some("they were not asked for yet".to_owned());
             Source::Address(Box::new(Address::new(jwks, settings.jwks_ca.as_deref()).map_err(refuse)?))
         } else {
             let path = PathBuf::from(jwks);
             let stamp = stamp(&path);
             keys.all = Arc::new(read(&path).and_then(|bytes| jwks::read(&bytes)).map_err(refuse)?);
+            keys.read = Some((clock(), Instant::now()));
             Source::File { path, seen: Mutex::new(stamp) }
         };
         Ok(Some(Ring {
@@ -68,16 +74,61 @@ impl Ring {
             asked: tokio::sync::Mutex::default(),
             pause,
             refresh: Duration::from_secs(settings.jwks_refresh_s),
+            age_max: Duration::from_secs(settings.jwks_age_max_s),
+            clock,
         }))
     }
 
-    pub fn keys(&self) -> Keys {
-        // Nothing panics while it is held; so below.
-        self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The keys that are trusted now.
+    ///
+    /// # Errors
+    /// There are none: the source never gave any, none the last time, or too long ago. The words are for the log.
+    pub fn keys(&self) -> Result<Arc<Vec<Key>>, String> {
+        let keys = self.known();
+        if self.are_trusted(&keys) {
+            return Ok(Arc::clone(&keys.all));
+        }
+        Err(match (&keys.problem, keys.read) {
+            (Some(problem), _) => problem.clone(),
+            (None, Some(_)) if keys.all.is_empty() => "the set is empty".to_owned(),
+            (None, Some(_)) => "they are too old".to_owned(),
+            (None, None) => "they were not asked for yet".to_owned(),
+        })
     }
 
-    pub fn losses(&self) -> u64 {
-        self.keys.read().unwrap_or_else(PoisonError::into_inner).losses
+    /// How often keys went away so far. `None`: no key is trusted now, so nothing that was verified before counts.
+    pub fn losses(&self) -> Option<u64> {
+        let keys = self.known();
+        self.are_trusted(&keys).then_some(keys.losses)
+    }
+
+    /// For health and metrics.
+    pub fn key_set(&self) -> KeySet {
+        let keys = self.known();
+        KeySet {
+            keys: keys.all.len(),
+            read: keys.read.map(|(moment, _)| moment),
+            age: keys.read.map(|read| self.age(read)),
+            age_max: self.age_max,
+            refresh: self.refresh,
+            last_problem: keys.problem.clone(),
+        }
+    }
+
+    fn are_trusted(&self, keys: &Keys) -> bool {
+        !keys.all.is_empty() && keys.read.is_some_and(|read| self.age(read) <= self.age_max)
+    }
+
+    /// The longer of what both clocks say: one may have been set back, the other does not count while the machine sleeps.
+    /// Decision 186.
+    fn age(&self, (moment, read): (i64, Instant)) -> Duration {
+        let by_clock = u64::try_from((self.clock)().saturating_sub(moment)).unwrap_or(0);
+        Duration::from_millis(by_clock).max(read.elapsed())
+    }
+
+    fn known(&self) -> RwLockReadGuard<'_, Keys> {
+        // Nothing panics while it is held; so below.
+        self.keys.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks because a token has a key that is not known; not when somebody did so a moment ago.
@@ -93,8 +144,9 @@ impl Ring {
     pub async fn watch(ring: Weak<Ring>) {
         let mut asked: Option<Instant> = None;
         while let Some(ring) = ring.upgrade() {
-            // Without any key nobody can come in.
-            let period = if ring.keys().all.is_empty() { ring.pause } else { ring.refresh };
+            // Without any key no token can be verified.
+            let has_keys = ring.keys().is_ok();
+            let period = if has_keys { ring.refresh } else { ring.pause };
             if asked.is_none_or(|at| at.elapsed() >= period) || ring.source.has_changed() {
                 ring.refreshed().await;
                 asked = Some(Instant::now());
@@ -128,9 +180,9 @@ impl Ring {
             Ok(keys) => self.take(keys),
             Err(problem) => {
                 let mut known = self.keys.write().unwrap_or_else(PoisonError::into_inner);
-                match known.all.is_empty() {
-                    true => tracing::warn!("there are no keys of tokens: {problem}"),
-                    false => tracing::warn!("the keys of tokens known last stay in use: {problem}"),
+                match self.are_trusted(&known) {
+                    false => event!(TOKEN_KEYS_NONE, problem = problem.as_str()),
+                    true => event!(TOKEN_KEYS_OLD, problem = problem.as_str()),
                 }
                 known.problem = Some(problem);
             }
@@ -144,6 +196,7 @@ impl Ring {
             known.losses += 1;
         }
         known.all = Arc::new(keys);
+        known.read = Some(((self.clock)(), Instant::now()));
         known.problem = None;
     }
 }
@@ -164,7 +217,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| format!("it cannot be read: {error}"))?;
+    let file = regular_file::open(path).map_err(|error| format!("it cannot be read: {error}"))?;
     let read = file.take(JWKS_BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| format!("it cannot be read: {error}"))?;
     match bytes.len() > JWKS_BYTES_MAX {

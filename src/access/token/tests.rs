@@ -447,10 +447,24 @@ async fn new_keys_of_a_file_are_picked_up_and_tokens_of_old_ones_forgotten() {
     assert!(door.ask(&new).await.is_ok());
 }
 
+/// Contract of `access.token.jwks`: without a key it is no fault of the token.
+#[tokio::test]
+async fn an_empty_set_of_keys_is_none_and_a_token_that_was_verified_before_counts_no_more() {
+    let door = Door::new();
+    let token = with(json!({}));
+    door.ask(&token).await.unwrap();
+    fs::write(door.keys(), set(&[])).unwrap();
+    door.tokens.ring.as_ref().unwrap().ask_again().await;
+    assert_eq!(door.tokens.known(&format!("Bearer {token}")), None);
+    assert!(matches!(door.refusal(&token).await, Refused::KeysUnavailable(problem) if problem == "the set is empty"));
+    fs::write(door.keys(), set(&[rsa_jwk("a", &RSA)])).unwrap();
+    door.ask(&token).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_file_that_changes_is_read_again_without_a_token_that_asks() {
     let door = Door::new();
-    let keys = || door.tokens.ring.as_ref().unwrap().keys().all.len();
+    let keys = || door.tokens.key_set().unwrap().keys;
     assert_eq!(keys(), 2);
     fs::write(door.keys(), set(&[rsa_jwk("a", &RSA)])).unwrap();
     for _ in 0..100 {
@@ -542,6 +556,49 @@ async fn an_issuer_that_never_answered_is_no_fault_of_the_token() {
     let door = Door::with("", |config| config.access.token.jwks = Some("http://127.0.0.1:1/jwks".to_owned()));
     let refused = door.refusal(&with(json!({}))).await;
     assert!(matches!(refused, Refused::KeysUnavailable(_)), "{refused}");
+}
+
+#[tokio::test]
+async fn keys_that_cannot_be_read_again_are_trusted_until_they_are_too_old() {
+    let door = Door::with(&set(&[rsa_jwk("a", &RSA)]), |config| {
+        config.access.token.jwks_refresh_s = 60;
+        config.access.token.jwks_age_max_s = 200;
+    });
+    let (token, header) = (with(json!({})), format!("Bearer {}", with(json!({}))));
+    fs::remove_file(door.keys()).unwrap();
+    door.tokens.ring.as_ref().unwrap().ask_again().await;
+    door.set_clock(NOW + 200);
+    door.ask(&token).await.unwrap();
+    assert!(door.tokens.known(&header).is_some());
+    let told = door.tokens.key_set().unwrap();
+    assert_eq!((told.keys, told.read, told.age), (1, Some(NOW * 1000), Some(Duration::from_secs(200))));
+    assert!(told.last_problem.as_deref().is_some_and(|problem| problem.contains("cannot be read")), "{told:?}");
+
+    door.set_clock(NOW + 201);
+    // Also one that was verified before, and one with a key that was never known.
+    for token in [&token, &under(r#"{"alg":"RS256","kid":"other"}"#)] {
+        assert!(matches!(door.refusal(token).await, Refused::KeysUnavailable(_)));
+    }
+    fs::write(door.keys(), set(&[rsa_jwk("a", &RSA)])).unwrap();
+    door.ask(&token).await.unwrap();
+    let told = door.tokens.key_set().unwrap();
+    assert_eq!((told.read, told.last_problem), (Some((NOW + 201) * 1000), None));
+    assert!(told.age.unwrap() < Duration::from_secs(200), "{:?}", told.age);
+}
+
+#[tokio::test]
+async fn the_developers_tokens_count_while_the_issuers_keys_are_too_old() {
+    let door = Door::with(&set(&[rsa_jwk("a", &RSA)]), |config| {
+        config.access.mode = AccessMode::Developer;
+        config.access.token.jwks_age_max_s = 100;
+    });
+    fs::remove_file(door.keys()).unwrap();
+    door.set_clock(NOW + 101);
+    let issued = door.tokens.issue(&order("doctor")).await.unwrap().unwrap();
+    for _ in 0..2 {
+        door.ask(&issued.token).await.unwrap();
+    }
+    assert!(matches!(door.refusal(&with(json!({}))).await, Refused::KeysUnavailable(_)));
 }
 
 #[test]

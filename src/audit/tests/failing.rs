@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use super::super::disk::Name;
 use super::*;
 
 fn faulty(data: &Path) -> (Log, Faulty) {
@@ -177,4 +178,30 @@ fn what_was_written_is_durable_within_a_tenth_of_a_second() {
     let syncs = disk.0.syncs.load(SeqCst);
     std::thread::sleep(Duration::from_millis(200));
     assert_eq!(disk.0.syncs.load(SeqCst), syncs, "nothing was written, so nothing is synced");
+}
+
+/// Nobody finds again what is written into a file that is gone.
+#[test]
+fn a_trail_whose_file_was_removed_or_replaced_takes_no_event_until_it_is_opened_again() {
+    let takes: [fn(&Path); 3] = [
+        |folder| fs::remove_dir_all(folder).unwrap(),
+        |folder| fs::rename(folder, folder.with_extension("moved")).unwrap(),
+        |folder| {
+            let path = Name::Plain(1).within(folder);
+            fs::copy(&path, path.with_extension("copied")).unwrap();
+            fs::rename(path.with_extension("copied"), path).unwrap();
+        },
+    ];
+    for take in takes {
+        let data = tempfile::tempdir().unwrap();
+        let log = open(data.path());
+        append(&log, &event(0));
+        take(&folder(data.path()));
+        eventually("it says so", || is_failing(&log).then_some(()));
+        let failing = log.append(&event(1)).unwrap_err();
+        assert!(failing.0.contains("audit/00000001.log"), "{failing}");
+        drop(log);
+        append(&open(data.path()), &event(2));
+        assert!(verified(data.path()).is_whole());
+    }
 }

@@ -69,10 +69,14 @@ impl Target for FaultyTarget {
             false => self.0.sync(),
         }
     }
+
+    fn is_at(&self, path: &Path) -> bool {
+        self.0.is_at(path)
+    }
 }
 
 fn options(data: &Path) -> Options {
-    Options { folder: data.to_owned(), file_bytes: FILE_BYTES, retention_days: 0, clock: Arc::new(|| NOON) }
+    Options { folder: data.to_owned(), file_bytes: FILE_BYTES, keep_from: Arc::new(|| None), clock: Arc::new(|| NOON) }
 }
 
 fn open(data: &Path) -> Log {

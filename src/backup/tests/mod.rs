@@ -5,6 +5,7 @@ mod damage;
 mod history;
 mod schedule;
 mod script;
+mod time;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,12 +54,17 @@ fn engine(
         witness,
         metrics: crate::metrics::Metrics::new(),
         clock: clock(now),
+        elapsed: clock(now),
     })
 }
 
 fn log(data: &Path, now: &Arc<AtomicI64>) -> Log {
-    let options =
-        audit::Options { folder: data.to_owned(), file_bytes: 8 * 1024, retention_days: 0, clock: clock(now) };
+    let options = audit::Options {
+        folder: data.to_owned(),
+        file_bytes: 8 * 1024,
+        keep_from: std::sync::Arc::new(|| None),
+        clock: clock(now),
+    };
     Log::open(options).expect("the trail opens")
 }
 

@@ -168,7 +168,7 @@ fn take(engine: &Engine, step: &Step, now: i64) {
     }
 }
 
-fn content(trigger: Trigger, state: State, subject: u64, category: u64, now: i64) -> Content {
+pub fn content(trigger: Trigger, state: State, subject: u64, category: u64, now: i64) -> Content {
     let coding = Coding { system: Some("s".into()), code: Some(category.to_string().into()) };
     let consent = Consent::default();
     let class = Class { state, profile: Profile::Driver, consent, category: vec![coding], kind: vec![] };

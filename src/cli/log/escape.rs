@@ -38,6 +38,15 @@ impl Write for InText<'_> {
     }
 }
 
+/// Bytes that [`InJson`] writes for a character.
+pub fn json_bytes(character: char) -> usize {
+    match character {
+        '"' | '\\' | '\n' | '\r' | '\t' => 2,
+        dangerous if is_dangerous(dangerous) => "\\u0000".len(),
+        plain => plain.len_utf8(),
+    }
+}
+
 /// Control characters, ends of lines and paragraphs, and marks that turn the direction of what follows.
 fn is_dangerous(character: char) -> bool {
     character.is_control() || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
@@ -74,6 +83,9 @@ mod tests {
         assert!(!written.chars().any(is_dangerous));
         let read: String = serde_json::from_str(&format!("\"{written}\"")).unwrap();
         assert_eq!(read, all, "and nothing is lost");
+        assert!(
+            all.chars().all(|character| in_json(character.encode_utf8(&mut [0; 4])).len() == json_bytes(character))
+        );
         let mut text = String::new();
         InText(&mut text).write_str(&all).unwrap();
         assert!(!text.chars().any(is_dangerous));

@@ -6,14 +6,18 @@ use std::thread;
 use tracing::Event;
 use tracing::field::{Field, Visit};
 
+use super::answer;
 use super::escape::InJson;
 use super::fields::{self, ECS_VERSION, OWN};
-use crate::http::ANSWERS;
+use crate::log::ANSWERS;
 use crate::trace::{Hex, Trace};
+
+/// Bytes that stand before the level's name and behind it.
+const MOMENT_AND_LEVEL_BYTES: usize = "{\"@timestamp\":\"2026-11-22T08:00:00.000Z\",\"log.level\":\"\"".len();
 
 /// Writes lines as JSON.
 pub struct Json {
-    /// What every line says of this process.
+    /// What every line but those of answers says of this process.
     process: String,
 }
 
@@ -34,13 +38,22 @@ impl Json {
             tracing::Level::DEBUG => "debug",
             tracing::Level::TRACE => "trace",
         };
-        write!(out, "{{\"@timestamp\":\"{}\",\"log.level\":\"{level}\",\"message\":\"", super::now())?;
+        write!(out, "{{\"@timestamp\":\"{}\",\"log.level\":\"{level}\"", super::now())?;
+        if about.target() == ANSWERS {
+            return answer::write(out, MOMENT_AND_LEVEL_BYTES + level.len(), event);
+        }
+        out.write_str(",\"message\":\"")?;
         let mut message = Message { out: &mut *out, written: Ok(()) };
         event.record(&mut message);
         message.written?;
-        let dataset = if about.target() == ANSWERS { "hcert.answers" } else { "hcert.service" };
-        write!(out, "\",{},\"event.dataset\":\"{dataset}\",\"log.logger\":", self.process)?;
+        // What fails is an error; what else is said tells of no attempt that could succeed.
+        let outcome = if level == "error" { "failure" } else { "unknown" };
+        write!(out, "\",{},\"event.outcome\":\"{outcome}\",\"log.logger\":", self.process)?;
         string(out, about.target())?;
+        // Events outside of the table are named after their place.
+        if !about.name().starts_with("event ") {
+            write!(out, ",\"event.action\":\"{}\"", about.name())?;
+        }
         if let Some(thread) = thread::current().name() {
             out.write_str(",\"process.thread.name\":")?;
             string(out, thread)?;
@@ -48,9 +61,9 @@ impl Json {
         if let Some(trace) = Trace::current() {
             write!(out, ",\"trace.id\":\"{}\",\"span.id\":\"{}\"", Hex(&trace.id), Hex(&trace.span))?;
         }
-        let mut values = Values { out: &mut *out, named: [false; fields::NAMES.len()], written: Ok(()) };
+        let mut values = Values::new(&mut *out, |_| true);
         event.record(&mut values);
-        values.written?;
+        values.finish()?;
         out.write_str("}\n")
     }
 }
@@ -81,17 +94,29 @@ impl Visit for Message<'_> {
     }
 }
 
-/// Writes all else.
-struct Values<'w> {
+/// Writes all else, or some of it.
+pub struct Values<'w> {
     out: &'w mut dyn Write,
+    is_wanted: fn(&str) -> bool,
     /// Which names of the schema were written: an object has none of them twice.
     named: [bool; fields::NAMES.len()],
     written: fmt::Result,
 }
 
-impl Values<'_> {
+impl<'w> Values<'w> {
+    /// Writes the values whose own names are wanted.
+    pub fn new(out: &'w mut dyn Write, is_wanted: fn(&str) -> bool) -> Values<'w> {
+        Values { out, is_wanted, named: [false; fields::NAMES.len()], written: Ok(()) }
+    }
+
+    /// Whether all of them could be written.
+    pub fn finish(self) -> fmt::Result {
+        self.written
+    }
+
     fn value(&mut self, field: &Field, write: impl FnOnce(&mut dyn Write) -> fmt::Result) {
-        if field.name() != "message" && self.written.is_ok() {
+        let name = field.name();
+        if name != "message" && (self.is_wanted)(name) && self.written.is_ok() {
             self.written = self.key(field.name()).and_then(|()| write(&mut *self.out));
         }
     }
@@ -99,7 +124,7 @@ impl Values<'_> {
     fn key(&mut self, own: &str) -> fmt::Result {
         self.out.write_str(",\"")?;
         let known = fields::name(own).and_then(|name| {
-            let at = fields::NAMES.iter().position(|(_, other)| *other == name)?;
+            let at = fields::NAMES.iter().position(|(_, other, _)| *other == name)?;
             (!std::mem::replace(&mut self.named[at], true)).then_some(name)
         });
         match known {
@@ -133,6 +158,10 @@ impl Visit for Values<'_> {
     fn record_u128(&mut self, field: &Field, value: u128) {
         let value = value.saturating_mul(fields::factor(field.name()));
         self.value(field, |out| write!(out, "{value}"));
+        if field.name() == "status" && self.written.is_ok() {
+            let outcome = if value < 400 { "success" } else { "failure" };
+            self.written = write!(self.out, ",\"event.outcome\":\"{outcome}\"");
+        }
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {

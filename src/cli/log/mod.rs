@@ -1,25 +1,37 @@
 //! The system log: lines on stderr, as JSON for machines or in words for a terminal. It never holds personal data (Contract 7.8).
 //!
-//! Each line is written at once and whole, by whoever has something to say: a crash loses none that was said before it.
+//! Each line is formatted by the thread that logs it and written by the thread of [`Output`], so that no request waits for the reader of
+//! the log (Contract 10.1). [`flush`] waits for what is queued, at the end of the process.
 
+mod answer;
 mod escape;
 mod fields;
 mod json;
+mod level;
+mod repeats;
 #[cfg(test)]
 mod tests;
 mod text;
 
 use std::fmt;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
 
-use tracing::{Event, Subscriber};
-use tracing_subscriber::EnvFilter;
+use jiff::Timestamp;
+use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::config::{self, Log};
+use crate::limits::LOG_FLUSH_MS;
+use crate::log::event;
+use crate::output::{Importance, Output};
+pub use fields::NAMES;
 use json::Json;
+pub use level::finish;
 use text::Text;
 
 /// How a line is written.
@@ -28,23 +40,88 @@ enum Format {
     Text(Text),
 }
 
-/// Starts the log and lets panics write to it.
-pub fn start(settings: &Log) {
-    // Libraries would show headers and addresses of requests below `warn`, and those hold personal codes.
-    let filter = EnvFilter::new(format!("warn,hcert={}", settings.level.name()));
-    let is_terminal = std::io::stderr().is_terminal();
+/// Standard error of the service; empty in commands, which write their messages directly.
+static OUTPUT: OnceLock<Output> = OnceLock::new();
+
+/// Lets messages of this process, and its log once that is started, wait for no reader of standard error.
+///
+/// # Errors
+/// The thread that writes cannot be started.
+pub fn open() -> io::Result<Output> {
+    let output = Output::start(io::stderr())?;
+    // A process that has one keeps it.
+    drop(OUTPUT.set(output.clone()));
+    Ok(output)
+}
+
+/// Starts the log on the output of [`open`] and lets panics write to it.
+pub fn start(settings: &Log, output: &Output) {
+    let is_terminal = io::stderr().is_terminal();
     let format = match settings.format {
         config::Format::Auto if is_terminal => Format::Text(Text { has_colours: true }),
         config::Format::Text => Format::Text(Text { has_colours: is_terminal }),
         config::Format::Auto | config::Format::Json => Format::Json(Json::new()),
     };
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).event_format(format).init();
+    // A failed write is the output's to count. Without this the library would report it by `eprintln!`, which panics.
+    let writes_all = tracing_subscriber::fmt().log_internal_errors(false).with_max_level(LevelFilter::TRACE);
+    let writes_all = writes_all.with_writer(Lines(output.clone())).event_format(format);
+    level::install(writes_all.finish(), settings);
+    // `install` panics if the process has a log already.
     std::panic::set_hook(Box::new(|panic| {
         let at = panic.location().map(ToString::to_string).unwrap_or_default();
         // A message that was put together at run time may quote what a request held; a fixed one may not.
         let cause = panic.payload().downcast_ref::<&'static str>().copied().unwrap_or("(not shown)");
-        tracing::error!(at, cause, "panicked");
+        event!(PANICKED, at, cause);
     }));
+}
+
+/// Writes a message for people to standard error: behind the lines of the log where there is one. Whether anybody can read it makes no
+/// difference to the caller.
+pub fn say_on_stderr(message: impl fmt::Display) {
+    match OUTPUT.get() {
+        // Each line by itself: a long list of problems may be more than one line may hold.
+        Some(output) => format!("{message}\n")
+            .split_inclusive('\n')
+            .for_each(|line| output.push(line.as_bytes(), Importance::Urgent)),
+        None => drop(io::stderr().write_all(format!("{message}\n").as_bytes())),
+    }
+}
+
+/// Waits until the lines that are queued were written, but not long for a reader that does not take them.
+pub fn flush() {
+    if let Some(output) = OUTPUT.get() {
+        output.flush(Duration::from_millis(LOG_FLUSH_MS));
+    }
+}
+
+/// Makes an [`Output`] known to tracing-subscriber, which hands over each line by one write.
+struct Lines(Output);
+
+/// Writes one line.
+struct OneLine<'l>(&'l Output, Importance);
+
+impl<'l> MakeWriter<'l> for Lines {
+    type Writer = OneLine<'l>;
+
+    fn make_writer(&'l self) -> OneLine<'l> {
+        OneLine(&self.0, Importance::Urgent)
+    }
+
+    fn make_writer_for(&'l self, about: &Metadata<'_>) -> OneLine<'l> {
+        let is_urgent = *about.level() <= Level::WARN;
+        OneLine(&self.0, if is_urgent { Importance::Urgent } else { Importance::Routine })
+    }
+}
+
+impl Write for OneLine<'_> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.0.push(line, self.1);
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl<S, N> FormatEvent<S, N> for Format
@@ -62,11 +139,19 @@ where
 
 /// The moment, UTC, to the millisecond: `2026-11-22T08:00:00.000Z`.
 fn now() -> impl fmt::Display {
-    struct Now(jiff::Timestamp);
+    struct Now(Timestamp);
     impl fmt::Display for Now {
         fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
             write!(formatter, "{:.3}", self.0)
         }
     }
-    Now(jiff::Timestamp::now())
+    Now(moment(SystemTime::now()))
+}
+
+/// A moment as four digits can show its year; earlier and later ones are brought into that range, so that no clock can stop the log.
+fn moment(at: SystemTime) -> Timestamp {
+    /// 0000-01-01T00:00:00Z
+    const FIRST: Timestamp = Timestamp::constant(-62_167_219_200, 0);
+    let edge = if at < SystemTime::UNIX_EPOCH { FIRST } else { Timestamp::MAX };
+    Timestamp::try_from(at).unwrap_or(edge).max(FIRST)
 }

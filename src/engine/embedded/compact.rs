@@ -20,17 +20,16 @@ impl Embedded {
     /// whole, and an index that is whole or built again. Afterwards the engine is closed.
     ///
     /// # Errors
-    /// The store cannot be compacted. An index that cannot be is left for the next start to build again.
+    /// The store or the index cannot be compacted, as on a full disk. An index that cannot be is left for the next start to build again.
     pub fn compact(&self) -> Result<Compacted, Error> {
         let (store, index) = (self.shared.folder.join(crate::engine::STORE_FILE), &self.shared.index_folder);
         let before = (length(&store), size(index).1);
         self.stop();
         let compacted = self.shared.store.compact().map(drop);
-        if let Err(error) = merge(index, &self.shared.origin) {
-            tracing::warn!(problem = %error.0, "the index was left as it is");
-        }
+        let merged = merge(index, &self.shared.origin);
         self.let_go();
         compacted?;
+        merged.map_err(|error| Error::Io(format!("the index was not made one segment: {}", error.0)))?;
         Ok(Compacted { store: (before.0, length(&store)), index: (before.1, size(index).1) })
     }
 }

@@ -10,6 +10,8 @@ use crate::engine::{Disk, Health, IndexHealth, StoreHealth};
 #[derive(Default)]
 pub struct Notes {
     store: Mutex<StoreHealth>,
+    /// The last damage that a request met.
+    damage: Mutex<Option<String>>,
     /// Why the index is being built.
     index: Mutex<String>,
     /// Why it is not written, while its disk takes nothing.
@@ -27,8 +29,13 @@ impl Embedded {
                 why: shared.notes.index().clone(),
             },
         };
+        let store = match shared.notes.store().clone() {
+            StoreHealth::Good | StoreHealth::Reopening { .. } if shared.store.is_gone() => StoreHealth::Gone,
+            noted => noted,
+        };
         Health {
-            store: shared.notes.store().clone(),
+            store,
+            damage: shared.notes.damage().clone(),
             index,
             index_waits: shared.notes.index_waits().clone(),
             disk: Disk::of(&shared.folder),
@@ -39,6 +46,13 @@ impl Embedded {
     }
 }
 
+impl Embedded {
+    /// A request met damage; it stays in the health until the process ends, as nothing mends it.
+    pub fn note_damage(&self, problem: &str) {
+        *self.shared.notes.damage() = Some(problem.to_owned());
+    }
+}
+
 impl Shared {
     /// The store has failed and is being opened again. The moment of the first failure stays.
     pub fn note_trouble(&self, problem: String) {
@@ -46,7 +60,7 @@ impl Shared {
         let mut store = self.notes.store();
         let since = match &*store {
             StoreHealth::Reopening { since, .. } => *since,
-            StoreHealth::Good | StoreHealth::Closed => now,
+            StoreHealth::Good | StoreHealth::Gone | StoreHealth::Closed => now,
         };
         *store = StoreHealth::Reopening { since, problem };
     }
@@ -81,6 +95,10 @@ impl Notes {
     fn store(&self) -> MutexGuard<'_, StoreHealth> {
         // What is noted is replaced as a whole; so below.
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn damage(&self) -> MutexGuard<'_, Option<String>> {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn index(&self) -> MutexGuard<'_, String> {

@@ -20,6 +20,7 @@ use super::reindex::{Beside, clear_away, exchange};
 use super::store::Error;
 use crate::certificate::{Id, Seq, Version};
 use crate::limits::INDEX_CHECKED_BYTES_MAX;
+use crate::log::event;
 pub use bell::Bell;
 #[cfg(test)]
 pub use building::Building;
@@ -50,7 +51,7 @@ impl Indexer {
         let (mut writer, mut snapshot) = open(shared).map_err(told)?;
         let is_small = writer.bytes() <= INDEX_CHECKED_BYTES_MAX;
         if is_small && let Err(problem) = look_through(shared, &writer) {
-            tracing::warn!(problem, "the index is damaged and is built again");
+            event!(INDEX_DAMAGED, problem);
             shared.note_building(problem);
             drop(snapshot);
             writer.close();
@@ -96,17 +97,17 @@ fn open(shared: &Shared) -> Result<(Writer, Snapshot), index::Error> {
         // An index ahead of its store is not the store's: the folder was put together from two.
         Ok(Ok((writer, snapshot))) if snapshot.at <= shared.seq() => return Ok((writer, snapshot)),
         Ok(Ok(_)) => {
-            tracing::warn!("the index is ahead of the store and is built again");
+            event!(INDEX_AHEAD);
             shared.note_building("the index was ahead of the store");
         }
         // A store without a change has no index to miss.
-        Ok(Err(error)) if shared.seq() == Seq(0) => tracing::debug!(problem = %error.0, "an empty index is made"),
+        Ok(Err(error)) if shared.seq() == Seq(0) => event!(INDEX_EMPTY, problem = %error.0),
         Ok(Err(error)) => {
-            tracing::info!(problem = %error.0, "the index is built from the store");
+            event!(INDEX_BUILT, problem = %error.0);
             shared.note_building(error.0);
         }
         Err(_) => {
-            tracing::warn!("the index could not be read and is built again");
+            event!(INDEX_UNREADABLE);
             shared.note_building("the index could not be read");
         }
     }
@@ -137,7 +138,7 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
                 match stuck {
                     None => problem,
                     Some(view) => {
-                        tracing::error!(problem, "the index finds no room; searches go on with the one there is");
+                        event!(INDEX_NO_ROOM, problem);
                         shared.note_index_waits(Some(problem));
                         match room::wait(shared, view.index.at) {
                             None => return,
@@ -165,7 +166,7 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
 
 /// Searches wait from now on.
 pub fn give_up(shared: &Shared, problem: &str) {
-    tracing::error!(problem, "the index is given up and built again");
+    event!(INDEX_GIVEN_UP, problem);
     shared.metrics.work.rebuilt();
     shared.note_building(problem);
     // In turn, or what the writer publishes at this moment would bring the damaged view back.
@@ -179,7 +180,7 @@ fn anew(shared: &Shared) -> Option<Writer> {
         match Writer::create_on(&shared.index_medium, &shared.index_folder, &shared.origin) {
             Ok((fresh, _)) => return Some(fresh),
             Err(error) => {
-                tracing::error!(problem = %error.0, "no new index can be made yet");
+                event!(INDEX_NONE_YET, problem = %error.0);
                 shared.note_building(format!("no new index can be made yet: {}", error.0));
             }
         }

@@ -11,16 +11,19 @@ mod index;
 mod indexer;
 mod overlay;
 mod packed;
+mod panics;
 mod patients;
 mod predicate;
 mod reindex;
 mod restore;
+mod salvage;
 mod standing;
 mod stats;
 mod store;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod time;
 mod verify;
 mod view;
 mod who;
@@ -38,9 +41,10 @@ use tokio::sync::oneshot;
 
 use super::decide;
 use super::write::{Import, Imported, Refused, Subject, Write, Written};
-use super::{Clock, ListChange, Names, QuickRepair, Stored, StoredList, Witness};
+use super::{Clock, ClockReading, ListChange, Names, QuickRepair, Stored, StoredList, Witness};
 use crate::certificate::{Id, Seq, State, Version};
 use crate::limits::{OVERLAY_ROWS_MAX, WRITE_QUEUE_MAX};
+use crate::log::event;
 use crate::metrics::Metrics;
 use crate::search::row::Row;
 use crate::search::{Hit, Page, Query, row_bytes};
@@ -52,11 +56,13 @@ use indexer::Indexer;
 pub use packed::Packed;
 use patients::Links;
 pub use restore::Restore;
+pub use salvage::{Salvage, Salvaged};
 pub use stats::{FileSize, Stats, TableSize};
 pub use store::copy::RESTORING;
 use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error};
 use store::{Opened, Store, body};
+use time::Time;
 pub use verify::{Problem, Verified, Verifying};
 use view::View;
 use writer::{Job, Prepared, Writer};
@@ -77,6 +83,9 @@ pub struct Options {
     /// Where writer and indexer count.
     pub metrics: Arc<Metrics>,
     pub clock: Clock,
+    /// Milliseconds that have passed since any moment; nobody can set it. [`elapsed_clock`](super::elapsed_clock), unless a test says
+    /// otherwise.
+    pub elapsed: Clock,
 }
 
 /// The open engine. Closing waits for everything acknowledged; dropping it closes it.
@@ -107,6 +116,8 @@ struct Hands {
 struct Shared {
     store: Store,
     clock: Clock,
+    elapsed: Clock,
+    time: Time,
     unique_number: bool,
     witness: Option<Arc<dyn Witness>>,
     metrics: Arc<Metrics>,
@@ -264,10 +275,16 @@ impl Embedded {
     ) -> Result<Arc<Shared>, Error> {
         let classes = Arc::new(Classes::read(&opened.classes)?);
         let counters = Arc::new(Counters::new(opened.counters));
-        let links = RwLock::new(Links::read(&*store.reader()?)?);
+        let reader = store.reader()?;
+        let links = RwLock::new(Links::read(&reader)?);
+        let now = ClockReading { at: (options.clock)(), elapsed: (options.elapsed)() };
+        let time = Time::new(now, &opened.position, reader.clock_accepted()?);
+        drop(reader);
         Ok(Arc::new(Shared {
             store,
             clock: options.clock.clone(),
+            elapsed: options.elapsed.clone(),
+            time,
             unique_number: options.unique_number,
             witness: options.witness.clone(),
             metrics: options.metrics.clone(),
@@ -298,6 +315,16 @@ impl Embedded {
         self.migrated.filter(|_| !self.shared.store.is_looked_at()).map(|from| (from, store::FORMAT))
     }
 
+    /// The format of the store.
+    pub fn format(&self) -> u32 {
+        store::FORMAT
+    }
+
+    /// The name of the store's present life: another one after each restore.
+    pub fn epoch(&self) -> &str {
+        &self.shared.origin.epoch
+    }
+
     /// Key for links with sealed parameters; it belongs to the store, so links survive a restart.
     pub fn seal_key(&self) -> [u8; 32] {
         self.seal_key
@@ -307,6 +334,18 @@ impl Embedded {
     pub fn current(&self, id: Id) -> Result<Option<Stored>, Error> {
         let reader = self.shared.store.reader()?;
         reader.newest(id, |version, bytes| self.shared.stored(id, version, bytes))?.transpose()
+    }
+
+    /// Bytes of a version, if not to the byte, without reading it: of the newest, where none is named. 0 for a tombstone and for what is not
+    /// there.
+    pub fn bytes_of(&self, id: Id, version: Option<Version>) -> Result<usize, Error> {
+        let bytes_of = |bytes: &[u8]| Record::read(bytes).map(|record| packed::bytes_max(&record));
+        let reader = self.shared.store.reader()?;
+        let found = match version {
+            Some(version) => reader.version(id, version, bytes_of)?,
+            None => reader.newest(id, |_, bytes| bytes_of(bytes))?,
+        };
+        Ok(found.transpose()?.unwrap_or(0))
     }
 
     /// What the writer would say of a write if it came now and alone; nothing is changed, and no later write is bound by it. Whether a
@@ -393,7 +432,7 @@ impl Embedded {
                 draft
             }
         };
-        self.enqueue(Job::Write(Box::new(Prepared { write, draft, answer })));
+        self.enqueue(Job::Write(Box::new(Prepared { write, draft, answer, has_waited: false })));
         receiver
     }
 
@@ -524,7 +563,7 @@ impl Embedded {
                 self.shared.bell.close();
             }
             if thread.join().is_err() {
-                tracing::error!("a thread of the engine panicked");
+                event!(THREAD_OF_ENGINE);
             }
         }
         true

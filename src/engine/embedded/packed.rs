@@ -77,16 +77,26 @@ impl Shared {
     /// A version with its resource.
     pub(super) fn stored(&self, id: Id, version: Version, bytes: &[u8]) -> Result<Stored, Error> {
         let record = Record::read(bytes)?;
-        let mut resource = Vec::new();
-        if record.state != State::Deleted {
-            write(&record, id, version, self.store.dictionary(record.dictionary)?, &mut resource)?;
-        }
-        Ok(Stored { id, version, state: record.state, stamp: record.stamp, resource })
+        stored(&record, id, version, |number| self.store.dictionary(number))
     }
 }
 
+/// A version with its resource, out of its record.
+pub fn stored(
+    record: &Record,
+    id: Id,
+    version: Version,
+    dictionary: impl FnOnce(u8) -> Result<Dictionary, Error>,
+) -> Result<Stored, Error> {
+    let mut resource = Vec::new();
+    if record.state != State::Deleted {
+        write(record, id, version, dictionary(record.dictionary)?, &mut resource)?;
+    }
+    Ok(Stored { id, version, state: record.state, stamp: record.stamp, resource })
+}
+
 /// The index row lies behind the body in one frame and is cut off afterwards.
-fn bytes_max(record: &Record) -> usize {
+pub(super) fn bytes_max(record: &Record) -> usize {
     head::HEAD_BYTES_MAX + record.raw_bytes + record.row_bytes
 }
 

@@ -20,6 +20,7 @@ use super::{Embedded, Shared};
 use crate::certificate::Seq;
 use crate::engine::give_way;
 use crate::limits::REINDEX_COMMIT_ROWS;
+use crate::log::event;
 
 /// How a reindex ended, in words, when it did not end well.
 pub type Problem = String;
@@ -182,7 +183,7 @@ pub fn clear_away(index_folder: &Path) {
     for left in [beside(index_folder), index_folder.with_extension("old")] {
         match fs::remove_dir_all(&left) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!(problem = %error, "a folder left by a reindex cannot be removed");
+                event!(REINDEX_LEFT, problem = %error);
             }
             _ => {}
         }

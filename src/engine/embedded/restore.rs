@@ -13,7 +13,7 @@ use super::store::record::Record;
 use super::store::{self, Batch, Commit, Error, Position, Store, What};
 use super::{Names, QuickRepair};
 use crate::certificate::{Consent, Id, Seq, State, Version};
-use crate::engine::{Beginning, Ending};
+use crate::engine::{Beginning, ClockReset, Ending};
 use crate::search::row::Row;
 
 /// A store that is being restored. Nobody else can open its folder until [`finish`](Restore::finish) was called, and not after that
@@ -34,8 +34,8 @@ pub struct Restore {
 struct Progress {
     position: Position,
     classes: Arc<Classes>,
-    /// Pieces so far held a stamp later than that of the last change.
-    latest_is_elsewhere: bool,
+    /// Time stamp of the last change that was not imported. Such time stamps never decrease but where time began again.
+    own: i64,
 }
 
 impl Restore {
@@ -58,7 +58,7 @@ impl Restore {
         }
         let epoch = uuid::Uuid::new_v4().to_string();
         store.become_copy(&uuid, &epoch, &dictionaries)?;
-        let progress = Progress { position: opened.position, classes: Arc::default(), latest_is_elsewhere: false };
+        let progress = Progress { position: opened.position, classes: Arc::default(), own: i64::MIN };
         Ok(Restore { store, to, epoch, progress, patients_until: 0, next_patient_id: 1, raw: Vec::new() })
     }
 
@@ -97,9 +97,18 @@ impl Restore {
     /// # Errors
     /// As [`changes`](Restore::changes).
     pub fn patients(&mut self, piece: &[u8]) -> Result<(), Error> {
-        let (last, last_id) = self.store.write(|batch| Ok((batch.insert_copied_patients(piece)?, Commit::Yes)))?;
-        self.patients_until = last;
-        self.next_patient_id = self.next_patient_id.max(last_id.saturating_add(1));
+        let position = &mut self.progress.position;
+        let copied = self.store.write(|batch| {
+            let copied = batch.insert_copied_patients(piece)?;
+            if copied.goes_back && position.reset.is_none() {
+                let reset = ClockReset { change: position.seq.0, at: position.milliseconds };
+                batch.add_reset(reset)?;
+                position.reset = Some(reset);
+            }
+            Ok((copied, Commit::Yes))
+        })?;
+        self.patients_until = copied.last;
+        self.next_patient_id = self.next_patient_id.max(copied.last_id.saturating_add(1));
         Ok(())
     }
 
@@ -112,15 +121,15 @@ impl Restore {
     pub fn finish(self, ending: Ending) -> Result<String, Error> {
         let Ending { next_id, next_patient_id, lists } = ending;
         let changes: Vec<_> = lists.into_iter().map(crate::engine::ListChange::Put).collect();
-        let Progress { position, latest_is_elsewhere, .. } = self.progress;
+        let position = self.progress.position;
         self.store.write(|batch| {
             if !changes.is_empty() {
                 batch.change_lists(&changes)?;
             }
             batch.set_meta_number("next-id", next_id.max(position.next_id.get()))?;
             batch.set_meta_number("next-patient-id", next_patient_id.max(self.next_patient_id))?;
-            if latest_is_elsewhere {
-                batch.remember_latest_stamp(position.milliseconds)?;
+            if position.milliseconds != position.last {
+                batch.remember_latest_stamp(position.seq, position.milliseconds)?;
             }
             Ok(((), Commit::Yes))
         })?;
@@ -150,29 +159,33 @@ impl Taking<'_, '_, '_> {
         let change = copied.change;
         let position = self.progress.position;
         follows(change.seq, position.seq)?;
-        let is_version = change.version().is_some();
-        if change.running != position.running + u64::from(is_version) {
+        if change.running != position.running + u64::from(change.version().is_some()) {
             return Err(Error::Damaged(format!("change {} counts {} versions", change.seq, change.running)));
         }
-        match change.what {
+        let is_imported = match change.what {
             What::Version(number) => self.version(copied, number)?,
-            What::Consent(number) => self.consent(copied, number)?,
-        }
-        let position = &mut self.progress.position;
-        let is_late = change.milliseconds < position.milliseconds;
-        if is_version && (is_late || position.unordered) {
-            self.batch.insert_time(change, !position.unordered)?;
-            position.unordered = true;
+            What::Consent(number) => self.consent(copied, number).map(|()| false)?,
+        };
+        let Progress { position, own, .. } = &mut *self.progress;
+        self.batch.keep_time(position, change)?;
+        if is_imported {
+            position.milliseconds = position.milliseconds.max(change.milliseconds);
+        } else {
+            if change.milliseconds < *own {
+                let reset = ClockReset { change: position.seq.0, at: change.milliseconds };
+                self.batch.add_reset(reset)?;
+                position.reset = Some(reset);
+            }
+            (*own, position.milliseconds) = (change.milliseconds, change.milliseconds);
         }
         position.seq = change.seq;
         position.running = change.running;
-        position.milliseconds = position.milliseconds.max(change.milliseconds);
         position.next_id = position.next_id.max(change.id.next());
-        self.progress.latest_is_elsewhere = is_late;
         Ok(())
     }
 
-    fn version(&mut self, copied: &CopiedChange, number: Version) -> Result<(), Error> {
+    /// Whether it was imported.
+    fn version(&mut self, copied: &CopiedChange, number: Version) -> Result<bool, Error> {
         let change = copied.change;
         let record = version(copied)?;
         let new = row(&record, |number| self.store.dictionary(number), self.raw)?;
@@ -192,7 +205,7 @@ impl Taking<'_, '_, '_> {
             self.enters(new)?;
         }
         self.batch.insert_copied(change, copied.record);
-        Ok(())
+        record.is_imported()
     }
 
     fn consent(&mut self, copied: &CopiedChange, number: u32) -> Result<(), Error> {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroU64;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::panics::caught;
 use super::store::{self, Error, Measured, record};
 use super::{Embedded, index};
 use crate::search::row_bytes;
@@ -145,7 +145,7 @@ impl Embedded {
             index::Found::Whole(committed) => committed.snapshot().ok(),
             _ => None,
         };
-        catch_unwind(AssertUnwindSafe(read)).ok().flatten().map(Arc::new)
+        caught(read).flatten().map(Arc::new)
     }
 }
 

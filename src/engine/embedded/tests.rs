@@ -1,11 +1,13 @@
 //! Stories of the engine alone, with rows made by hand.
 
+mod clock;
 mod consent;
 mod damage;
 mod fault;
 mod health;
 mod migration;
 mod moment;
+mod pages;
 mod patients;
 mod reindex;
 mod room;
@@ -35,7 +37,7 @@ struct Fixture {
 type Engine = Embedded;
 
 fn options(folder: &TempDir, now: &Arc<AtomicI64>) -> Options {
-    let now = now.clone();
+    let (now, passed) = (now.clone(), now.clone());
     Options {
         folder: folder.path().join("data"),
         cache_bytes: 8 << 20,
@@ -45,6 +47,8 @@ fn options(folder: &TempDir, now: &Arc<AtomicI64>) -> Options {
         witness: None,
         metrics: crate::metrics::Metrics::new(),
         clock: Arc::new(move || now.fetch_add(1000, Ordering::Relaxed)),
+        // The clock never jumps forward on its own.
+        elapsed: Arc::new(move || passed.load(Ordering::Relaxed)),
     }
 }
 

@@ -8,20 +8,26 @@ mod consents;
 mod findings;
 mod index;
 mod indexed;
+mod pages;
 mod patients;
 mod small;
 mod versions;
-
-use std::panic::{self, AssertUnwindSafe, catch_unwind};
 
 use findings::Findings;
 pub use findings::{Problem, Verified, Verifying};
 use indexed::Indexed;
 
 use super::classes::Classes;
-use super::store::{Error, FORMAT, Position, Reader};
+use super::panics::caught;
+use super::store::{Error, FORMAT, Position, Reader, Records};
 use super::{Embedded, Shared};
 use crate::certificate::{Names, Seq};
+use crate::engine::ClockReset;
+use crate::fhir::date_time;
+use crate::limits::{CLOCK_BEHIND_MS_MAX, VERIFY_CHUNK_ROWS};
+
+/// Ids that are tried one by one behind a row that cannot be read: more than a page holds.
+const VERIFY_STEPS: u64 = 1024;
 
 /// What a check knows of its beginning, and what it found.
 struct Check<'c> {
@@ -45,6 +51,22 @@ struct Start {
     times: u64,
     /// Rows of `version`, for the progress.
     versions: u64,
+    /// Where time began again.
+    resets: Vec<ClockReset>,
+    /// The system clock, milliseconds since 1970 UTC.
+    at: i64,
+}
+
+impl Start {
+    /// Whether time began again between two changes.
+    fn has_reset(&self, after: Seq, before: Seq) -> bool {
+        self.resets.iter().any(|reset| (after.0..before.0).contains(&reset.change))
+    }
+
+    /// Whether a time is ahead of the clock by more than clocks differ.
+    fn is_ahead(&self, milliseconds: i64) -> bool {
+        milliseconds.saturating_sub(self.at) > CLOCK_BEHIND_MS_MAX
+    }
 }
 
 impl Embedded {
@@ -54,16 +76,17 @@ impl Embedded {
     /// The store cannot be read at all. What is found wrong is no error, but told in the result.
     pub fn verify(&self, names: &Names, report: &mut dyn FnMut(&Verifying)) -> Result<Verified, Error> {
         let mut found = Findings::default();
-        let _silence = self.shared.store.is_looked_at().then(Silence::begin);
         if self.shared.store.is_looked_at() {
             report(&Verifying { part: "file", at: 0, of: 1 });
-            match self.shared.store.integrity() {
-                Ok(true) => {}
-                Ok(false) => {
+            // redb's own check ends at the first page that cannot be read; what it looks at besides are the free pages.
+            let is_whole = pages::pages(&self.shared.store.pages()?, &mut found);
+            match is_whole.then(|| self.shared.store.integrity()) {
+                None | Some(Ok(true)) => {}
+                Some(Ok(false)) => {
                     found.tell("file", "its pages do not hold together; opening it to serve mends what can be mended")
                 }
-                Err(Error::Damaged(problem)) => found.tell("file", &problem),
-                Err(error) => return Err(error),
+                Some(Err(Error::Damaged(problem))) => found.tell("file", &problem),
+                Some(Err(error)) => return Err(error),
             }
         }
         if let Some(from) = self.migrated.filter(|_| self.shared.store.is_looked_at()) {
@@ -75,13 +98,16 @@ impl Embedded {
         // The index first: the store is never behind it.
         let (index, standing) = self.index_to_compare(&mut found);
         let reader = self.shared.store.reader()?;
+        let position = reader.position()?;
         let start = Start {
-            seq: reader.last_change()?.map_or(Seq(0), |change| change.seq),
-            patient_change: reader.last_patient_change()?,
-            position: reader.position()?,
-            counters: reader.counters()?,
-            times: reader.time_count()?,
-            versions: reader.record_count(super::store::Records::Version)?,
+            seq: found.readable("change", reader.last_change())?.flatten().map_or(position.seq, |change| change.seq),
+            patient_change: found.readable("patient", reader.last_patient_change())?.unwrap_or_default(),
+            counters: found.readable("meta", reader.counters())?.unwrap_or_default(),
+            times: found.readable("change", reader.time_count())?.unwrap_or_default(),
+            versions: found.readable("version", reader.record_count(Records::Version))?.unwrap_or_default(),
+            position,
+            resets: reader.clock_resets().unwrap_or_default(),
+            at: (self.shared.clock)(),
         };
         let classes = classes(&reader, &mut found)?;
         drop(reader);
@@ -95,53 +121,91 @@ impl Embedded {
         check.part("change", Check::changes)?;
         check.part("consent", Check::consents)?;
         check.part("patient", Check::patients)?;
+        check.clock();
         check.found.conclude(standing);
         Ok(check.found.verified(check.start.seq, check.start.patient_change))
-    }
-}
-
-/// Keeps panics from being told on the terminal, until it is dropped: those of damaged bytes are caught, and told in words. For a process
-/// that does nothing else.
-struct Silence(Option<Hook>);
-
-/// What was told of panics before.
-type Hook = Box<dyn Fn(&panic::PanicHookInfo) + Send + Sync>;
-
-impl Silence {
-    fn begin() -> Silence {
-        let before = panic::take_hook();
-        panic::set_hook(Box::new(|panic| tracing::debug!(%panic, "a check met bytes that make no sense")));
-        Silence(Some(before))
-    }
-}
-
-impl Drop for Silence {
-    fn drop(&mut self) {
-        // The hook cannot be changed while a panic is on its way up.
-        if let Some(before) = self.0.take().filter(|_| !std::thread::panicking()) {
-            panic::set_hook(before);
-        }
     }
 }
 
 impl Check<'_> {
     /// Runs one part. What ends it early is told and keeps no other part from being looked at.
     fn part(&mut self, name: &'static str, run: impl FnOnce(&mut Self) -> Result<(), Error>) -> Result<(), Error> {
-        match catch_unwind(AssertUnwindSafe(|| run(self))) {
-            Ok(Ok(())) => {}
+        match caught(|| run(self)) {
+            Some(Ok(())) => {}
             // A folder that is looked at is opened again by the next part.
-            Ok(Err(Error::Reopening)) if self.shared.store.is_looked_at() => {
+            Some(Err(Error::Reopening)) if self.shared.store.is_looked_at() => {
                 self.found.tell(name, "it cannot be read to its end: the file system failed");
             }
-            Ok(Err(Error::Reopening)) => return Err(Error::Reopening),
-            Ok(Err(error)) => self.found.tell(name, &format!("it cannot be read to its end: {error}")),
-            Err(_) => self.found.tell(name, "it cannot be read to its end: reading it panicked"),
+            Some(Err(Error::Reopening)) => return Err(Error::Reopening),
+            Some(Err(error)) => self.found.tell(name, &format!("it cannot be read to its end: {error}")),
+            None => self.found.tell(name, "it cannot be read to its end: reading it panicked"),
         }
         Ok(())
     }
 
+    /// Tells a clock that is behind what is stored.
+    fn clock(&mut self) {
+        let (newest, clock) = (self.start.position.milliseconds, self.start.at);
+        if self.start.is_ahead(newest) {
+            self.found.note(&format!(
+                "the newest time stamp is {}, and the clock says {}: the server refuses changes until the clock is right; hcert clock \
+                 says what can be done",
+                date_time::instant(newest),
+                date_time::instant(clock)
+            ));
+        }
+    }
+
     fn at(&mut self, part: &'static str, at: u64, of: u64) {
         (self.report)(&Verifying { part, at, of });
+    }
+
+    /// Walks a table of records. Rows that cannot be read are told, and the walk goes on behind them.
+    fn records(
+        &mut self,
+        records: Records,
+        name: &'static str,
+        of: u64,
+        mut each: impl FnMut(&mut Self, &Reader, (u64, u32), &[u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (mut at, mut done) = ((0, 0), 0);
+        loop {
+            self.at(name, done, of);
+            let reader = self.reader()?;
+            let read = reader.bare_records(records, at, VERIFY_CHUNK_ROWS, |key, bytes| {
+                (at, done) = (key, done + 1);
+                each(self, &reader, key, bytes)
+            });
+            match read {
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(()),
+                Err(Error::Damaged(problem)) => {
+                    self.found.tell(name, &format!("behind number {} of id {}: {problem}", at.1, at.0));
+                    match self.behind(records, at)? {
+                        Some(next) => at = next,
+                        None => return Ok(()),
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The first place behind a row from which a table can be read again; none when that is nowhere. Ids are tried one by one at first, as
+    /// many as a page holds, and in growing steps behind them.
+    fn behind(&self, records: Records, at: (u64, u32)) -> Result<Option<(u64, u32)>, Error> {
+        let mut ids = 0u64;
+        loop {
+            let from = if ids == 0 { at } else { (at.0.saturating_add(ids), 0) };
+            match self.reader()?.bare_records(records, from, 1, |_, _| Ok(())) {
+                Ok(Some(_)) => return Ok(Some(from)),
+                Ok(None) => return Ok(None),
+                Err(Error::Damaged(_)) if from.0 < u64::MAX => {}
+                Err(Error::Damaged(_)) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+            ids = if ids < VERIFY_STEPS { ids + 1 } else { ids.saturating_mul(2) };
+        }
     }
 
     fn reader(&self) -> Result<std::sync::Arc<Reader>, Error> {
@@ -151,7 +215,7 @@ impl Check<'_> {
 
 /// The classes, as far as they can be read. One that cannot is told, and no row has it.
 fn classes(reader: &Reader, found: &mut Findings) -> Result<Classes, Error> {
-    let stored = reader.bare_classes()?;
+    let stored = found.readable("class", reader.bare_classes())?.unwrap_or_default();
     for (at, (number, _)) in (0..).zip(&stored) {
         if *number != at {
             found.tell("class", &format!("number {number} stands where number {at} belongs"));

@@ -23,6 +23,7 @@ pub fn encode(who: &Who, out: &mut Vec<u8>) {
             (Tag::XRoadClient, &more.x_road_client),
             (Tag::XRoadIssue, &more.x_road_issue),
             (Tag::XRoadUserid, &more.x_road_userid),
+            (Tag::XRoadDropped, &more.x_road_dropped),
             (Tag::Application, &more.application),
         ]
     });
@@ -51,6 +52,7 @@ pub fn decode(fields: Fields) -> Result<Who, Error> {
         x_road_client: text(Tag::XRoadClient)?,
         x_road_issue: text(Tag::XRoadIssue)?,
         x_road_userid: text(Tag::XRoadUserid)?,
+        x_road_dropped: text(Tag::XRoadDropped)?,
         application: text(Tag::Application)?,
     };
     Ok(Who {
@@ -79,6 +81,7 @@ mod tests {
             x_road_client: known("ee-dev/COM/1/x"),
             x_road_issue: known("7"),
             x_road_userid: known("EE37605030299"),
+            x_road_dropped: known("x-road-id"),
             application: known("a"),
         };
         let whole = Who {

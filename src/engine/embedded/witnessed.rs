@@ -8,6 +8,7 @@ use super::store::{Change, Error, Reader, What};
 use super::{Embedded, Shared, subject, who};
 use crate::certificate::{Id, Seq, State, Version};
 use crate::engine::{Action, Committed};
+use crate::log::event;
 
 impl Embedded {
     /// Changes after one, in their order, at most `max`: the same as the witness was told when they were made.
@@ -22,7 +23,7 @@ impl Shared {
         let Some(witness) = self.witness.as_ref().filter(|_| !changes.is_empty()) else { return };
         // The changes are committed, whatever becomes of the telling.
         if catch_unwind(AssertUnwindSafe(|| witness.committed(changes))).is_err() {
-            tracing::error!("the witness of changes panicked");
+            event!(THREAD_OF_WITNESS);
         }
     }
 
@@ -38,14 +39,14 @@ fn committed(reader: &Reader, change: Change) -> Result<Committed, Error> {
         What::Version(version) => {
             let found = reader.version(id, version, |bytes| -> Result<_, Error> {
                 let record = Record::read(bytes)?;
-                let imported = record.fields.get(Tag::Imported)?.is_some();
-                let action = if imported { Action::Import } else { Action::of(version, record.state) };
+                let action = if record.is_imported()? { Action::Import } else { Action::of(version, record.state) };
                 Ok((record.state, record.stamp, action, who::decode(record.fields)?))
             })?;
             let (state, stamp, action, who) = found.ok_or_else(|| missing(id, version))??;
             let about = if state == State::Deleted { version.before() } else { Some(version) };
             let patient = about.map(|version| patient(reader, id, version)).transpose()?.flatten();
-            Ok(Committed { seq, id, version, state, stamp, action, consent: None, who, patient })
+            let at = stamp.milliseconds;
+            Ok(Committed { seq, id, version, state, at, action, consent: None, who, patient })
         }
         What::Consent(number) => {
             let (version, consent, stamp, who) = reader.consent_change(id, number, |record| {
@@ -55,7 +56,8 @@ fn committed(reader: &Reader, change: Change) -> Result<Committed, Error> {
             let state = state.ok_or_else(|| missing(id, version))??;
             let patient = patient(reader, id, version)?;
             let (action, consent) = (Action::Consent, Some(consent));
-            Ok(Committed { seq, id, version, state, stamp, action, consent, who, patient })
+            let at = stamp.milliseconds;
+            Ok(Committed { seq, id, version, state, at, action, consent, who, patient })
         }
     }
 }

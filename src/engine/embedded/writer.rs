@@ -5,7 +5,7 @@ mod deciding;
 mod import;
 mod job;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,9 +18,11 @@ use super::counters;
 use super::overlay::{NewEntry, Numbered};
 use super::store::{Batch, Commit, Error, Position};
 use super::{Refused, Shared};
-use crate::certificate::{Id, Seq, State, Version};
-use crate::engine::Committed;
+use crate::certificate::{Id, Seq, Stamp, State, Version};
+use crate::engine::{ClockDecision, ClockProblem, ClockReading, ClockReset, Committed};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_JOBS_MAX, OVERLAY_ROWS_MAX};
+use crate::log::event;
+use deciding::Decided;
 pub use job::{Job, Prepared};
 use job::{Reply, keep};
 
@@ -36,15 +38,18 @@ pub struct Writer {
     position: Position,
     /// The last change that the witness was told of.
     told: Seq,
+    /// Writes that were put off to the next batch: the certificate has a version of the same millisecond.
+    later: VecDeque<Job>,
 }
 
-/// How often an idle writer looks whether the store has failed a reader.
+/// How often an idle writer looks whether the store has failed a reader, or its file is gone.
 const IDLE_TIME: Duration = Duration::from_secs(1);
 
 /// A batch that is committed, and that nobody knows of yet.
 pub struct Stored {
     pending: Pending,
     replies: Vec<Reply>,
+    later: VecDeque<Job>,
 }
 
 /// A batch that is not stored, as far as is known.
@@ -72,8 +77,11 @@ struct Pending {
     /// For the witness, where there is one.
     told: Vec<Committed>,
     classes: Option<Classes>,
-    /// The last stamp is not the latest one: an import brought older versions.
-    latest_is_elsewhere: bool,
+    /// What was decided about the clock, and when.
+    clock: Vec<(ClockDecision, ClockReading)>,
+    /// The time stamp of a version that had to be later than the newest one while an operator accepts that the clock is behind: the
+    /// acceptance follows it. Decision 194.
+    accepted: Option<i64>,
     lists_changed: bool,
     patients_changed: bool,
     /// Links of the patients that the batch changed.
@@ -84,21 +92,41 @@ struct Pending {
 struct Newest {
     version: Version,
     state: State,
+    made: Made,
     /// Of a tombstone: what was deleted.
     row: Option<Arc<Numbered>>,
 }
 
+/// When a version was made.
+#[derive(Clone, Copy)]
+struct Made {
+    seq: Seq,
+    /// Its time stamp.
+    milliseconds: i64,
+}
+
 impl Writer {
     pub fn new(shared: &Arc<Shared>, position: Position) -> Writer {
-        Writer { shared: shared.clone(), position, told: position.seq }
+        Writer { shared: shared.clone(), position, told: position.seq, later: VecDeque::new() }
     }
 
     fn run(&mut self, queue: &Receiver<Job>) {
         loop {
-            let first = match queue.recv_timeout(IDLE_TIME) {
-                Ok(first) => Some(first),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return,
+            self.shared.watch_clock();
+            let first = match self.later.pop_front() {
+                Some(first) => {
+                    self.shared.wait_for_clock(self.position.milliseconds);
+                    Some(first)
+                }
+                None => match queue.recv_timeout(IDLE_TIME) {
+                    Ok(first) => Some(first),
+                    Err(RecvTimeoutError::Timeout) => {
+                        // Who watches the service learns it from the store's health.
+                        drop(self.shared.store.expect_in_place());
+                        None
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return,
+                },
             };
             // A reader may have met the failure; nothing else would open the store again.
             let first = if self.shared.store.has_failed() { self.reopen(queue, first) } else { first };
@@ -118,7 +146,7 @@ impl Writer {
 
     /// After a panic: nothing that the batch may have left half-way is seen again.
     pub fn give_up(&mut self) {
-        tracing::error!("the writer panicked; its batch was given up");
+        event!(THREAD_OF_WRITER);
         self.shared.store.distrust();
         self.shared.note_trouble("the writer panicked".into());
         {
@@ -137,12 +165,17 @@ impl Writer {
         }
     }
 
-    /// The first jobs of the queue that make a batch together.
-    pub fn take(&self, first: Job, queue: &Receiver<Job>) -> Vec<Job> {
+    /// The next job: what was put off comes first.
+    pub fn next(&mut self, queue: &Receiver<Job>) -> Option<Job> {
+        self.later.pop_front().or_else(|| queue.try_recv().ok())
+    }
+
+    /// The next jobs that make a batch together with the first.
+    pub fn take(&mut self, first: Job, queue: &Receiver<Job>) -> Vec<Job> {
         let mut bytes = first.bytes();
         let mut jobs = vec![first];
         while jobs.len() < BATCH_JOBS_MAX && bytes < BATCH_BYTES_MAX {
-            let Ok(job) = queue.try_recv() else { break };
+            let Some(job) = self.next(queue) else { break };
             bytes += job.bytes();
             jobs.push(job);
         }
@@ -171,27 +204,37 @@ impl Writer {
             newest: HashMap::new(),
             told: Vec::new(),
             classes: None,
-            latest_is_elsewhere: false,
+            clock: Vec::new(),
+            accepted: None,
             lists_changed: false,
             patients_changed: false,
             links: Vec::new(),
         };
-        let mut replies = Vec::with_capacity(jobs.len());
+        let (mut replies, mut later) = (Vec::with_capacity(jobs.len()), VecDeque::new());
         let mut jobs = jobs.into_iter();
         let mut decided = None;
         let outcome = self.shared.store.write(|batch| {
             // On a storage error the batch is given up; `replies` and `jobs` then hold everyone who waits.
             for job in jobs.by_ref() {
-                self.job(batch, &mut pending, job, &mut replies)?;
+                if let Some(job) = self.job(batch, &mut pending, job, &mut replies)? {
+                    later.push_back(job);
+                }
             }
             let moved = counters::deltas(&pending.entries);
             if !moved.is_empty() {
                 batch.count(moved)?;
             }
-            if pending.latest_is_elsewhere {
-                batch.remember_latest_stamp(pending.position.milliseconds)?;
+            let nothing = pending.entries.is_empty()
+                && !pending.lists_changed
+                && !pending.patients_changed
+                && pending.clock.is_empty();
+            let Position { seq, milliseconds, last, .. } = pending.position;
+            if !nothing && milliseconds != last {
+                batch.remember_latest_stamp(seq, milliseconds)?;
             }
-            let nothing = pending.entries.is_empty() && !pending.lists_changed && !pending.patients_changed;
+            if let Some(accepted) = pending.accepted {
+                batch.accept_clock(accepted)?;
+            }
             decided = (!nothing).then(Instant::now);
             Ok(((), if nothing { Commit::No } else { Commit::Yes }))
         });
@@ -200,46 +243,118 @@ impl Writer {
                 if let Some(decided) = decided {
                     self.shared.metrics.work.committed(decided.elapsed());
                 }
-                Ok(Stored { pending, replies })
+                Ok(Stored { pending, replies, later })
             }
             Err(error) => {
-                tracing::error!(error = %error, "a batch was not stored");
+                // That the file is gone was logged once, and nothing mends it.
+                if !matches!(error, Error::Gone) {
+                    event!(STORE_NOT_WRITTEN, error = %error);
+                }
                 self.shared.metrics.work.commit_failed();
                 if self.shared.store.has_failed() {
                     self.shared.note_trouble(error.to_string());
                 }
-                Err(Failed { error: Arc::new(error), replies, jobs: jobs.collect() })
+                Err(Failed { error: Arc::new(error), replies, jobs: later.into_iter().chain(jobs).collect() })
             }
         }
     }
 
-    /// Does one job. Whoever waits for it is in `replies` afterwards, also when the store failed.
-    fn job(&self, batch: &mut Batch, pending: &mut Pending, job: Job, replies: &mut Vec<Reply>) -> Result<(), Error> {
+    /// Does one job. Whoever waits for it is in `replies` afterwards, also when the store failed; or was refused, since the clock is not
+    /// believed; or the job comes back, to be done in the next batch.
+    fn job(
+        &self,
+        batch: &mut Batch,
+        pending: &mut Pending,
+        job: Job,
+        replies: &mut Vec<Reply>,
+    ) -> Result<Option<Job>, Error> {
+        if let Job::Clock { decision, answer } = job {
+            let done = self.decide_clock(batch, pending, decision);
+            return keep(replies, done, |()| Reply::Done(answer), ()).map(|()| None);
+        }
         match job {
             Job::Write(prepared) => {
-                let Prepared { write, draft, answer } = *prepared;
-                let done = self.one(batch, pending, write, &draft);
+                let Prepared { write, draft, answer, has_waited } = *prepared;
+                let done = match self.one(batch, pending, write, &draft, has_waited) {
+                    Ok(Decided::Later(write)) => {
+                        let prepared = Prepared { write: *write, draft, answer, has_waited: true };
+                        return Ok(Some(Job::Write(Box::new(prepared))));
+                    }
+                    Ok(Decided::Now(result)) => Ok(result),
+                    Err(error) => Err(error),
+                };
                 keep(replies, done, |result| Reply::Write(answer, result), Err(Refused::Closed))
             }
             Job::Import { versions, answer } => {
-                let one = |(draft, import)| self.import_one(batch, pending, &draft, import);
+                let now = match self.shared.now(pending.position.milliseconds) {
+                    Ok(now) => now,
+                    Err(problem) => return Ok(refuse(Job::Import { versions, answer }, problem)),
+                };
+                let one = |(draft, import)| self.import_one(batch, pending, now, &draft, import);
                 let done = versions.into_iter().map(one).collect();
                 keep(replies, done, |imported| Reply::Import(answer, imported), Vec::new())
             }
             Job::Lists { changes, answer } => {
+                if let Err(problem) = self.shared.now(pending.position.milliseconds) {
+                    return Ok(refuse(Job::Lists { changes, answer }, problem));
+                }
                 let done = batch.change_lists(&changes);
                 pending.lists_changed = true;
-                keep(replies, done, |()| Reply::Lists(answer), ())
+                keep(replies, done, |()| Reply::Done(answer), ())
             }
-            Job::Patients { writes, answer, .. } => {
-                let done = batch.write_patients(&writes, || (self.shared.clock)()).map(|done| {
-                    pending.patients_changed |= done.written.iter().any(|written| written.is_new());
+            Job::Patients { writes, waits, answer } => {
+                let now = match self.shared.now(pending.position.milliseconds) {
+                    Ok(now) => now,
+                    Err(problem) => return Ok(refuse(Job::Patients { writes, waits, answer }, problem)),
+                };
+                // A large batch takes its time, so each version has its own, while the clock is believed.
+                let (mut newest, mut next) = (now.stamp.milliseconds, Some(now));
+                let done = batch.write_patients(&writes, || {
+                    let now = next.take().or_else(|| self.shared.now(newest).ok());
+                    newest = now.map_or(newest, |now| now.stamp.milliseconds);
+                    Stamp::at(newest)
+                });
+                let done = done.map(|done| {
+                    if done.written.iter().any(|written| written.is_new()) {
+                        pending.patients_changed = true;
+                        pending.position.milliseconds = newest;
+                    }
                     pending.links.extend(done.links);
                     done.written
                 });
                 keep(replies, done, |written| Reply::Patients(answer, written), Vec::new())
             }
+            Job::Clock { .. } => unreachable!("it was done above"),
         }
+        .map(|()| None)
+    }
+
+    /// Stores what an operator decides about the clock. It holds from the end of the batch on.
+    fn decide_clock(&self, batch: &mut Batch, pending: &mut Pending, decision: ClockDecision) -> Result<(), Error> {
+        let now = self.shared.clocks();
+        let position = &mut pending.position;
+        match decision {
+            ClockDecision::Accept => {
+                if now.is_behind(position.milliseconds) {
+                    batch.accept_clock(position.milliseconds)?;
+                }
+            }
+            ClockDecision::Reset => {
+                let reset = ClockReset { change: position.seq.0, at: now.at };
+                batch.add_reset(reset)?;
+                batch.accept_clock(i64::MIN)?;
+                pending.accepted = None;
+                batch.remember_latest_stamp(position.seq, now.at)?;
+                // The next change will be older than the last one; the table is filled while the operator waits, not a caller.
+                if position.last > now.at && !position.unordered {
+                    batch.begin_times(position.seq.next())?;
+                    position.unordered = true;
+                }
+                (position.milliseconds, position.reset) = (now.at, Some(reset));
+            }
+        }
+        pending.clock.push((decision, now));
+        Ok(())
     }
 
     /// Makes what was committed visible and tells the witness: after the commit, before the answers.
@@ -251,6 +366,10 @@ impl Writer {
             self.shared.publish(entries, classes.map(Arc::new), pending.position.seq);
         }
         self.position = pending.position;
+        self.shared.note_time(&pending.position, &pending.clock, pending.accepted);
+        // They wait again.
+        self.shared.queued.fetch_add(stored.later.len(), Ordering::AcqRel);
+        self.later.append(&mut stored.later);
         self.shared.tell(&std::mem::take(&mut pending.told));
         self.told = self.position.seq;
     }
@@ -265,7 +384,7 @@ impl Writer {
             match tried.unwrap_or_else(|_| Err(Error::Damaged("opening it again panicked".into()))) {
                 Ok(()) => return first,
                 Err(error) => {
-                    tracing::error!(error = %error, "the store cannot be opened again yet");
+                    event!(STORE_NOT_OPEN, error = %error);
                     self.shared.note_trouble(error.to_string());
                 }
             }
@@ -295,8 +414,9 @@ impl Writer {
         };
         let position = stands.position;
         self.shared.catch_up(stands)?;
-        tracing::warn!(seq = position.seq.0, "the store is open again");
+        event!(STORE_OPEN_AGAIN, seq = position.seq.0);
         self.position = position;
+        self.shared.note_time_of_store(&position)?;
         self.shared.tell(&missed);
         self.told = position.seq;
         self.shared.store.trust();
@@ -306,7 +426,19 @@ impl Writer {
     }
 }
 
+/// Refuses a job while the clock is not believed; it does not come back.
+fn refuse(job: Job, problem: ClockProblem) -> Option<Job> {
+    job.refuse(Refused::Clock(problem));
+    None
+}
+
 impl Stored {
+    /// How many jobs were put off.
+    #[cfg(test)]
+    pub fn later(&self) -> usize {
+        self.later.len()
+    }
+
     /// Tells everyone.
     pub fn answer(self) {
         self.replies.into_iter().for_each(Reply::send);

@@ -3,6 +3,12 @@
 /// Seconds of a day.
 pub const DAY: i64 = 86_400;
 
+/// The first millisecond of the year 1, counted from 1970-01-01 on the same clock.
+pub const FIRST_MS: i64 = -62_135_596_800_000;
+
+/// The last millisecond of the year 9999.
+pub const LAST_MS: i64 = 253_402_300_799_999;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
     pub year: i64,
@@ -59,7 +65,7 @@ pub fn civil(seconds: i64) -> Option<(Date, Clock)> {
     (1..=9999).contains(&date.year).then_some((date, clock))
 }
 
-/// As [`civil`], for moments of our own clock, which lie in range.
+/// As [`civil`], for moments that lie in range, or whose year the caller looks at.
 pub fn civil_unbounded(seconds: i64) -> (Date, Clock) {
     let rest = seconds.rem_euclid(DAY);
     (date(seconds.div_euclid(DAY)), Clock { hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60 })

@@ -117,7 +117,8 @@ pub fn offset_minutes(milliseconds: i64) -> i16 {
     (offset_at(milliseconds.div_euclid(1000)) / 60) as i16
 }
 
-/// A moment as FHIR instant with milliseconds, in Europe/Tallinn with its offset.
+/// A moment as FHIR instant with milliseconds, in Europe/Tallinn with its offset. One before the year 1 or after 9999, for which FHIR
+/// has no digits, is written as the first or the last millisecond of these years.
 pub fn instant(milliseconds: i64) -> String {
     let mut out = Vec::with_capacity(29);
     write_instant(&mut out, milliseconds, offset_minutes(milliseconds));
@@ -127,7 +128,7 @@ pub fn instant(milliseconds: i64) -> String {
 /// As [`instant`], written behind `out`, with an offset known already (it is kept beside each stored moment).
 pub fn write_instant(out: &mut Vec<u8>, milliseconds: i64, offset_minutes: i16) {
     let offset = i64::from(offset_minutes);
-    let local = milliseconds.saturating_add(offset * 60_000);
+    let local = milliseconds.saturating_add(offset * 60_000).clamp(calendar::FIRST_MS, calendar::LAST_MS);
     let (date, clock) = calendar::civil_unbounded(local.div_euclid(1000));
     calendar::write_minute(out, date, clock);
     out.push(b':');

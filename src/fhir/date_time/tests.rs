@@ -271,3 +271,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_moment_that_four_digits_cannot_show_is_written_as_the_nearest_that_they_can() {
+    // Two seconds beyond 9999 in Tallinn, the year 10005, and before the year 1.
+    for late in [253_402_300_801_000, 253_600_000_000_000, i64::MAX] {
+        assert_eq!(instant(late), "9999-12-31T23:59:59.999+02:00", "{late}");
+    }
+    assert!(instant(-63_000_000_000_000).starts_with("0001-01-01T00:00:00.000"), "{}", instant(-63_000_000_000_000));
+}

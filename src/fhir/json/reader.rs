@@ -16,6 +16,9 @@ use crate::outcome::{Hcert, Issue, Outcome, Problems};
 /// Up to so many members of an object are compared with each other; a larger object has a set of its names.
 const MEMBERS_MAX: usize = 64;
 
+/// Items of an array that are copied when it is closed, so that the next array finds the room of this one.
+const ITEMS_COPIED_MAX: usize = 4_096;
+
 /// Reads a text: its value and everything in it that FHIR forbids, or why it is not JSON.
 ///
 /// # Errors
@@ -175,7 +178,15 @@ impl<'a> Reader<'a> {
         if nulls == items.len() || is_mixed {
             self.problem(Hcert::JsonEmptyValue);
         }
-        Ok(Json::Array(self.items.split_off(start)))
+        Ok(Json::Array(match start {
+            // Most of a large body is one array. It is not copied, so that memory holds it once.
+            0 if self.items.len() > ITEMS_COPIED_MAX => {
+                let mut items = std::mem::take(&mut self.items);
+                items.shrink_to_fit();
+                items
+            }
+            start => self.items.split_off(start),
+        }))
     }
 
     #[inline(always)]

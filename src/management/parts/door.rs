@@ -56,10 +56,12 @@ fn load(load: &Load, readings: &mut Readings) {
         ("refused", count(&load.connections_refused)),
         ("handshake-failed", count(&load.handshakes_failed)),
         ("answer-unread", count(&load.answers_unread)),
+        ("http2-excess", count(&load.connections_excessive)),
     ];
-    let help =
-        "Connections closed by the service, by why: a newcomer needed the place, there was none, TLS, an unread answer";
+    let help = "Connections closed by the service, by why: a newcomer needed the place, there was none, TLS, an unread answer, HTTP/2 beyond bounds";
     readings.counters("hcert_connections_closed", help, "why", &connections);
+    let help = "Requests whose X-Road headers were dropped, because x_road.from does not name their sender";
+    readings.counter("hcert_x_road_headers_dropped", help, count(&load.x_road_dropped) as f64);
     let requests = [
         ("full", count(&load.requests_refused)),
         ("throttled", count(&load.requests_throttled)),

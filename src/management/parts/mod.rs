@@ -1,17 +1,27 @@
 //! What is watched, one file each.
 
 pub(super) mod backup;
+pub(super) mod clock;
+pub(super) mod connections;
 pub(super) mod disk;
 pub(super) mod door;
+pub(super) mod log;
+pub(super) mod memory;
 pub(super) mod registry;
 pub(super) mod storage;
 pub(super) mod tls;
+pub(super) mod tokens;
 pub(super) mod trail;
 
 pub use backup::Backup;
+pub use clock::Clock;
+pub use connections::Connections;
 pub use disk::Disk;
 pub use door::Door;
+pub use log::LogOutput;
+pub use memory::{MemoryLimit, MemorySum};
 pub use registry::Registry;
 pub use storage::Storage;
 pub use tls::Tls;
+pub use tokens::TokenKeys;
 pub use trail::Trail;

@@ -42,9 +42,10 @@ fn credential_name(credential: CredentialState) -> &'static str {
     }
 }
 
-/// A registry that fails takes new certificates with it, but neither reading nor searching, so requests are welcome still.
+/// A registry that fails takes new certificates with it, but neither reading nor searching, so the service stays ready.
+/// Decision 187.
 pub fn part(health: &Health) -> Part {
-    let Health::Remote { breaker, credential, .. } = health else {
+    let Health::Remote { breaker, credential, last_problem, .. } = health else {
         return Part::new("registry", Status::Ok, "Patients are kept by the service itself.")
             .with_text("mode", "embedded");
     };
@@ -55,13 +56,20 @@ pub fn part(health: &Health) -> Part {
              of patients who are not remembered cannot be written.",
         ),
         (BreakerState::Open | BreakerState::HalfOpen, _) => {
-            (Status::Degraded, "The patient registry failed again and again and is left alone for a while.")
+            (Status::Degraded, "The patient registry failed repeatedly and gets no requests for a while.")
         }
         (BreakerState::Closed, CredentialState::Unreadable) => {
             (Status::Degraded, "The file registry.remote.token_file cannot be read; the last token in it stays in use.")
         }
+        (BreakerState::Closed, CredentialState::Accepted) if last_problem.is_some() => {
+            (Status::Degraded, "The patient registry did not answer the last request.")
+        }
         (BreakerState::Closed, CredentialState::Accepted) => (Status::Ok, "The patient registry is asked."),
     };
     let part = Part::new("registry", status, words).with_text("mode", "remote");
-    part.with_text("breaker", name(*breaker)).with_text("credential", credential_name(*credential))
+    let part = part.with_text("breaker", name(*breaker)).with_text("credential", credential_name(*credential));
+    match last_problem {
+        Some(problem) => part.with_text("last_problem", problem),
+        None => part,
+    }
 }

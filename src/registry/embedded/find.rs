@@ -92,7 +92,7 @@ impl Embedded {
         let write = PatientWrite { id: None, unless, alone: None, facts, tail: head::tail(resource) };
         match self.engine.write_patients(vec![write]).await {
             Ok(Ok(written)) => Ok(written.into_iter().map(|written| written_id(&written)).collect()),
-            Ok(Err(refused)) => Err(Silent::Unreachable(format!("{refused:?}")).into()),
+            Ok(Err(refused)) => Err(Silent::Unreachable(refused.to_string()).into()),
             Err(_) => Err(Silent::Unreachable("the writer gave no answer".into()).into()),
         }
     }

@@ -15,8 +15,9 @@ use tokio::sync::Semaphore;
 use super::{Ask, Caller, Failed, Identifier, Patient, Purpose, Silent, Told, samples};
 use crate::certificate::{Id, IdentifierSystems, Names, Version};
 use crate::config::{Config, PopulationRegister, Registry};
-use crate::engine::{Clock, Engine, Error, PatientFacts, StoredPatient};
+use crate::engine::{Clock, Engine, Error, PatientFacts, Refused, StoredPatient};
 use crate::limits::WIDE_PATIENT_SEARCHES;
+use crate::log::event;
 use crate::outcome::reflected::{Entry, find};
 use crate::outcome::{Chain, IssueSystems, Language};
 use crate::search::paging::Counts;
@@ -131,7 +132,12 @@ impl Embedded {
         }
         match self.engine.import_patients(samples(&self.settings.identifiers)).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(refused)) => Err(format!("the patients that ship were not stored: {refused:?}")),
+            // Reads are worth a start. The next one stores them.
+            Ok(Err(Refused::Clock(problem))) => {
+                event!(SAMPLES_NOT_STORED, problem = %problem);
+                Ok(())
+            }
+            Ok(Err(refused)) => Err(format!("the patients that ship were not stored: {refused}")),
             Err(_) => Err("the writer gave no answer".to_owned()),
         }
     }

@@ -1,6 +1,5 @@
 //! The service's own credential for the registry.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +9,9 @@ use std::time::{Duration, Instant};
 use hyper::header::HeaderValue;
 
 use crate::limits::REGISTRY_TOKEN_BYTES_MAX;
+use crate::log::event;
 use crate::registry::CredentialState;
+use crate::regular_file;
 
 /// How long a token of a file is used before the file is looked at again.
 const FRESH: Duration = Duration::from_secs(1);
@@ -53,9 +54,12 @@ impl Credential {
     pub fn new(token: Option<&str>, file: Option<&Path>, now: Instant) -> Result<Credential, String> {
         let source = match (token, file) {
             (None, None) => Source::None,
-            (Some(token), None) => Source::Text(header(token)?),
+            (Some(token), None) => {
+                Source::Text(header(token).map_err(|problem| format!("registry.remote.token: {problem}"))?)
+            }
             (None, Some(path)) => {
-                let newest = Newest { header: read(path)?, read: now };
+                let read = read(path).map_err(|problem| format!("registry.remote.token_file: {problem}"));
+                let newest = Newest { header: read?, read: now };
                 Source::File(Rotated { path: path.to_owned(), newest: Mutex::new(newest) })
             }
             (Some(_), Some(_)) => return Err("the token is given twice, as text and in a file".to_owned()),
@@ -74,9 +78,9 @@ impl Credential {
                 if let Some(read) = read {
                     let was_unreadable = self.is_unreadable.swap(read.is_err(), Ordering::Relaxed);
                     match (was_unreadable, read) {
-                        (true, Ok(())) => tracing::info!("the token for the patient registry can be read again"),
+                        (true, Ok(())) => event!(REGISTRY_TOKEN_BACK),
                         (false, Err(problem)) => {
-                            tracing::error!("the last token for the patient registry stays in use: {problem}");
+                            event!(REGISTRY_TOKEN_LOST, problem = problem.as_str());
                         }
                         (false, Ok(())) | (true, Err(_)) => {}
                     }
@@ -89,17 +93,14 @@ impl Credential {
     /// Records that the registry accepted it.
     pub fn accepted(&self) {
         if self.is_refused.swap(false, Ordering::Relaxed) {
-            tracing::info!("the patient registry accepts this service's own credential again");
+            event!(REGISTRY_ACCEPTS);
         }
     }
 
     /// Records that the registry refused it. `why` holds no personal data.
     pub fn refused(&self, why: &str) {
         if !self.is_refused.swap(true, Ordering::Relaxed) {
-            tracing::error!(
-                "the patient registry refuses this service's own credential ({why}): renew registry.remote.token or the file \
-                 of registry.remote.token_file"
-            );
+            event!(REGISTRY_REFUSES, problem = why);
         }
     }
 
@@ -144,7 +145,7 @@ impl Rotated {
 
 fn read(path: &Path) -> Result<HeaderValue, String> {
     let mut text = String::new();
-    File::open(path)
+    regular_file::open(path)
         .and_then(|file| file.take(REGISTRY_TOKEN_BYTES_MAX).read_to_string(&mut text))
         .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
     header(&text).map_err(|problem| format!("{}: {problem}", path.display()))

@@ -17,7 +17,7 @@ mod retry;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use hyper::header::RETRY_AFTER;
@@ -27,6 +27,7 @@ use tokio::time::timeout_at;
 
 use super::{Ask, Caller, Failed, Health, Purpose, Silent, Told};
 use crate::config;
+use crate::log::event;
 use crate::tls;
 use answer::Found;
 use breaker::{Breaker, Change};
@@ -48,6 +49,8 @@ pub struct Remote {
     client: Client,
     connections: Semaphore,
     breaker: Breaker,
+    /// Why the last question got no answer, as the log has it.
+    problem: Mutex<Option<String>>,
     cache: Option<Cache>,
     flights: Flights,
     clock: fn() -> Instant,
@@ -65,7 +68,8 @@ impl Remote {
         let uri: Uri = address.parse().map_err(|_| refused())?;
         let is_plain = uri.query().is_none() && !address.contains(['@', '#', '?']) && uri.host().is_some();
         let tls = match uri.scheme_str().filter(|_| is_plain) {
-            Some("https") => tls::settings(settings.ca_file.as_deref())?,
+            Some("https") => tls::settings(settings.ca_file.as_deref())
+                .map_err(|problem| format!("registry.remote.ca_file: {problem}"))?,
             Some("http") => tls::none(),
             _ => return Err(refused()),
         };
@@ -80,6 +84,7 @@ impl Remote {
             client: Client::new(tls, settings.connections),
             connections: Semaphore::new(settings.connections.max(1)),
             breaker: Breaker::new(settings.breaker_failures, Duration::from_secs(settings.breaker_open_s)),
+            problem: Mutex::default(),
             cache: (!cache.is_zero()).then(|| Cache::new(cache)),
             flights: Flights::default(),
             clock: Instant::now,
@@ -139,7 +144,14 @@ impl Remote {
     pub fn health(&self) -> Health {
         let remembered = self.cache.as_ref().map(Cache::count).unwrap_or_default();
         let breaker = self.breaker.condition((self.clock)());
-        Health::Remote { breaker, credential: self.credential.state(), remembered }
+        let last_problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Health::Remote { breaker, credential: self.credential.state(), remembered, last_problem }
+    }
+
+    /// Keeps the reason why the last question got no answer, for health.
+    fn note(&self, problem: Option<String>) {
+        // Nothing panics while it is held.
+        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
     }
 
     /// Asks until there is an answer, or asking again would not help.
@@ -205,9 +217,13 @@ impl Remote {
         if caller.fault.is_some() || (!is_alive && until - start < self.timeout / 2) {
             return (outcome, again);
         }
+        self.note(match &outcome {
+            Err(Failed::Silent(silent)) if !is_alive => Some(silent.to_string()),
+            _ => None,
+        });
         match pass.tell(is_alive, (self.clock)()) {
-            Some(Change::Opened) => tracing::warn!("the patient registry fails and is left alone for a while"),
-            Some(Change::Closed) => tracing::info!("the patient registry answers again"),
+            Some(Change::Opened) => event!(REGISTRY_FAILS),
+            Some(Change::Closed) => event!(REGISTRY_ANSWERS),
             None => {}
         }
         (outcome, again)

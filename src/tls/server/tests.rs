@@ -60,6 +60,19 @@ fn a_pair_is_taken_and_taken_anew_when_it_changes() {
 }
 
 #[test]
+fn a_pipe_in_place_of_a_file_is_told_and_waits_for_nobody() {
+    let files = Files::new();
+    let presented = Presented::open(files.options()).unwrap();
+    let key = files.options().key;
+    fs::remove_file(&key).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&key).status().unwrap();
+    assert!(made.success());
+    let Looked::Failed(problem) = presented.look(false) else { panic!("it is no file") };
+    assert!(problem.ends_with("own-key.pem: it is no regular file"), "{problem}");
+    assert_eq!(presented.status(NOW).last_problem, Some(problem));
+}
+
+#[test]
 fn a_broken_new_pair_is_told_once_and_the_old_one_stays() {
     let files = Files::new();
     let presented = Presented::open(files.options()).unwrap();

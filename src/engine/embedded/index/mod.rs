@@ -32,6 +32,7 @@ use tantivy::{
 use super::overlay::Numbered;
 use crate::certificate::{Id, Seq, Version};
 use crate::limits::COUNTED_FILTERS_MAX;
+use crate::log::event;
 use crate::search::filter::Filter;
 use crate::search::{Sort, SortKey};
 use columns::Columns;
@@ -301,7 +302,7 @@ impl Writer {
     pub fn close(self) {
         self.writer.set_merge_policy(Box::new(NoMergePolicy));
         if let Err(error) = self.writer.wait_merging_threads() {
-            tracing::warn!(problem = %error, "a merge of the index failed");
+            event!(INDEX_MERGE_FAILED, problem = %error);
         }
     }
 

@@ -12,6 +12,7 @@ use crate::engine::embedded::Shared;
 use crate::engine::embedded::index::Writer;
 use crate::engine::embedded::indexer::look_through;
 use crate::limits::INDEX_ROOM_BYTES_MIN;
+use crate::log::event;
 
 /// Between two looks whether there is room again. Tests do not want to wait.
 const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_000 });
@@ -61,7 +62,7 @@ pub fn wait(shared: &Shared, at: Seq) -> Option<Result<Writer, String>> {
                     writer.close();
                     return Some(Err(problem));
                 }
-                tracing::warn!(at = at.0, "the index is written again");
+                event!(INDEX_WRITTEN_AGAIN, at = at.0);
                 return Some(Ok(writer));
             }
             Ok(Ok((writer, snapshot))) => {

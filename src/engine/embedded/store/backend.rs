@@ -10,15 +10,19 @@ mod ranges;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use redb::backends::FileBackend;
-use redb::{Builder, Database, DatabaseError};
+use redb::{Builder, Database, DatabaseError, StorageError};
 
 use crate::limits::STORE_ROOM_BYTES;
+use crate::log::event;
 use aside::Aside;
 use heard::{Ears, Heard};
+pub use looking::readable;
 use mark::Mark;
 
 /// What the database is opened on: the file, unless a test says otherwise.
@@ -74,10 +78,39 @@ impl Medium {
             return builder.create_with_backend(Heard::new(powered, &self.ears, Mark::Played(disk.clone()), None));
         }
         let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let found = identity(&file.metadata()?);
+        if *self.ears.opened_file.get_or_init(|| found) != found {
+            return Err(DatabaseError::Storage(StorageError::Io(io::Error::other("another file lies in its place"))));
+        }
         // The same opening of the file, so that it has the same locks.
         let same = file.try_clone()?;
         let backend = Box::new(FileBackend::new(file)?);
         builder.create_with_backend(Heard::new(backend, &self.ears, Mark::beside(path), Some(same)))
+    }
+
+    /// Whether the file at the path is still the one that was opened. Once it was not, the answer stays false: what was written meanwhile may
+    /// be in neither.
+    pub fn is_in_place(&self, path: &Path) -> bool {
+        let Some(opened) = self.ears.opened_file.get() else { return true };
+        let is_gone = match fs::metadata(path) {
+            Ok(found) => identity(&found) != *opened,
+            // Any other error is one of the disk, and says nothing about the name.
+            Err(error) => {
+                matches!(
+                    error.kind(),
+                    ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::StaleNetworkFileHandle
+                )
+            }
+        };
+        if is_gone && !self.ears.is_gone.swap(true, Ordering::AcqRel) {
+            event!(STORE_GONE);
+        }
+        !self.is_gone()
+    }
+
+    /// Whether [`is_in_place`](Self::is_in_place) was false once.
+    pub fn is_gone(&self) -> bool {
+        self.ears.is_gone.load(Ordering::Acquire)
     }
 
     /// Writes a file beside the database and removes it again. Opening a database takes no room, but the next commit does.
@@ -117,4 +150,9 @@ impl Medium {
     pub fn has_failed(&self) -> bool {
         self.ears.has_failed()
     }
+}
+
+/// Device and inode of a file.
+fn identity(found: &fs::Metadata) -> (u64, u64) {
+    (found.dev(), found.ino())
 }

@@ -2,13 +2,14 @@
 
 use std::ops::Bound;
 
-use redb::{Key, ReadOnlyTable, ReadableTable, ReadableTableMetadata, TableDefinition, Value};
+use redb::{Key, TableDefinition, TableHandle, Value};
 
 use super::change::Change;
 use super::consent::{CLOSED, CONSENT};
 use super::opening::{Position, position_at};
 use super::patient::{BORN, BornRow, IDENTIFIER, LINK, PATIENT};
-use super::{CHANGE, CLASS, COUNTER, DICTIONARY, Error, META, Reader, TIME, VERSION, io, open};
+use super::table::ReadOnlyTable;
+use super::{CHANGE, CLASS, COUNTER, DICTIONARY, Error, META, Reader, TIME, VERSION};
 
 /// A table of `(id, number)` to a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +22,33 @@ pub enum Records {
 /// Number of a change, and the change as far as it can be read.
 type BareChange = (u64, Result<Change, Error>);
 
+/// Keys of a table as they are met. Each must lie above the one before: who reads in pieces goes on behind the last key, and one that
+/// goes back would have him read the same piece for ever.
+pub(super) struct Ascending<'t, K> {
+    pub table: &'t str,
+    pub last: K,
+}
+
+impl<K: PartialOrd + Clone> Ascending<'_, K> {
+    /// Takes the next key.
+    ///
+    /// # Errors
+    /// `Damaged`: it does not lie above the one before.
+    pub fn next(&mut self, key: &K) -> Result<(), Error> {
+        if *key <= self.last {
+            return Err(Error::Damaged(format!("keys of {} are out of order", self.table)));
+        }
+        self.last = key.clone();
+        Ok(())
+    }
+}
+
 impl Reader {
     fn found<K: Key + 'static, V: Value + 'static>(
         &self,
-        definition: TableDefinition<K, V>,
+        definition: TableDefinition<'static, K, V>,
     ) -> Result<Option<ReadOnlyTable<K, V>>, Error> {
-        open(&self.transaction, definition)
+        self.transaction.find_table(definition)
     }
 
     /// Records behind a key, at most `max`; the last key, or none when there are no more.
@@ -43,13 +65,13 @@ impl Reader {
             Records::Patient => PATIENT,
         };
         let Some(table) = self.found(definition)? else { return Ok(None) };
-        let mut last = None;
-        for row in table.range((Bound::Excluded(after), Bound::Unbounded)).map_err(io)?.take(max) {
-            let (key, bytes) = row.map_err(io)?;
+        let mut ascending = Ascending { table: definition.name(), last: after };
+        for row in table.range((Bound::Excluded(after), Bound::Unbounded))?.take(max) {
+            let (key, bytes) = row?;
+            ascending.next(&key.value())?;
             each(key.value(), bytes.value())?;
-            last = Some(key.value());
         }
-        Ok(last)
+        Ok(Some(ascending.last).filter(|last| *last != after))
     }
 
     /// Number of records.
@@ -61,16 +83,21 @@ impl Reader {
         }
     }
 
-    fn count_of<K: Key + 'static, V: Value + 'static>(&self, definition: TableDefinition<K, V>) -> Result<u64, Error> {
-        self.found(definition)?.map_or(Ok(0), |table| table.len().map_err(io))
+    fn count_of<K: Key + 'static, V: Value + 'static>(
+        &self,
+        definition: TableDefinition<'static, K, V>,
+    ) -> Result<u64, Error> {
+        self.found(definition)?.map_or(Ok(0), |table| table.len())
     }
 
     /// Changes behind a number, at most `max`, each as far as it can be read.
     pub fn bare_changes(&self, after: u64, max: usize) -> Result<Vec<BareChange>, Error> {
         let Some(table) = self.found(CHANGE)? else { return Ok(Vec::new()) };
-        let rows = table.range((Bound::Excluded(after), Bound::Unbounded)).map_err(io)?.take(max);
+        let rows = table.range((Bound::Excluded(after), Bound::Unbounded))?.take(max);
+        let mut ascending = Ascending { table: CHANGE.name(), last: after };
         rows.map(|row| {
-            let (seq, bytes) = row.map_err(io)?;
+            let (seq, bytes) = row?;
+            ascending.next(&seq.value())?;
             Ok((seq.value(), Change::read(seq.value(), bytes.value())))
         })
         .collect()
@@ -83,7 +110,10 @@ impl Reader {
 
     /// Whether the table of times has a change.
     pub fn has_time(&self, milliseconds: i64, seq: u64) -> Result<bool, Error> {
-        Ok(self.found(TIME)?.map_or(Ok(None), |table| table.get((milliseconds, seq)).map_err(io))?.is_some())
+        match self.found(TIME)? {
+            Some(table) => Ok(table.get((milliseconds, seq))?.is_some()),
+            None => Ok(false),
+        }
     }
 
     /// Rows of the table of times.
@@ -124,13 +154,13 @@ impl Reader {
     /// All rows of a small table.
     fn pairs<K: Key + 'static, V: Value + 'static, A, B>(
         &self,
-        definition: TableDefinition<K, V>,
+        definition: TableDefinition<'static, K, V>,
         key: impl for<'k> Fn(K::SelfType<'k>) -> A,
         value: impl for<'v> Fn(V::SelfType<'v>) -> B,
     ) -> Result<Vec<(A, B)>, Error> {
         let Some(table) = self.found(definition)? else { return Ok(Vec::new()) };
-        let rows = table.iter().map_err(io)?;
-        rows.map(|row| row.map(|(found, content)| (key(found.value()), value(content.value()))).map_err(io)).collect()
+        let rows = table.iter()?;
+        rows.map(|row| row.map(|(found, content)| (key(found.value()), value(content.value())))).collect()
     }
 
     /// Identifiers of patients behind one, at most `max`: value, system, id.
@@ -140,12 +170,15 @@ impl Reader {
         max: usize,
     ) -> Result<Vec<(String, String, u64)>, Error> {
         let Some(table) = self.found(IDENTIFIER)? else { return Ok(Vec::new()) };
+        let mut ascending = Ascending { table: IDENTIFIER.name(), last: after.clone() };
         let after = (after.0.as_str(), after.1.as_str(), after.2);
-        let rows = table.range((Bound::Excluded(after), Bound::Unbounded)).map_err(io)?.take(max);
+        let rows = table.range((Bound::Excluded(after), Bound::Unbounded))?.take(max);
         rows.map(|row| {
-            let (key, _) = row.map_err(io)?;
+            let (key, _) = row?;
             let (value, system, id) = key.value();
-            Ok((value.to_owned(), system.to_owned(), id))
+            let key = (value.to_owned(), system.to_owned(), id);
+            ascending.next(&key)?;
+            Ok(key)
         })
         .collect()
     }
@@ -153,25 +186,31 @@ impl Reader {
     /// Lines of the table of birth dates behind one, at most `max`.
     pub fn bare_born(&self, after: (i32, u64), max: usize) -> Result<Vec<BornRow>, Error> {
         let Some(table) = self.found(BORN)? else { return Ok(Vec::new()) };
-        let rows = table.range((Bound::Excluded(after), Bound::Unbounded)).map_err(io)?.take(max);
-        rows.map(|row| row.map(|(key, value)| BornRow { key: key.value(), value: value.value() }).map_err(io)).collect()
+        let rows = table.range((Bound::Excluded(after), Bound::Unbounded))?.take(max);
+        let mut ascending = Ascending { table: BORN.name(), last: after };
+        rows.map(|row| {
+            let (key, value) = row?;
+            ascending.next(&key.value())?;
+            Ok(BornRow { key: key.value(), value: value.value() })
+        })
+        .collect()
     }
 
     /// The line of the table of birth dates under a key.
     pub fn born_at(&self, key: (i32, u64)) -> Result<Option<BornRow>, Error> {
         let Some(table) = self.found(BORN)? else { return Ok(None) };
-        Ok(table.get(key).map_err(io)?.map(|value| BornRow { key, value: value.value() }))
+        Ok(table.get(key)?.map(|value| BornRow { key, value: value.value() }))
     }
 
     /// Whether an identifier stands in its table.
     pub fn has_identifier(&self, system: &str, value: &str, id: u64) -> Result<bool, Error> {
         let Some(table) = self.found(IDENTIFIER)? else { return Ok(false) };
-        Ok(table.get((value, system, id)).map_err(io)?.is_some())
+        Ok(table.get((value, system, id))?.is_some())
     }
 
     /// Links of a patient as their table has them.
     pub fn links_of(&self, id: u64) -> Result<Option<Vec<u8>>, Error> {
         let Some(table) = self.found(LINK)? else { return Ok(None) };
-        Ok(table.get(id).map_err(io)?.map(|links| links.value().to_vec()))
+        Ok(table.get(id)?.map(|links| links.value().to_vec()))
     }
 }

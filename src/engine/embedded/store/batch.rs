@@ -1,16 +1,14 @@
 //! Writing: the one open transaction.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-use redb::{ReadableTable, Table};
 
 use super::change::{CHANGE_BYTES, Change, What};
 use super::reader::newest;
-use super::{CHANGE, CLASS, COUNTER, Error, META, TIME, VERSION, io, record};
+use super::table::{WriteTransaction, WrittenTable};
+use super::{CHANGE, CLASS, COUNTER, Error, META, TIME, VERSION, record};
 use super::{consent, list, patient};
-use crate::certificate::{Consent, Id, Stamp, Version};
+use crate::certificate::{Consent, Id, Seq, Stamp, Version};
 use crate::engine::{ListChange, PatientWrite};
 
 /// The open write transaction.
@@ -18,9 +16,9 @@ use crate::engine::{ListChange, PatientWrite};
 /// Rows are put into their tables at the end, in the order of their keys: redb packs pages full where a run of keys is appended, and
 /// leaves them half empty where each key comes alone.
 pub struct Batch<'t> {
-    transaction: &'t redb::WriteTransaction,
-    versions: Table<'t, (u64, u32), &'static [u8]>,
-    changes: Table<'t, u64, &'static [u8; CHANGE_BYTES]>,
+    transaction: &'t WriteTransaction,
+    versions: WrittenTable<'t, (u64, u32), &'static [u8]>,
+    changes: WrittenTable<'t, u64, &'static [u8; CHANGE_BYTES]>,
     new_versions: BTreeMap<(u64, u32), Vec<u8>>,
     new_changes: Vec<Change>,
     has_consent: &'t AtomicBool,
@@ -29,13 +27,10 @@ pub struct Batch<'t> {
 }
 
 impl<'t> Batch<'t> {
-    pub(super) fn new(
-        transaction: &'t redb::WriteTransaction,
-        has_consent: &'t AtomicBool,
-    ) -> Result<Batch<'t>, Error> {
+    pub(super) fn new(transaction: &'t WriteTransaction, has_consent: &'t AtomicBool) -> Result<Batch<'t>, Error> {
         Ok(Batch {
-            versions: transaction.open_table(VERSION).map_err(io)?,
-            changes: transaction.open_table(CHANGE).map_err(io)?,
+            versions: transaction.open_table(VERSION)?,
+            changes: transaction.open_table(CHANGE)?,
             transaction,
             new_versions: BTreeMap::new(),
             new_changes: Vec::new(),
@@ -61,7 +56,7 @@ impl<'t> Batch<'t> {
         let key = (id.get(), version.get());
         match self.new_versions.get(&key) {
             Some(bytes) => Ok(Some(read(bytes))),
-            None => Ok(self.versions.get(key).map_err(io)?.map(|bytes| read(bytes.value()))),
+            None => Ok(self.versions.get(key)?.map(|bytes| read(bytes.value()))),
         }
     }
 
@@ -83,7 +78,7 @@ impl<'t> Batch<'t> {
         self.new_changes.push(change);
     }
 
-    pub(super) fn transaction(&self) -> &'t redb::WriteTransaction {
+    pub(super) fn transaction(&self) -> &'t WriteTransaction {
         self.transaction
     }
 
@@ -124,67 +119,60 @@ impl<'t> Batch<'t> {
     }
 
     fn flush(&mut self) -> Result<(), Error> {
-        let last = self.versions.last().map_err(io)?.map(|(key, _)| key.value());
+        let last = self.versions.last()?.map(|(key, _)| key.value());
         let appended = match last {
             Some((id, version)) => self.new_versions.split_off(&(id, version.saturating_add(1))),
             None => std::mem::take(&mut self.new_versions),
         };
         for (key, record) in std::mem::take(&mut self.new_versions) {
-            let replaced = self.versions.insert(key, record.as_slice()).map_err(io)?.is_some();
+            let replaced = self.versions.insert(key, record.as_slice())?;
             assert!(!replaced, "a version is written once");
         }
-        let mut end = self.versions.upper_bound_mut(Bound::<(u64, u32)>::Unbounded).map_err(io)?;
-        for (key, record) in appended {
-            end.insert_before(key, record.as_slice()).map_err(io)?;
-        }
-        end.close().map_err(io)?;
-        let mut end = self.changes.upper_bound_mut(Bound::<u64>::Unbounded).map_err(io)?;
-        for change in self.new_changes.drain(..) {
-            end.insert_before(change.seq.0, &change.write()).map_err(io)?;
-        }
-        end.close().map_err(io)
+        self.versions.append(appended.iter().map(|(key, record)| (*key, record.as_slice())))?;
+        let changes = std::mem::take(&mut self.new_changes);
+        let rows: Vec<_> = changes.into_iter().map(|change| (change.seq.0, change.write())).collect();
+        self.changes.append(rows.iter().map(|(seq, row)| (*seq, row)))
     }
 
     /// Stores a class under its number.
     pub fn insert_class(&mut self, number: u32, class: &[u8]) -> Result<(), Error> {
-        self.transaction.open_table(CLASS).map_err(io)?.insert(number, class).map_err(io)?;
+        self.transaction.open_table(CLASS)?.insert(number, class)?;
         Ok(())
     }
 
     /// Moves the numbers of current certificates of some classes.
     pub fn count(&mut self, deltas: impl IntoIterator<Item = (u32, i64)>) -> Result<(), Error> {
-        let mut counters = self.transaction.open_table(COUNTER).map_err(io)?;
+        let mut counters = self.transaction.open_table(COUNTER)?;
         for (class, delta) in deltas {
-            let number = counters.get(class).map_err(io)?.map_or(0, |number| number.value());
+            let number = counters.get(class)?.map_or(0, |number| number.value());
             let moved = number.checked_add_signed(delta);
             let moved =
                 moved.ok_or_else(|| Error::Damaged(format!("more certificates leave class {class} than are in it")))?;
-            counters.insert(class, moved).map_err(io)?;
+            counters.insert(class, moved)?;
         }
         Ok(())
     }
 
-    /// Adds a version to the table of times; the first call fills it with all versions before.
-    pub fn insert_time(&mut self, change: Change, fill: bool) -> Result<(), Error> {
-        if fill {
-            self.flush()?;
-        }
-        let mut times = self.transaction.open_table(TIME).map_err(io)?;
-        if fill {
-            self.transaction
-                .open_table(META)
-                .map_err(io)?
-                .insert("unordered", 1u64.to_le_bytes().as_slice())
-                .map_err(io)?;
-            for row in self.changes.range(..change.seq.0).map_err(io)? {
-                let (seq, bytes) = row.map_err(io)?;
-                let earlier = Change::read(seq.value(), bytes.value())?;
-                if earlier.version().is_some() {
-                    times.insert((earlier.milliseconds, earlier.seq.0), ()).map_err(io)?;
-                }
+    /// From here on times do not rise with the changes: fills the table of times with the versions before a change.
+    pub fn begin_times(&mut self, before: Seq) -> Result<(), Error> {
+        self.flush()?;
+        let mut times = self.transaction.open_table(TIME)?;
+        let mut meta = self.transaction.open_table(META)?;
+        meta.insert("unordered", 1u64.to_le_bytes().as_slice())?;
+        for row in self.changes.range(..before.0)? {
+            let (seq, bytes) = row?;
+            let earlier = Change::read(seq.value(), bytes.value())?;
+            if earlier.version().is_some() {
+                times.insert((earlier.milliseconds, earlier.seq.0), ())?;
             }
         }
-        times.insert((change.milliseconds, change.seq.0), ()).map_err(io)?;
+        Ok(())
+    }
+
+    /// Adds a version to the table of times.
+    pub fn insert_time(&mut self, change: Change) -> Result<(), Error> {
+        let mut times = self.transaction.open_table(TIME)?;
+        times.insert((change.milliseconds, change.seq.0), ())?;
         Ok(())
     }
 
@@ -193,15 +181,12 @@ impl<'t> Batch<'t> {
         list::change(self.transaction, changes)
     }
 
-    /// Stores patients.
-    pub fn write_patients(&mut self, writes: &[PatientWrite], now: impl Fn() -> i64) -> Result<patient::Done, Error> {
-        patient::write(self.transaction, writes, now)
-    }
-
-    /// Remembers the latest stamp where the last change does not carry it.
-    pub fn remember_latest_stamp(&mut self, milliseconds: i64) -> Result<(), Error> {
-        let mut meta = self.transaction.open_table(META).map_err(io)?;
-        meta.insert("latest-stamp", (milliseconds as u64).to_le_bytes().as_slice()).map_err(io)?;
-        Ok(())
+    /// Stores patients; `stamp` tells the time of each new version.
+    pub fn write_patients(
+        &mut self,
+        writes: &[PatientWrite],
+        stamp: impl FnMut() -> Stamp,
+    ) -> Result<patient::Done, Error> {
+        patient::write(self.transaction, writes, stamp)
     }
 }

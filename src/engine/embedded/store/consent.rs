@@ -4,9 +4,10 @@
 
 pub mod record;
 
-use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
+use redb::TableDefinition;
 
-use super::{Error, MayBeOpen, io, open, opened};
+use super::table::{ReadTransaction, WriteTransaction, WrittenTable};
+use super::{Error, MayBeOpen, opened};
 use crate::certificate::{Consent, Id, Seq};
 use record::Record;
 
@@ -17,45 +18,42 @@ pub(super) const CLOSED: TableDefinition<u64, u8> = TableDefinition::new("consen
 
 /// Whether consent was ever changed in this store.
 pub fn is_used(transaction: &ReadTransaction) -> Result<bool, Error> {
-    match open(transaction, CONSENT)? {
-        Some(table) => Ok(table.first().map_err(io)?.is_some()),
+    match transaction.find_table(CONSENT)? {
+        Some(table) => Ok(table.first()?.is_some()),
         None => Ok(false),
     }
 }
 
 /// The tables of the open write transaction.
 pub struct Tables<'t> {
-    changes: Table<'t, (u64, u32), &'static [u8]>,
-    closed: Table<'t, u64, u8>,
+    changes: WrittenTable<'t, (u64, u32), &'static [u8]>,
+    closed: WrittenTable<'t, u64, u8>,
 }
 
 impl<'t> Tables<'t> {
     /// Opens the tables, or makes them.
     pub fn open(transaction: &'t WriteTransaction) -> Result<Tables<'t>, Error> {
-        Ok(Tables {
-            changes: transaction.open_table(CONSENT).map_err(io)?,
-            closed: transaction.open_table(CLOSED).map_err(io)?,
-        })
+        Ok(Tables { changes: transaction.open_table(CONSENT)?, closed: transaction.open_table(CLOSED)? })
     }
 
     /// What holds for a certificate.
     pub fn now(&self, id: Id) -> Result<Consent, Error> {
-        consent_of(id, self.closed.get(id.get()).map_err(io)?.map(|bits| bits.value()))
+        consent_of(id, self.closed.get(id.get())?.map(|bits| bits.value()))
     }
 
     /// Number of the last change; 0 when there was none.
     pub fn last_number(&self, id: Id) -> Result<u32, Error> {
-        let mut of_id = self.changes.range((id.get(), 0)..=(id.get(), u32::MAX)).map_err(io)?;
-        Ok(of_id.next_back().transpose().map_err(io)?.map_or(0, |(key, _)| key.value().1))
+        let mut of_id = self.changes.range((id.get(), 0)..=(id.get(), u32::MAX))?;
+        Ok(of_id.next_back().transpose()?.map_or(0, |(key, _)| key.value().1))
     }
 
     /// Stores a change.
     pub fn insert(&mut self, id: Id, number: u32, consent: Consent, record: &[u8]) -> Result<(), Error> {
-        let replaced = self.changes.insert((id.get(), number), record).map_err(io)?.is_some();
+        let replaced = self.changes.insert((id.get(), number), record)?;
         assert!(!replaced, "a change of consent is written once");
         match consent == Consent::default() {
-            true => drop(self.closed.remove(id.get()).map_err(io)?),
-            false => drop(self.closed.insert(id.get(), consent.bits()).map_err(io)?),
+            true => self.closed.remove(id.get())?,
+            false => drop(self.closed.insert(id.get(), consent.bits())?),
         }
         Ok(())
     }
@@ -72,7 +70,7 @@ impl Readable {
     /// What holds for a certificate.
     pub fn now(&self, transaction: &ReadTransaction, id: Id) -> Result<Consent, Error> {
         let Some(closed) = opened(&self.closed, transaction, CLOSED)? else { return Ok(Consent::default()) };
-        consent_of(id, closed.get(id.get()).map_err(io)?.map(|bits| bits.value()))
+        consent_of(id, closed.get(id.get())?.map(|bits| bits.value()))
     }
 
     /// What held for a certificate after a change of the store.
@@ -96,7 +94,7 @@ impl Readable {
         read: impl FnOnce(Record) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
         let Some(changes) = opened(&self.changes, transaction, CONSENT)? else { return Ok(None) };
-        let found = changes.get((id.get(), number)).map_err(io)?;
+        let found = changes.get((id.get(), number))?;
         found.map(|bytes| read(Record::read(id, number, bytes.value())?)).transpose()
     }
 
@@ -108,8 +106,8 @@ impl Readable {
         mut each: impl FnMut(u32, Record) -> Result<bool, Error>,
     ) -> Result<(), Error> {
         let Some(changes) = opened(&self.changes, transaction, CONSENT)? else { return Ok(()) };
-        for row in changes.range((id.get(), 0)..=(id.get(), u32::MAX)).map_err(io)?.rev() {
-            let (key, bytes) = row.map_err(io)?;
+        for row in changes.range((id.get(), 0)..=(id.get(), u32::MAX))?.rev() {
+            let (key, bytes) = row?;
             let number = key.value().1;
             if !each(number, Record::read(id, number, bytes.value())?)? {
                 break;
@@ -121,9 +119,9 @@ impl Readable {
     /// Certificates that are closed to someone, deleted ones too, by id.
     pub fn closed(&self, transaction: &ReadTransaction) -> Result<Vec<(Id, Consent)>, Error> {
         let Some(closed) = opened(&self.closed, transaction, CLOSED)? else { return Ok(Vec::new()) };
-        let rows = closed.iter().map_err(io)?;
+        let rows = closed.iter()?;
         rows.map(|row| {
-            let (id, bits) = row.map_err(io)?;
+            let (id, bits) = row?;
             let id = Id::new(id.value()).ok_or_else(|| Error::Damaged("the consent of a certificate 0".into()))?;
             Ok((id, consent_of(id, Some(bits.value()))?))
         })

@@ -7,16 +7,27 @@
 //!
 //! Numbers are little-endian. Records are copied as they lie in the store; nothing is expanded.
 
+use std::path::Path;
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use super::change::{CHANGE_BYTES, Change, What};
-use super::{Batch, DICTIONARY, Error, META, Reader, Store, body, io, patient};
+use super::table::begin_write;
+use super::{Batch, DICTIONARY, Error, META, Reader, Store, body, patient};
 use crate::certificate::{Id, Version};
 use crate::engine::Piece;
 use crate::limits::{COPY_PIECE_BYTES, COPY_READ_MS};
 
 /// Where the mark of a restore lies in the data folder. It is there before the first row and goes after the last.
 pub const RESTORING: &str = "restoring";
+
+/// Whether a folder is one that a restore has not come to its end in.
+///
+/// # Errors
+/// `Io`: it cannot be seen whether the mark is there.
+pub fn is_restoring(folder: &Path) -> Result<bool, Error> {
+    folder.join(RESTORING).try_exists().map_err(|error| Error::Io(format!("{RESTORING}: {error}")))
+}
 
 /// Rows between two looks at the clock.
 const ROWS_AT_ONCE: usize = 64;
@@ -202,38 +213,38 @@ impl Store {
     /// Makes a store that was just made the copy of another: its name, an epoch of its own, the dictionaries of its records.
     pub fn become_copy(&self, store: &str, epoch: &str, dictionaries: &[(u8, Vec<u8>)]) -> Result<(), Error> {
         {
-            let guard = self.database.read().expect("no holder of this lock can panic");
-            let transaction = guard.as_ref().ok_or(Error::Reopening)?.begin_write().map_err(io)?;
+            let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
+            let transaction = begin_write(guard.as_ref().ok_or(Error::Reopening)?)?;
             {
-                let mut meta = transaction.open_table(META).map_err(io)?;
-                meta.insert("store", store.as_bytes()).map_err(io)?;
-                meta.insert("epoch", epoch.as_bytes()).map_err(io)?;
-                let mut table = transaction.open_table(DICTIONARY).map_err(io)?;
-                table.retain(|_, _| false).map_err(io)?;
+                let mut meta = transaction.open_table(META)?;
+                meta.insert("store", store.as_bytes())?;
+                meta.insert("epoch", epoch.as_bytes())?;
+                let mut table = transaction.open_table(DICTIONARY)?;
+                table.clear()?;
                 for (number, content) in dictionaries {
-                    table.insert(number, content.as_slice()).map_err(io)?;
+                    table.insert(number, content.as_slice())?;
                 }
             }
-            transaction.commit().map_err(io)?;
+            transaction.commit()?;
         }
         self.forget_reader();
         let loaded = dictionaries.iter().map(|(number, content)| Ok((*number, body::dictionary(content)?)));
         let loaded = loaded.collect::<Result<Vec<_>, Error>>()?;
-        *self.dictionaries.write().expect("no holder of this lock can panic") = loaded;
+        *self.dictionaries.write().unwrap_or_else(PoisonError::into_inner) = loaded;
         Ok(())
     }
 }
 
 impl Batch<'_> {
-    /// Stores a piece of patients, with everything that is kept beside their records. Number of the last one and the largest id come back.
-    pub fn insert_copied_patients(&mut self, piece: &[u8]) -> Result<(u64, u64), Error> {
+    /// Stores a piece of patients, with everything that is kept beside their records.
+    pub fn insert_copied_patients(&mut self, piece: &[u8]) -> Result<patient::Copied, Error> {
         patient::insert_copied(self.transaction(), read_patients(piece))
     }
 
     /// Writes a number of `meta`.
     pub fn set_meta_number(&mut self, name: &str, number: u64) -> Result<(), Error> {
-        let mut meta = self.transaction().open_table(META).map_err(io)?;
-        meta.insert(name, number.to_le_bytes().as_slice()).map_err(io)?;
+        let mut meta = self.transaction().open_table(META)?;
+        meta.insert(name, number.to_le_bytes().as_slice())?;
         Ok(())
     }
 }

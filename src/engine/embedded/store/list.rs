@@ -2,8 +2,7 @@
 //!
 //! The table is made by the first load; a folder that never had one has none.
 
-use redb::{ReadTransaction, ReadableTable, TableError, WriteTransaction};
-
+use super::table::{ReadTransaction, WriteTransaction};
 use super::{Error, TERMINOLOGY, io};
 use crate::engine::{ListChange, ListKey, StoredList};
 
@@ -12,22 +11,18 @@ const HEADER_BYTES: usize = 12;
 
 /// All lists, by key.
 pub fn read_all(transaction: &ReadTransaction) -> Result<Vec<StoredList>, Error> {
-    let table = match transaction.open_table(TERMINOLOGY) {
-        Ok(table) => table,
-        Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
-        Err(error) => return Err(io(error)),
-    };
-    let rows = table.iter().map_err(io)?;
-    rows.map(|row| row.map_err(io).and_then(|(key, value)| read(key.value(), value.value()))).collect()
+    let Some(table) = transaction.find_table(TERMINOLOGY)? else { return Ok(Vec::new()) };
+    let rows = table.iter()?;
+    rows.map(|row| row.and_then(|(key, value)| read(key.value(), value.value()))).collect()
 }
 
 /// Takes steps, in their order.
 pub fn change(transaction: &WriteTransaction, changes: &[ListChange]) -> Result<(), Error> {
-    let mut table = transaction.open_table(TERMINOLOGY).map_err(io)?;
+    let mut table = transaction.open_table(TERMINOLOGY)?;
     for change in changes {
         match change {
-            ListChange::Put(list) => drop(table.insert(key(&list.key).as_str(), write(list)?.as_slice()).map_err(io)?),
-            ListChange::Remove(removed) => drop(table.remove(key(removed).as_str()).map_err(io)?),
+            ListChange::Put(list) => drop(table.insert(key(&list.key).as_str(), write(list)?.as_slice())?),
+            ListChange::Remove(removed) => table.remove(key(removed).as_str())?,
         }
     }
     Ok(())

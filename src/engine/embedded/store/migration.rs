@@ -13,10 +13,12 @@ pub mod tests;
 
 use std::path::Path;
 
-use redb::{Database, ReadableDatabase, WriteTransaction};
+use redb::Database;
 
-use super::{Error, FORMAT, META, io};
+use super::table::{WriteTransaction, begin_read, begin_write};
+use super::{Error, FORMAT, META};
 use crate::limits::MIGRATION_CHUNK_ROWS;
+use crate::log::event;
 
 /// One step. The last of its commits is made by whoever runs it.
 type Step = fn(&Walk) -> Result<(), Error>;
@@ -41,9 +43,9 @@ pub struct Walk<'d> {
 impl Walk<'_> {
     /// Commits what `write` puts into a transaction.
     fn commit(&self, write: impl FnOnce(&WriteTransaction) -> Result<(), Error>) -> Result<(), Error> {
-        let transaction = self.database.begin_write().map_err(io)?;
+        let transaction = begin_write(self.database)?;
         write(&transaction)?;
-        transaction.commit().map_err(io)?;
+        transaction.commit()?;
         (self.committed)()
     }
 }
@@ -72,20 +74,20 @@ fn walked(walk: &Walk, path: Option<&Path>, cache_bytes: usize) -> Result<Option
         }
     };
     for step in from..FORMAT {
-        tracing::info!(from = step, to = step + 1, "the store is brought to the next format");
+        event!(STORE_MIGRATES, from = step, to = step + 1);
         STEPS[step as usize - 1](walk)?;
         let next = step + 1;
         walk.commit(|transaction| say(transaction, FORMAT, (next < FORMAT).then_some(next)))?;
     }
-    tracing::info!(format = FORMAT, "the store has the format of this release");
+    event!(STORE_MIGRATED, format = FORMAT);
     Ok(Some(from))
 }
 
 /// The format a store says, and the one whose step is not finished.
 fn formats(database: &Database) -> Result<(u32, Option<u32>), Error> {
-    let meta = database.begin_read().map_err(io)?.open_table(META).map_err(io)?;
+    let meta = begin_read(database)?.open_table(META)?;
     let number = |name: &str| -> Result<Option<u32>, Error> {
-        let Some(bytes) = meta.get(name).map_err(io)? else { return Ok(None) };
+        let Some(bytes) = meta.get(name)? else { return Ok(None) };
         let number = bytes.value().try_into().map(u32::from_le_bytes);
         let number = number.ok().filter(|number| *number > 0);
         number.map(Some).ok_or_else(|| Error::Damaged(format!("'{name}' is no number of a format")))
@@ -101,11 +103,11 @@ fn formats(database: &Database) -> Result<(u32, Option<u32>), Error> {
 }
 
 fn say(transaction: &WriteTransaction, format: u32, unfinished: Option<u32>) -> Result<(), Error> {
-    let mut meta = transaction.open_table(META).map_err(io)?;
-    meta.insert("format", format.to_le_bytes().as_slice()).map_err(io)?;
+    let mut meta = transaction.open_table(META)?;
+    meta.insert("format", format.to_le_bytes().as_slice())?;
     match unfinished {
-        Some(from) => drop(meta.insert(UNFINISHED, from.to_le_bytes().as_slice()).map_err(io)?),
-        None => drop(meta.remove(UNFINISHED).map_err(io)?),
+        Some(from) => drop(meta.insert(UNFINISHED, from.to_le_bytes().as_slice())?),
+        None => meta.remove(UNFINISHED)?,
     }
     Ok(())
 }

@@ -16,25 +16,28 @@ mod holder;
 mod list;
 pub mod migration;
 mod opening;
+pub mod pages;
 pub mod patient;
 mod reader;
 pub mod record;
 mod room;
+mod table;
+mod time;
 mod whole;
 
 use std::fmt;
 use std::fs::{self, File};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use redb::{
-    Database, Durability, Key, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
-    TableError, Value,
+    CommitError, CompactionError, DatabaseError, Key, StorageError, TableDefinition, TableError, TransactionError,
+    Value,
 };
 
-use crate::engine::{Names, QuickRepair, STORE_FILE};
+use crate::engine::{DAMAGED, Names, QuickRepair, STORE_FILE};
 pub use backend::Medium;
 pub use bare::Records;
 pub use batch::Batch;
@@ -45,8 +48,10 @@ pub use floor::CommitFloor;
 pub use holder::Holder;
 use holder::Holding;
 pub use opening::{Opened, Position, Stands};
-use opening::{first_look, look_again, make_database, open_aside, open_database, open_looking};
+use opening::{first_look, lock_folder, look_again, make_database, open_aside, open_database, open_looking};
 pub use reader::{Lying, Reader};
+use table::{OpenDatabase, ReadOnlyTable, ReadTransaction, begin_read, begin_write};
+pub use time::{LATEST_STAMP, LatestStamp};
 pub use whole::Measured;
 
 /// What really happens in the store.
@@ -70,6 +75,8 @@ pub enum Error {
     Reopening,
     /// A restore into the folder was cut off.
     Restoring,
+    /// The file lies no longer where it was opened: removed, moved or replaced. Nothing is written any more.
+    Gone,
 }
 
 impl fmt::Display for Error {
@@ -86,11 +93,14 @@ impl fmt::Display for Error {
                 "the data folder was made with {name} = \"{stored}\", but the settings say \"{wanted}\"; stored certificates hold these \
                  names, so set it back or start with another folder"
             ),
-            Error::Damaged(what) => write!(formatter, "the store is damaged: {what}"),
+            Error::Damaged(what) => write!(formatter, "{DAMAGED}: {what}"),
             Error::Io(what) => write!(formatter, "the store cannot be read or written: {what}"),
             Error::Reopening => formatter.write_str("the store is being opened again after a failed commit"),
             Error::Restoring => formatter.write_str(
                 "a restore into the data folder was not finished; empty the folder and run the restore again",
+            ),
+            Error::Gone => formatter.write_str(
+                "store.redb is not the file that was opened: it was removed, moved or replaced, or its disk was unmounted",
             ),
             Error::CommitUnknown(what) => write!(formatter, "a commit failed, its outcome is unknown: {what}"),
         }
@@ -99,13 +109,78 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-fn io(error: impl fmt::Display) -> Error {
-    let text = error.to_string();
-    // redb's words for a call after the one that failed: the writer is about to open the database again.
-    if text.starts_with("Previous I/O error") || text.starts_with("Database has been closed") {
-        return Error::Reopening;
+/// What pages belong to that no table has.
+const FILE: &str = "the file";
+
+fn io(error: impl Into<Error>) -> Error {
+    error.into()
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Error {
+        Error::Io(error.to_string())
     }
-    Error::Io(text)
+}
+
+impl From<StorageError> for Error {
+    fn from(error: StorageError) -> Error {
+        match error {
+            StorageError::Corrupted(what) => Error::Damaged(what),
+            // A call after the one that failed: the writer is about to open the database again.
+            StorageError::PreviousIo | StorageError::DatabaseClosed | StorageError::LockPoisoned(_) => Error::Reopening,
+            // The file is no database, or a page lies behind its end.
+            StorageError::Io(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
+                Error::Damaged(error.to_string())
+            }
+            error => Error::Io(error.to_string()),
+        }
+    }
+}
+
+impl From<TableError> for Error {
+    fn from(error: TableError) -> Error {
+        match error {
+            TableError::Storage(error) => error.into(),
+            // Tables are made with the store, or looked for as what may be absent; and nothing but this program writes them.
+            error => Error::Damaged(error.to_string()),
+        }
+    }
+}
+
+impl From<TransactionError> for Error {
+    fn from(error: TransactionError) -> Error {
+        match error {
+            TransactionError::Storage(error) => error.into(),
+            error => Error::Io(error.to_string()),
+        }
+    }
+}
+
+impl From<CommitError> for Error {
+    fn from(error: CommitError) -> Error {
+        match error {
+            CommitError::Storage(error) => error.into(),
+            error => Error::Io(error.to_string()),
+        }
+    }
+}
+
+impl From<CompactionError> for Error {
+    fn from(error: CompactionError) -> Error {
+        match error {
+            CompactionError::Storage(error) => error.into(),
+            error => Error::Io(error.to_string()),
+        }
+    }
+}
+
+impl From<DatabaseError> for Error {
+    fn from(error: DatabaseError) -> Error {
+        match error {
+            DatabaseError::Storage(error) => error.into(),
+            error => Error::Io(error.to_string()),
+        }
+    }
 }
 
 const VERSION: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("version");
@@ -130,13 +205,15 @@ pub struct Options {
 }
 
 /// The open store. Reads go on while the one writer commits.
+///
+/// Its locks are taken whether or not a thread panicked with one: what is under them is replaced as a whole.
 pub struct Store {
     /// Given up before the database is, so that it is never somebody else's.
     holding: Mutex<Option<Holding>>,
     path: PathBuf,
     options: Options,
     /// Empty only while a failed database is being opened again.
-    database: RwLock<Option<Database>>,
+    database: RwLock<Option<OpenDatabase>>,
     /// The reader of the newest commit, for everyone who reads until the next one: opening a table costs more than finding a version.
     /// It keeps no page from being used again, since it is let go before the next acknowledgement, and a transaction frees only what
     /// those before it gave up. Locked before `database`, where both are.
@@ -150,6 +227,8 @@ pub struct Store {
     is_aside: AtomicBool,
     /// Opened to be looked at: it is aside from the beginning to the end.
     is_looked_at: bool,
+    /// The data folder, locked. Given up after the database is.
+    lock: Mutex<Option<File>>,
 }
 
 /// File size from which quick repair is switched on by `auto`: below it a full repair takes well under a second.
@@ -161,23 +240,24 @@ impl Store {
     /// # Errors
     /// `InUse`, `Newer`, `Migration`, `OtherNames`, `Restoring`, or what the file system says.
     pub fn open(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
-        match folder.join(copy::RESTORING).try_exists() {
-            Ok(false) => Store::open_restoring(folder, options),
-            Ok(true) => Err(Error::Restoring),
-            Err(error) => Err(io(error)),
+        match copy::is_restoring(folder)? {
+            false => Store::open_restoring(folder, options),
+            true => Err(Error::Restoring),
         }
     }
 
     /// As [`open`](Store::open), for the restore itself.
     pub fn open_restoring(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
         let path = folder.join(STORE_FILE);
+        let lock = lock_folder(&path, false, &options)?;
         make_database(&path, &options)?;
+        expect_bytes(&path)?;
         let database = open_database(&path, &options)?;
         let holding = Holding::begin(folder);
         // The file's name must survive a power cut as surely as what is committed to it.
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
         let opened = first_look(&database, Some(&path), &options)?;
-        Store::assemble(path, options, database, holding, false).map(|store| (store, opened))
+        Store::assemble(path, options, database, (holding, lock), false).map(|store| (store, opened))
     }
 
     /// Opens the store of a folder to look at it. Nothing of it is changed: what redb mends after a kill, and what a migration does, stays in
@@ -186,30 +266,28 @@ impl Store {
     /// # Errors
     /// As [`open`](Store::open); `Io` where there is none.
     pub fn look(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
-        if folder.join(copy::RESTORING).try_exists().map_err(io)? {
+        if copy::is_restoring(folder)? {
             return Err(Error::Restoring);
         }
         let path = folder.join(STORE_FILE);
-        // redb would begin a new database in an empty file.
-        if fs::metadata(&path).is_ok_and(|file| file.len() == 0) {
-            return Err(Error::Damaged("its file is empty".into()));
-        }
+        let lock = lock_folder(&path, true, &options)?;
+        expect_bytes(&path)?;
         let database = open_looking(&path, &options)?;
         let holding = Holding::beside(folder);
         let opened = first_look(&database, None, &options)?;
-        Store::assemble(path, options, database, holding, true).map(|store| (store, opened))
+        Store::assemble(path, options, database, (holding, lock), true).map(|store| (store, opened))
     }
 
     fn assemble(
         path: PathBuf,
         options: Options,
-        database: Database,
-        holding: Option<Holding>,
+        database: OpenDatabase,
+        (holding, lock): (Option<Holding>, Option<File>),
         is_looked_at: bool,
     ) -> Result<Store, Error> {
-        let holding = Mutex::new(holding);
+        let (holding, lock) = (Mutex::new(holding), Mutex::new(lock));
         let (kept, dictionaries) = (RwLock::default(), RwLock::default());
-        let has_consent = AtomicBool::new(consent::is_used(&database.begin_read().map_err(io)?)?);
+        let has_consent = AtomicBool::new(consent::is_used(&begin_read(&database)?)?);
         let (distrusted, is_aside) = (AtomicBool::new(false), AtomicBool::new(is_looked_at));
         let database = RwLock::new(Some(database));
         let store = Store {
@@ -223,6 +301,7 @@ impl Store {
             distrusted,
             is_aside,
             is_looked_at,
+            lock,
         };
         store.load_dictionaries()?;
         Ok(store)
@@ -234,17 +313,17 @@ impl Store {
             // No writer is there to do it.
             self.look_again()?;
         }
-        if let Some(reader) = &*self.kept.read().expect("no holder of this lock can panic") {
+        if let Some(reader) = &*self.kept.read().unwrap_or_else(PoisonError::into_inner) {
             return Ok(reader.clone());
         }
         // Under the lock that a commit needs to forget the reader before it, so that an older one cannot be put back.
-        let mut kept = self.kept.write().expect("no holder of this lock can panic");
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(reader) = &*kept {
             return Ok(reader.clone());
         }
-        let guard = self.database.read().expect("no holder of this lock can panic");
+        let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
         let database = guard.as_ref().ok_or(Error::Reopening)?;
-        let transaction = database.begin_read().map_err(io)?;
+        let transaction = begin_read(database)?;
         // Asked behind the beginning: whoever sees a consent sees this too.
         let reader = Arc::new(Reader::new(transaction, self.has_consent.load(Ordering::Acquire)));
         *kept = Some(reader.clone());
@@ -253,17 +332,17 @@ impl Store {
 
     /// Closes and opens the database that is looked at again, as redb demands after a call that failed.
     fn look_again(&self) -> Result<(), Error> {
-        let mut kept = self.kept.write().expect("no holder of this lock can panic");
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *kept = None;
-        let mut guard = self.database.write().expect("no holder of this lock can panic");
+        let mut guard = self.database.write().unwrap_or_else(PoisonError::into_inner);
         *guard = None;
-        *guard = Some(guarded(|| look_again(&self.path, &self.options))?);
+        *guard = Some(look_again(&self.path, &self.options)?);
         Ok(())
     }
 
     /// Lets the reader of the commit before go.
     fn forget_reader(&self) {
-        *self.kept.write().expect("no holder of this lock can panic") = None;
+        *self.kept.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// The number and content of the dictionary that new bodies are written with.
@@ -278,16 +357,16 @@ impl Store {
     }
 
     fn dictionaries(&self) -> RwLockReadGuard<'_, Vec<(u8, Dictionary)>> {
-        self.dictionaries.read().expect("no holder of this lock can panic")
+        self.dictionaries.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn load_dictionaries(&self) -> Result<(), Error> {
-        let guard = self.database.read().expect("no holder of this lock can panic");
+        let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
         let database = guard.as_ref().expect("the store was opened just now");
-        let table = database.begin_read().map_err(io)?.open_table(DICTIONARY).map_err(io)?;
-        let mut loaded = self.dictionaries.write().expect("no holder of this lock can panic");
-        for row in table.iter().map_err(io)? {
-            let (number, content) = row.map_err(io)?;
+        let table = begin_read(database)?.open_table(DICTIONARY)?;
+        let mut loaded = self.dictionaries.write().unwrap_or_else(PoisonError::into_inner);
+        for row in table.iter()? {
+            let (number, content) = row?;
             loaded.push((number.value(), body::dictionary(content.value())?));
         }
         Ok(())
@@ -296,13 +375,13 @@ impl Store {
     /// Begins the one write transaction and lets `write` fill it; commits when `write` says so.
     ///
     /// # Errors
-    /// What `write` returned (nothing is stored then), or `CommitUnknown`.
+    /// What `write` returned (nothing is stored then), `Gone`, or `CommitUnknown`.
     pub fn write<T>(&self, write: impl FnOnce(&mut Batch) -> Result<(T, Commit), Error>) -> Result<T, Error> {
-        let guard = self.database.read().expect("no holder of this lock can panic");
+        self.expect_in_place()?;
+        let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
         let database = guard.as_ref().filter(|_| !self.is_aside()).ok_or(Error::Reopening)?;
-        let mut transaction = database.begin_write().map_err(io)?;
-        transaction.set_durability(Durability::Immediate).map_err(io)?;
-        transaction.set_quick_repair(self.quick_repair());
+        let mut transaction = begin_write(database)?;
+        transaction.durable(self.quick_repair())?;
         let outcome = {
             let mut batch = Batch::new(&transaction, &self.has_consent)?;
             match write(&mut batch) {
@@ -318,17 +397,35 @@ impl Store {
                 })?;
                 drop(guard);
                 self.forget_reader();
+                // In a file that went away meanwhile nobody would find it again.
+                self.expect_in_place().map_err(|gone| Error::CommitUnknown(gone.to_string()))?;
                 Ok(value)
             }
             Ok((value, Commit::No)) => {
-                transaction.abort().map_err(io)?;
+                transaction.abort()?;
                 Ok(value)
             }
             Err(error) => {
-                transaction.abort().map_err(io)?;
+                // Opening it again walks the file, and damage would keep it closed: only where redb cannot give the transaction up.
+                if let Err(Error::Damaged(_)) = transaction.abort() {
+                    self.distrust();
+                }
                 Err(error)
             }
         }
+    }
+
+    /// Asks whether the file is still the one that was opened; one system call.
+    ///
+    /// # Errors
+    /// `Gone`, from the first time on for ever.
+    pub fn expect_in_place(&self) -> Result<(), Error> {
+        if self.options.medium.is_in_place(&self.path) { Ok(()) } else { Err(Error::Gone) }
+    }
+
+    /// Whether the file was found to be another one, or none. Asks nobody.
+    pub fn is_gone(&self) -> bool {
+        self.options.medium.is_gone()
     }
 
     fn quick_repair(&self) -> bool {
@@ -345,19 +442,20 @@ impl Store {
     /// It cannot be opened. Where it can be opened aside, reads go on; nothing is written until this succeeds.
     pub fn reopen(&self) -> Result<Stands, Error> {
         self.distrust();
-        let mut kept = self.kept.write().expect("no holder of this lock can panic");
+        self.expect_in_place()?;
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *kept = None;
-        let mut guard = self.database.write().expect("no holder of this lock can panic");
+        let mut guard = self.database.write().unwrap_or_else(PoisonError::into_inner);
         *guard = None;
-        // What failed may be damaged, and damage may show as a panic; the locks must outlive it.
-        let opened = guarded(|| {
-            self.options.medium.prove_room(&self.path).map_err(io)?;
+        let open = || -> Result<_, Error> {
+            self.options.medium.prove_room(&self.path)?;
             let database = open_database(&self.path, &self.options)?;
             Ok((Stands::read(&database)?, database))
-        });
+        };
+        let opened = open();
         let (stands, database) = match opened {
             Ok((stands, database)) => (Ok(stands), Some(database)),
-            Err(error) => (Err(error), guarded(|| open_aside(&self.path, &self.options)).ok()),
+            Err(error) => (Err(error), open_aside(&self.path, &self.options).ok()),
         };
         self.is_aside.store(stands.is_err(), Ordering::Release);
         *guard = database;
@@ -392,27 +490,18 @@ impl Store {
     /// Closes the file; every later call fails.
     pub fn close(&self) {
         drop(self.holding.lock().unwrap_or_else(PoisonError::into_inner).take());
-        let mut kept = self.kept.write().expect("no holder of this lock can panic");
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *kept = None;
-        *self.database.write().expect("no holder of this lock can panic") = None;
+        *self.database.write().unwrap_or_else(PoisonError::into_inner) = None;
+        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 
-/// What is done, or the panic that it ended with.
-fn guarded<T>(done: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    let panicked = |_| Err(Error::Damaged("reading it panicked".into()));
-    catch_unwind(AssertUnwindSafe(done)).unwrap_or_else(panicked)
-}
-
-/// A table, where there is one.
-fn open<K: Key + 'static, V: Value + 'static>(
-    transaction: &ReadTransaction,
-    definition: TableDefinition<K, V>,
-) -> Result<Option<ReadOnlyTable<K, V>>, Error> {
-    match transaction.open_table(definition) {
-        Ok(table) => Ok(Some(table)),
-        Err(TableError::TableDoesNotExist(_)) => Ok(None),
-        Err(error) => Err(io(error)),
+/// Refuses an empty file, in which redb would begin a new database.
+fn expect_bytes(path: &Path) -> Result<(), Error> {
+    match fs::metadata(path) {
+        Ok(file) if file.len() == 0 => Err(Error::Damaged("its file is empty".into())),
+        _ => Ok(()),
     }
 }
 
@@ -420,12 +509,12 @@ fn open<K: Key + 'static, V: Value + 'static>(
 fn opened<'a, K: Key + 'static, V: Value + 'static>(
     cell: &'a MayBeOpen<K, V>,
     transaction: &ReadTransaction,
-    definition: TableDefinition<K, V>,
+    definition: TableDefinition<'static, K, V>,
 ) -> Result<Option<&'a ReadOnlyTable<K, V>>, Error> {
     if let Some(table) = cell.get() {
         return Ok(table.as_ref());
     }
-    let table = open(transaction, definition)?;
+    let table = transaction.find_table(definition)?;
     Ok(cell.get_or_init(|| table).as_ref())
 }
 

@@ -1,15 +1,19 @@
 //! Opening a store: made when it is new, checked when it is not, and asked how far it has come.
 
+use std::fs::File;
 use std::path::Path;
 
-use redb::{Database, DatabaseError, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable};
+use redb::{Database, DatabaseError};
 
 use super::change::Change;
+use super::pages::Pages;
+use super::table::{OpenDatabase, ReadOnlyTable, ReadTransaction, begin_read, begin_write, guarded};
+use super::time::{CLOCK_RESETS, LATEST_STAMP, LatestStamp, read_resets};
 use super::{
-    CHANGE, CLASS, COUNTER, DICTIONARY, Error, FORMAT, Holder, META, Options, TIME, VERSION, body, io, migration,
+    CHANGE, CLASS, COUNTER, DICTIONARY, Error, FILE, FORMAT, Holder, META, Options, TIME, VERSION, body, io, migration,
 };
 use crate::certificate::{Id, Seq};
-use crate::engine::Names;
+use crate::engine::{ClockReset, Names};
 
 /// What the store knows of itself when it is opened.
 #[derive(Clone, Debug)]
@@ -34,40 +38,63 @@ pub struct Opened {
 pub struct Position {
     pub next_id: Id,
     pub seq: Seq,
-    /// The latest stamp, milliseconds.
+    /// The newest time stamp, milliseconds since 1970 UTC: no change gets an earlier one. Imported versions that are ahead of the clock do
+    /// not count, nor does what lies before the last reset. `i64::MIN` when there is none.
     pub milliseconds: i64,
+    /// Time stamp of the last change, imported or not.
+    pub last: i64,
     /// Versions stored.
     pub running: u64,
     /// Some versions were imported out of the order of their times: the table `time` serves questions about times.
     pub unordered: bool,
+    /// Where time began again last.
+    pub reset: Option<ClockReset>,
+}
+
+/// Locks the folder of a database, as [`Medium::lock_folder`](super::Medium::lock_folder).
+pub fn lock_folder(path: &Path, looks: bool, options: &Options) -> Result<Option<File>, Error> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    options.medium.lock_folder(folder, looks).map_err(|error| unopened(path, error))
 }
 
 /// Makes the database where there is none.
 pub fn make_database(path: &Path, options: &Options) -> Result<(), Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
-    options.medium.make_if_missing(&builder, path).map_err(io)
+    guarded(FILE, || options.medium.make_if_missing(&builder, path).map_err(io))
 }
 
 /// Opens the database that is there.
-pub fn open_database(path: &Path, options: &Options) -> Result<Database, Error> {
+pub fn open_database(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
-    options.medium.open(&builder, path).map_err(|error| unopened(path, error))
+    expect_own_tables(path)?;
+    guarded(FILE, || options.medium.open(&builder, path).map(OpenDatabase::new).map_err(|error| unopened(path, error)))
 }
 
 /// The database for reading, on a disk that takes no writes.
-pub fn open_aside(path: &Path, options: &Options) -> Result<Database, Error> {
+pub fn open_aside(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
-    options.medium.open_aside(&builder, path).map_err(io)
+    guarded(FILE, || options.medium.open_aside(&builder, path).map(OpenDatabase::new).map_err(io))
 }
 
 /// The database to be looked at: nothing is written to its file.
-pub fn open_looking(path: &Path, options: &Options) -> Result<Database, Error> {
+pub fn open_looking(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
-    options.medium.open_looking(&builder, path).map_err(|error| unopened(path, error))
+    expect_own_tables(path)?;
+    guarded(FILE, || {
+        options.medium.open_looking(&builder, path).map(OpenDatabase::new).map_err(|error| unopened(path, error))
+    })
+}
+
+/// Refuses a file whose list of free pages is damaged: no panic that redb ends with there can be caught.
+fn expect_own_tables(path: &Path) -> Result<(), Error> {
+    match Pages::damage_of_own_tables(path)? {
+        Some(problem) => Err(Error::Damaged(problem)),
+        None => Ok(()),
+    }
 }
 
 /// Why a database cannot be opened, in words.
@@ -80,7 +107,7 @@ fn unopened(path: &Path, error: DatabaseError) -> Error {
 }
 
 /// As [`open_looking`], of a database that was looked at before: what the first look made of it in memory is made again.
-pub fn look_again(path: &Path, options: &Options) -> Result<Database, Error> {
+pub fn look_again(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
     let database = open_looking(path, options)?;
     first_look(&database, None, options)?;
     Ok(database)
@@ -107,10 +134,9 @@ impl Stands {
 /// earlier format is copied to `copied` first, where there is such a path.
 pub fn first_look(database: &Database, copied: Option<&Path>, options: &Options) -> Result<Opened, Error> {
     let names = &options.names;
-    let fresh = match database.begin_read().map_err(io)?.open_table(META) {
-        Ok(meta) => meta.get("format").map_err(io)?.is_none(),
-        Err(redb::TableError::TableDoesNotExist(_)) => true,
-        Err(error) => return Err(io(error)),
+    let fresh = match begin_read(database)?.find_table(META)? {
+        Some(meta) => meta.get("format")?.is_none(),
+        None => true,
     };
     if fresh {
         make(database, names)?;
@@ -119,9 +145,9 @@ pub fn first_look(database: &Database, copied: Option<&Path>, options: &Options)
     let migrated = migration::run(database, copied, options.cache_bytes)?;
     record_names(database, names)?;
     add_shipped_dictionary(database)?;
-    let transaction = database.begin_read().map_err(io)?;
-    let meta = transaction.open_table(META).map_err(io)?;
-    let seal_key = meta.get("seal-key").map_err(io)?.and_then(|key| key.value().try_into().ok());
+    let transaction = begin_read(database)?;
+    let meta = transaction.open_table(META)?;
+    let seal_key = meta.get("seal-key")?.and_then(|key| key.value().try_into().ok());
     Ok(Opened {
         uuid: meta_text(&meta, "store")?,
         epoch: meta_text(&meta, "epoch")?,
@@ -135,43 +161,43 @@ pub fn first_look(database: &Database, copied: Option<&Path>, options: &Options)
 
 /// Classes in the order of their numbers.
 pub fn stored_classes(database: &Database) -> Result<Vec<Vec<u8>>, Error> {
-    let classes = database.begin_read().map_err(io)?.open_table(CLASS).map_err(io)?;
-    let rows = classes.iter().map_err(io)?;
-    rows.map(|row| row.map(|(_, class)| class.value().to_vec()).map_err(io)).collect()
+    let classes = begin_read(database)?.open_table(CLASS)?;
+    let rows = classes.iter()?;
+    rows.map(|row| row.map(|(_, class)| class.value().to_vec())).collect()
 }
 
 fn stored_counters(database: &Database) -> Result<Vec<(u32, u64)>, Error> {
-    let counters = database.begin_read().map_err(io)?.open_table(COUNTER).map_err(io)?;
-    let rows = counters.iter().map_err(io)?;
-    rows.map(|row| row.map(|(class, number)| (class.value(), number.value())).map_err(io)).collect()
+    let counters = begin_read(database)?.open_table(COUNTER)?;
+    let rows = counters.iter()?;
+    rows.map(|row| row.map(|(class, number)| (class.value(), number.value()))).collect()
 }
 
 fn make(database: &Database, names: &Names) -> Result<(), Error> {
-    let transaction = database.begin_write().map_err(io)?;
+    let transaction = begin_write(database)?;
     {
-        transaction.open_table(VERSION).map_err(io)?;
-        transaction.open_table(CHANGE).map_err(io)?;
-        transaction.open_table(TIME).map_err(io)?;
-        transaction.open_table(CLASS).map_err(io)?;
-        transaction.open_table(COUNTER).map_err(io)?;
-        transaction.open_table(DICTIONARY).map_err(io)?;
-        let mut meta = transaction.open_table(META).map_err(io)?;
+        transaction.open_table(VERSION)?;
+        transaction.open_table(CHANGE)?;
+        transaction.open_table(TIME)?;
+        transaction.open_table(CLASS)?;
+        transaction.open_table(COUNTER)?;
+        transaction.open_table(DICTIONARY)?;
+        let mut meta = transaction.open_table(META)?;
         let mut seal_key = [0; 32];
         aws_lc_rs::rand::fill(&mut seal_key).map_err(|_| Error::Io("no random numbers".into()))?;
-        meta.insert("format", FORMAT.to_le_bytes().as_slice()).map_err(io)?;
-        meta.insert("store", uuid::Uuid::new_v4().to_string().as_bytes()).map_err(io)?;
-        meta.insert("epoch", uuid::Uuid::new_v4().to_string().as_bytes()).map_err(io)?;
-        meta.insert("seal-key", seal_key.as_slice()).map_err(io)?;
-        meta.insert("next-id", Id::FIRST.get().to_le_bytes().as_slice()).map_err(io)?;
+        meta.insert("format", FORMAT.to_le_bytes().as_slice())?;
+        meta.insert("store", uuid::Uuid::new_v4().to_string().as_bytes())?;
+        meta.insert("epoch", uuid::Uuid::new_v4().to_string().as_bytes())?;
+        meta.insert("seal-key", seal_key.as_slice())?;
+        meta.insert("next-id", Id::FIRST.get().to_le_bytes().as_slice())?;
         for (name, value) in &names.0 {
-            meta.insert(format!("name.{name}").as_str(), value.as_bytes()).map_err(io)?;
+            meta.insert(format!("name.{name}").as_str(), value.as_bytes())?;
         }
     }
-    transaction.commit().map_err(io)
+    transaction.commit()
 }
 
 fn check_names(database: &Database, names: &Names) -> Result<(), Error> {
-    let meta = database.begin_read().map_err(io)?.open_table(META).map_err(io)?;
+    let meta = begin_read(database)?.open_table(META)?;
     for (name, wanted) in &names.0 {
         let key = format!("name.{name}");
         let unrecorded = Names::UNRECORDED.iter().find(|(later, _)| later == name);
@@ -188,61 +214,65 @@ fn check_names(database: &Database, names: &Names) -> Result<(), Error> {
 
 /// Adds the names that are settings since a later release than the one that made the store.
 fn record_names(database: &Database, names: &Names) -> Result<(), Error> {
-    let meta = database.begin_read().map_err(io)?.open_table(META).map_err(io)?;
+    let meta = begin_read(database)?.open_table(META)?;
     for (name, value) in &names.0 {
         let key = format!("name.{name}");
-        if meta.get(key.as_str()).map_err(io)?.is_none() {
-            let transaction = database.begin_write().map_err(io)?;
-            transaction.open_table(META).map_err(io)?.insert(key.as_str(), value.as_bytes()).map_err(io)?;
-            transaction.commit().map_err(io)?;
+        if meta.get(key.as_str())?.is_none() {
+            let transaction = begin_write(database)?;
+            transaction.open_table(META)?.insert(key.as_str(), value.as_bytes())?;
+            transaction.commit()?;
         }
     }
     Ok(())
 }
 
 fn meta_text(meta: &ReadOnlyTable<&str, &[u8]>, key: &str) -> Result<String, Error> {
-    let value = meta.get(key).map_err(io)?.ok_or_else(|| Error::Damaged(format!("'{key}' is missing")))?;
+    let value = meta.get(key)?.ok_or_else(|| Error::Damaged(format!("'{key}' is missing")))?;
     String::from_utf8(value.value().to_vec()).map_err(|_| Error::Damaged(format!("'{key}' is not text")))
 }
 
 /// A release with a better dictionary adds it; bodies written with older ones keep theirs.
 fn add_shipped_dictionary(database: &Database) -> Result<(), Error> {
-    let table = database.begin_read().map_err(io)?.open_table(DICTIONARY).map_err(io)?;
-    let newest = table.last().map_err(io)?.map(|(number, content)| (number.value(), content.value() == body::SHIPPED));
+    let table = begin_read(database)?.open_table(DICTIONARY)?;
+    let newest = table.last()?.map(|(number, content)| (number.value(), content.value() == body::SHIPPED));
     if newest.is_some_and(|(_, shipped)| shipped) {
         return Ok(());
     }
     let number = newest.map_or(1, |(number, _)| number + 1);
-    let transaction = database.begin_write().map_err(io)?;
-    transaction.open_table(DICTIONARY).map_err(io)?.insert(number, body::SHIPPED).map_err(io)?;
-    transaction.commit().map_err(io)
+    let transaction = begin_write(database)?;
+    transaction.open_table(DICTIONARY)?.insert(number, body::SHIPPED)?;
+    transaction.commit()
 }
 
 pub fn position(database: &Database) -> Result<Position, Error> {
-    position_at(&database.begin_read().map_err(io)?)
+    position_at(&begin_read(database)?)
 }
 
 /// How far the store had come at a moment.
 pub fn position_at(transaction: &ReadTransaction) -> Result<Position, Error> {
-    let meta = transaction.open_table(META).map_err(io)?;
+    let meta = transaction.open_table(META)?;
     let number = |key: &str| -> Result<Option<u64>, Error> {
-        Ok(meta.get(key).map_err(io)?.and_then(|bytes| bytes.value().try_into().ok()).map(u64::from_le_bytes))
+        Ok(meta.get(key)?.and_then(|bytes| bytes.value().try_into().ok()).map(u64::from_le_bytes))
     };
-    let changes = transaction.open_table(CHANGE).map_err(io)?;
-    let last = changes.last().map_err(io)?;
+    let changes = transaction.open_table(CHANGE)?;
+    let last = changes.last()?;
     let last = last.map(|(seq, change)| Change::read(seq.value(), change.value())).transpose()?;
-    let versions = transaction.open_table(VERSION).map_err(io)?;
-    let past_newest = match versions.last().map_err(io)? {
+    let versions = transaction.open_table(VERSION)?;
+    let past_newest = match versions.last()? {
         Some((key, _)) => key.value().0 + 1,
         None => 1,
     };
     let next_id = number("next-id")?.unwrap_or(1).max(past_newest);
-    let latest = number("latest-stamp")?.map_or(i64::MIN, |bits| bits as i64);
+    let (seq, last_stamp) = last.map_or((Seq(0), i64::MIN), |change| (change.seq, change.milliseconds));
+    let newest = meta.get(LATEST_STAMP)?.and_then(|bytes| LatestStamp::read(bytes.value()));
+    let resets = meta.get(CLOCK_RESETS)?;
     Ok(Position {
         next_id: Id::new(next_id).ok_or_else(|| Error::Damaged("the next id is 0".into()))?,
-        seq: last.map_or(Seq(0), |change| change.seq),
-        milliseconds: last.map_or(i64::MIN, |change| change.milliseconds).max(latest),
+        seq,
+        milliseconds: newest.map_or(last_stamp, |newest| newest.after(seq, last_stamp)),
+        last: last_stamp,
         running: last.map_or(0, |change| change.running),
         unordered: number("unordered")?.is_some(),
+        reset: resets.and_then(|bytes| read_resets(bytes.value())?.pop()),
     })
 }

@@ -7,15 +7,16 @@ pub mod change;
 mod copied;
 pub mod record;
 
-use redb::{ReadTransaction, ReadableTable, ReadableTableMetadata, Table, TableDefinition, WriteTransaction};
+use redb::TableDefinition;
 
 use super::reader::newest;
-use super::{Error, META, MayBeOpen, io, open, opened};
+use super::table::{ReadTransaction, WriteTransaction, WrittenTable};
+use super::{Error, META, MayBeOpen, opened};
 use crate::certificate::{Id, Stamp, Version};
 use crate::engine::{PatientFacts, PatientLine, PatientWrite, PatientWritten};
 use crate::limits::BIRTH_DATE_DAYS_MAX;
 use change::Log;
-pub use copied::insert_copied;
+pub use copied::{Copied, insert_copied};
 use record::Record;
 
 type Versions = TableDefinition<'static, (u64, u32), &'static [u8]>;
@@ -49,28 +50,30 @@ pub struct Done {
     pub links: Vec<(Id, Vec<Id>)>,
 }
 
-/// Stores patients in their order. A stamp is later than that of the version before.
-pub fn write(transaction: &WriteTransaction, writes: &[PatientWrite], now: impl Fn() -> i64) -> Result<Done, Error> {
-    let next_id = transaction.open_table(META).map_err(io)?.get(NEXT_ID).map_err(io)?.map(|next| {
-        let bytes = next.value().try_into().map_err(|_| Error::Damaged(format!("'{NEXT_ID}' is no number")))?;
-        Ok(u64::from_le_bytes(bytes))
-    });
-    let next_id = next_id.transpose()?;
+/// Stores patients in their order. `stamp` tells the time of each new version.
+pub fn write(
+    transaction: &WriteTransaction,
+    writes: &[PatientWrite],
+    mut stamp: impl FnMut() -> Stamp,
+) -> Result<Done, Error> {
+    let next_id =
+        transaction.open_table(META)?.get(NEXT_ID)?.map(|next| next.value().try_into().map(u64::from_le_bytes));
+    let next_id = next_id.transpose().map_err(|_| Error::Damaged(format!("'{NEXT_ID}' is no number")))?;
     let mut tables = Tables::open(transaction, next_id.unwrap_or(1))?;
-    let written = writes.iter().map(|write| tables.write(write, &now)).collect::<Result<Vec<_>, _>>()?;
+    let written = writes.iter().map(|write| tables.write(write, &mut stamp)).collect::<Result<Vec<_>, _>>()?;
     let (moved, links) = (tables.next_id, tables.links_changed);
     if next_id != Some(moved) {
-        let mut meta = transaction.open_table(META).map_err(io)?;
-        meta.insert(NEXT_ID, moved.to_le_bytes().as_slice()).map_err(io)?;
+        let mut meta = transaction.open_table(META)?;
+        meta.insert(NEXT_ID, moved.to_le_bytes().as_slice())?;
     }
     Ok(Done { written, links })
 }
 
 struct Tables<'t> {
-    versions: Table<'t, (u64, u32), &'static [u8]>,
-    identifiers: Table<'t, (&'static str, &'static str, u64), ()>,
-    born: Table<'t, (i32, u64), (i32, u8, i64)>,
-    links: Table<'t, u64, &'static [u8]>,
+    versions: WrittenTable<'t, (u64, u32), &'static [u8]>,
+    identifiers: WrittenTable<'t, (&'static str, &'static str, u64), ()>,
+    born: WrittenTable<'t, (i32, u64), (i32, u8, i64)>,
+    links: WrittenTable<'t, u64, &'static [u8]>,
     log: Log<'t>,
     next_id: u64,
     links_changed: Vec<(Id, Vec<Id>)>,
@@ -79,17 +82,17 @@ struct Tables<'t> {
 impl<'t> Tables<'t> {
     fn open(transaction: &'t WriteTransaction, next_id: u64) -> Result<Tables<'t>, Error> {
         Ok(Tables {
-            versions: transaction.open_table(PATIENT).map_err(io)?,
-            identifiers: transaction.open_table(IDENTIFIER).map_err(io)?,
-            born: transaction.open_table(BORN).map_err(io)?,
-            links: transaction.open_table(LINK).map_err(io)?,
+            versions: transaction.open_table(PATIENT)?,
+            identifiers: transaction.open_table(IDENTIFIER)?,
+            born: transaction.open_table(BORN)?,
+            links: transaction.open_table(LINK)?,
             log: Log::open(transaction)?,
             next_id,
             links_changed: Vec::new(),
         })
     }
 
-    fn write(&mut self, write: &PatientWrite, now: &impl Fn() -> i64) -> Result<PatientWritten, Error> {
+    fn write(&mut self, write: &PatientWrite, stamp: &mut impl FnMut() -> Stamp) -> Result<PatientWritten, Error> {
         if let Some((system, value)) = &write.unless
             && let Some(id) = self.first_with(system, value)?
         {
@@ -112,10 +115,9 @@ impl<'t> Tables<'t> {
             self.forget(id, &before.facts)?;
         }
         let version = before.as_ref().map_or(Version::FIRST, |before| before.version.next());
-        let after = before.as_ref().map_or(i64::MIN, |before| before.stamp.milliseconds.saturating_add(1));
-        let stamp = Stamp::at(now().max(after));
+        let stamp = stamp();
         let record = record::write(&write.facts, stamp, &write.tail);
-        self.versions.insert((id.get(), version.get()), record.as_slice()).map_err(io)?;
+        self.versions.insert((id.get(), version.get()), record.as_slice())?;
         self.log.push(id, version)?;
         self.remember(id, &write.facts, stamp)?;
         if !write.facts.links.is_empty() || before.is_some_and(|before| !before.facts.links.is_empty()) {
@@ -139,15 +141,15 @@ impl<'t> Tables<'t> {
     }
 
     fn first_with(&self, system: &str, value: &str) -> Result<Option<Id>, Error> {
-        let mut rows = self.identifiers.range((value, system, 0)..=(value, system, u64::MAX)).map_err(io)?;
-        rows.next().transpose().map_err(io)?.map(|(key, _)| id_of(key.value().2)).transpose()
+        let mut rows = self.identifiers.range((value, system, 0)..=(value, system, u64::MAX))?;
+        rows.next().transpose()?.map(|(key, _)| id_of(key.value().2)).transpose()
     }
 
     /// The first other patient with an identifier.
     fn other_with(&self, system: &str, value: &str, own: Id) -> Result<Option<Id>, Error> {
-        let rows = self.identifiers.range((value, system, 0)..=(value, system, u64::MAX)).map_err(io)?;
+        let rows = self.identifiers.range((value, system, 0)..=(value, system, u64::MAX))?;
         for row in rows.take(2) {
-            let id = id_of(row.map_err(io)?.0.value().2)?;
+            let id = id_of(row?.0.value().2)?;
             if id != own {
                 return Ok(Some(id));
             }
@@ -157,22 +159,22 @@ impl<'t> Tables<'t> {
 
     fn remember(&mut self, id: Id, facts: &PatientFacts, stamp: Stamp) -> Result<(), Error> {
         for (system, value) in &facts.identifiers {
-            self.identifiers.insert((value.as_str(), system.as_str(), id.get()), ()).map_err(io)?;
+            self.identifiers.insert((value.as_str(), system.as_str(), id.get()), ())?;
         }
         let BornRow { key, value } = BornRow::of(id, facts, stamp.milliseconds);
-        self.born.insert(key, value).map_err(io)?;
+        self.born.insert(key, value)?;
         if !facts.links.is_empty() {
-            self.links.insert(id.get(), record::write_links(&facts.links).as_slice()).map_err(io)?;
+            self.links.insert(id.get(), record::write_links(&facts.links).as_slice())?;
         }
         Ok(())
     }
 
     fn forget(&mut self, id: Id, facts: &PatientFacts) -> Result<(), Error> {
         for (system, value) in &facts.identifiers {
-            self.identifiers.remove((value.as_str(), system.as_str(), id.get())).map_err(io)?;
+            self.identifiers.remove((value.as_str(), system.as_str(), id.get()))?;
         }
-        self.born.remove((facts.born.map_or(UNKNOWN, |(first, _)| first), id.get())).map_err(io)?;
-        self.links.remove(id.get()).map_err(io)?;
+        self.born.remove((facts.born.map_or(UNKNOWN, |(first, _)| first), id.get()))?;
+        self.links.remove(id.get())?;
         Ok(())
     }
 }
@@ -214,7 +216,7 @@ impl Readable {
         read: impl FnOnce(&[u8]) -> T,
     ) -> Result<Option<T>, Error> {
         let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(None) };
-        Ok(versions.get((id.get(), version.get())).map_err(io)?.map(|bytes| read(bytes.value())))
+        Ok(versions.get((id.get(), version.get()))?.map(|bytes| read(bytes.value())))
     }
 
     /// One version of a patient.
@@ -226,7 +228,7 @@ impl Readable {
         read: impl FnOnce(Record) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
         let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(None) };
-        let found = versions.get((id.get(), version.get())).map_err(io)?;
+        let found = versions.get((id.get(), version.get()))?;
         found.map(|bytes| read(Record::read(id, version, bytes.value())?)).transpose()
     }
 
@@ -238,9 +240,9 @@ impl Readable {
         mut read: impl FnMut(Version, Record) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
         let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(Vec::new()) };
-        let rows = versions.range((id.get(), 1)..=(id.get(), u32::MAX)).map_err(io)?.rev();
+        let rows = versions.range((id.get(), 1)..=(id.get(), u32::MAX))?.rev();
         rows.map(|row| {
-            let (key, bytes) = row.map_err(io)?;
+            let (key, bytes) = row?;
             let version = Version::new(key.value().1).expect("the range begins at version 1");
             read(version, Record::read(id, version, bytes.value())?)
         })
@@ -251,8 +253,8 @@ impl Readable {
     pub fn with(&self, transaction: &ReadTransaction, value: &str) -> Result<Vec<(String, Id)>, Error> {
         let Some(identifiers) = opened(&self.identifiers, transaction, IDENTIFIER)? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
-        for row in identifiers.range((value, "", 0)..).map_err(io)? {
-            let (key, _) = row.map_err(io)?;
+        for row in identifiers.range((value, "", 0)..)? {
+            let (key, _) = row?;
             let (met, system, id) = key.value();
             if met != value {
                 break;
@@ -276,7 +278,7 @@ impl Readable {
         if from > to || first > to {
             return Ok(Some(Vec::new()));
         }
-        let lines = born.range((first, 0)..=(to, u64::MAX)).map_err(io)?.map(line);
+        let lines = born.range((first, 0)..=(to, u64::MAX))?.map(line);
         bounded(
             lines.filter(|line| line.as_ref().map_or(true, |line| line.born.is_some_and(|(_, last)| last >= from))),
             max,
@@ -286,26 +288,26 @@ impl Readable {
     /// All patients: those without a birth date first, then as [`born`](Self::born).
     pub fn all(&self, transaction: &ReadTransaction, max: usize) -> Result<Option<Vec<PatientLine>>, Error> {
         let Some(born) = opened(&self.born, transaction, BORN)? else { return Ok(Some(Vec::new())) };
-        bounded(born.iter().map_err(io)?.map(line), max)
+        bounded(born.iter()?.map(line), max)
     }
 
     /// Number of patients.
     pub fn count(&self, transaction: &ReadTransaction) -> Result<u64, Error> {
         // Each has one line.
-        opened(&self.born, transaction, BORN)?.map_or(Ok(0), |born| born.len().map_err(io))
+        opened(&self.born, transaction, BORN)?.map_or(Ok(0), |born| born.len())
     }
 }
 
 /// Links of all current patients that have some.
 pub fn links(transaction: &ReadTransaction) -> Result<Vec<(Id, Vec<Id>)>, Error> {
-    let Some(links) = open(transaction, LINK)? else { return Ok(Vec::new()) };
-    let rows = links.iter().map_err(io)?;
+    let Some(links) = transaction.find_table(LINK)? else { return Ok(Vec::new()) };
+    let rows = links.iter()?;
     let read = |id: Id, bytes: &[u8]| {
         let links = record::links(bytes);
         links.ok_or_else(|| Error::Damaged(format!("the links of Patient/{id} are not readable")))
     };
     rows.map(|row| {
-        let (key, bytes) = row.map_err(io)?;
+        let (key, bytes) = row?;
         let id = id_of(key.value())?;
         Ok((id, read(id, bytes.value())?))
     })
@@ -333,8 +335,8 @@ impl BornRow {
 /// A row of the table of birth dates where it lies.
 type BornLying<'a> = (redb::AccessGuard<'a, (i32, u64)>, redb::AccessGuard<'a, (i32, u8, i64)>);
 
-fn line(row: Result<BornLying, redb::StorageError>) -> Result<PatientLine, Error> {
-    let (key, value) = row.map_err(io)?;
+fn line(row: Result<BornLying, Error>) -> Result<PatientLine, Error> {
+    let (key, value) = row?;
     let ((first, id), (last, flags, milliseconds)) = (key.value(), value.value());
     Ok(PatientLine {
         id: id_of(id)?,
@@ -369,8 +371,8 @@ pub(super) fn id_of(number: u64) -> Result<Id, Error> {
 impl super::Store {
     /// Flips a bit in the first version of a patient.
     pub fn damage_patient(&self, id: Id) {
-        let guard = self.database.read().expect("no holder of this lock can panic");
-        let transaction = guard.as_ref().expect("the store is open").begin_write().unwrap();
+        let guard = self.database.read().unwrap();
+        let transaction = super::table::begin_write(guard.as_ref().expect("the store is open")).unwrap();
         {
             let mut versions = transaction.open_table(PATIENT).unwrap();
             let mut record = versions.get((id.get(), 1)).unwrap().expect("the patient is there").value().to_vec();

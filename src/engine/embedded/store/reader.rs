@@ -1,19 +1,20 @@
 //! Reading at one moment.
 
-use std::ops::Bound;
 use std::sync::OnceLock;
 
-use redb::{OwnedAccessGuard, ReadOnlyTable, ReadableTable};
+use redb::{OwnedAccessGuard, TableHandle};
 
+use super::bare::Ascending;
 use super::change::{CHANGE_BYTES, Change};
-use super::{CHANGE, DICTIONARY, Error, META, TIME, VERSION, consent, io, list, patient};
+use super::table::{ReadOnlyTable, ReadTransaction, Table};
+use super::{CHANGE, DICTIONARY, Error, META, TIME, VERSION, consent, list, patient};
 use crate::certificate::{Consent, Id, Seq, Version};
 use crate::engine::{PatientLine, StoredList};
 use patient::record::Record as Patient;
 
 /// One moment of the store.
 pub struct Reader {
-    pub(super) transaction: redb::ReadTransaction,
+    pub(super) transaction: ReadTransaction,
     /// Opened when it is asked for first, as the next: creates look at patients only.
     versions: OnceLock<ReadOnlyTable<(u64, u32), &'static [u8]>>,
     changes: OnceLock<ReadOnlyTable<u64, &'static [u8; CHANGE_BYTES]>>,
@@ -23,7 +24,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(transaction: redb::ReadTransaction, has_consent: bool) -> Reader {
+    pub(super) fn new(transaction: ReadTransaction, has_consent: bool) -> Reader {
         Reader {
             versions: OnceLock::new(),
             changes: OnceLock::new(),
@@ -37,7 +38,7 @@ impl Reader {
         if let Some(versions) = self.versions.get() {
             return Ok(versions);
         }
-        let versions = self.transaction.open_table(VERSION).map_err(io)?;
+        let versions = self.transaction.open_table(VERSION)?;
         Ok(self.versions.get_or_init(|| versions))
     }
 
@@ -45,20 +46,20 @@ impl Reader {
         if let Some(changes) = self.changes.get() {
             return Ok(changes);
         }
-        let changes = self.transaction.open_table(CHANGE).map_err(io)?;
+        let changes = self.transaction.open_table(CHANGE)?;
         Ok(self.changes.get_or_init(|| changes))
     }
 
     /// One version, handed to `read` where it lies.
     pub fn version<T>(&self, id: Id, version: Version, read: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, Error> {
-        let found = self.table()?.get((id.get(), version.get())).map_err(io)?;
+        let found = self.table()?.get((id.get(), version.get()))?;
         Ok(found.map(|bytes| read(bytes.value())))
     }
 
     /// One version, to be read later.
     pub fn lying(&self, id: Id, version: Version) -> Result<Option<Lying>, Error> {
         // A guard of `get` would outlive the transaction, and its page be written anew under it.
-        Ok(self.table()?.get_owned((id.get(), version.get())).map_err(io)?.map(Lying))
+        Ok(self.table()?.get_owned((id.get(), version.get()))?.map(Lying))
     }
 
     /// The newest version of a certificate.
@@ -68,8 +69,8 @@ impl Reader {
 
     /// Versions of a certificate from the newest down, until `each` says stop.
     pub fn versions(&self, id: Id, mut each: impl FnMut(Version, &[u8]) -> bool) -> Result<(), Error> {
-        for row in self.table()?.range((id.get(), 1)..=(id.get(), u32::MAX)).map_err(io)?.rev() {
-            let (key, bytes) = row.map_err(io)?;
+        for row in self.table()?.range((id.get(), 1)..=(id.get(), u32::MAX))?.rev() {
+            let (key, bytes) = row?;
             if !each(version_of(key.value().1)?, bytes.value()) {
                 break;
             }
@@ -80,8 +81,8 @@ impl Reader {
     /// Walks the versions of all certificates, by id and number, until `each` says stop. Longer than a reader should be: for
     /// stores that nobody writes to.
     pub fn all(&self, mut each: impl FnMut(Version, &[u8]) -> Result<bool, Error>) -> Result<(), Error> {
-        for row in self.table()?.iter().map_err(io)? {
-            let (key, bytes) = row.map_err(io)?;
+        for row in self.table()?.iter()? {
+            let (key, bytes) = row?;
             if !each(version_of(key.value().1)?, bytes.value())? {
                 break;
             }
@@ -207,57 +208,63 @@ impl Reader {
 
     /// One change.
     pub fn change(&self, seq: Seq) -> Result<Option<Change>, Error> {
-        self.changes()?.get(seq.0).map_err(io)?.map(|bytes| Change::read(seq.0, bytes.value())).transpose()
+        self.changes()?.get(seq.0)?.map(|bytes| Change::read(seq.0, bytes.value())).transpose()
     }
 
     /// Changes after one, in their order, at most `max`.
     pub fn changes_after(&self, seq: Seq, max: usize) -> Result<Vec<Change>, Error> {
-        let rows = self.changes()?.range(seq.0 + 1..).map_err(io)?.take(max);
-        rows.map(|row| row.map_err(io).and_then(|(seq, bytes)| Change::read(seq.value(), bytes.value()))).collect()
+        let rows = self.changes()?.range(seq.0.saturating_add(1)..)?.take(max);
+        let mut ascending = Ascending { table: CHANGE.name(), last: seq.0 };
+        rows.map(|row| {
+            let (seq, bytes) = row?;
+            ascending.next(&seq.value())?;
+            Change::read(seq.value(), bytes.value())
+        })
+        .collect()
     }
 
     /// The newest change.
     pub fn last_change(&self) -> Result<Option<Change>, Error> {
-        self.changes()?.last().map_err(io)?.map(|(seq, bytes)| Change::read(seq.value(), bytes.value())).transpose()
+        self.changes()?.last()?.map(|(seq, bytes)| Change::read(seq.value(), bytes.value())).transpose()
     }
 
     /// A value of `meta`.
     pub fn meta(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
-        let meta = self.transaction.open_table(META).map_err(io)?;
-        Ok(meta.get(name).map_err(io)?.map(|value| value.value().to_vec()))
+        let meta = self.transaction.open_table(META)?;
+        Ok(meta.get(name)?.map(|value| value.value().to_vec()))
     }
 
     /// The largest id of a certificate.
     pub fn last_id(&self) -> Result<Option<u64>, Error> {
-        Ok(self.table()?.last().map_err(io)?.map(|(key, _)| key.value().0))
+        Ok(self.table()?.last()?.map(|(key, _)| key.value().0))
     }
 
     /// What bodies are compressed with, by number.
     pub fn dictionaries(&self) -> Result<Vec<(u8, Vec<u8>)>, Error> {
-        let table = self.transaction.open_table(DICTIONARY).map_err(io)?;
-        let rows = table.iter().map_err(io)?;
-        rows.map(|row| row.map(|(number, content)| (number.value(), content.value().to_vec())).map_err(io)).collect()
+        let table = self.transaction.open_table(DICTIONARY)?;
+        let rows = table.iter()?;
+        rows.map(|row| row.map(|(number, content)| (number.value(), content.value().to_vec()))).collect()
     }
 
     /// Some versions were imported out of the order of their times: the table of times is filled.
     pub fn is_unordered(&self) -> Result<bool, Error> {
-        let meta = self.transaction.open_table(META).map_err(io)?;
-        Ok(meta.get("unordered").map_err(io)?.is_some())
+        let meta = self.transaction.open_table(META)?;
+        Ok(meta.get("unordered")?.is_some())
     }
 
     /// Times and numbers of changes before one, newest first, at most `max`. For stores with imports out of order.
     pub fn times_before(&self, before: (i64, u64), max: usize) -> Result<Vec<(i64, u64)>, Error> {
-        let times = self.transaction.open_table(TIME).map_err(io)?;
-        let rows = times.range(..before).map_err(io)?.rev().take(max);
-        rows.map(|row| row.map_err(io).map(|(key, _)| key.value())).collect()
+        let times = self.transaction.open_table(TIME)?;
+        let rows = times.range(..before)?.rev().take(max);
+        rows.map(|row| row.map(|(key, _)| key.value())).collect()
     }
 
     /// Walks the changes made from `since` on, newest first by time, until `each` says stop. For stores with imports out of
     /// the order of their times.
     pub fn changes_by_time(&self, since: i64, mut each: impl FnMut(Seq) -> bool) -> Result<(), Error> {
-        let times = self.transaction.open_table(TIME).map_err(io)?;
-        for row in times.range((since, 0)..).map_err(io)?.rev() {
-            if !each(Seq(row.map_err(io)?.0.value().1)) {
+        let times = self.transaction.open_table(TIME)?;
+        for row in times.range((since, 0)..)?.rev() {
+            if !each(Seq(row?.0.value().1)) {
                 break;
             }
         }
@@ -266,10 +273,10 @@ impl Reader {
 
     /// Number of changes made from `since` on, in a store with imports out of order.
     pub fn count_by_time(&self, since: i64) -> Result<u64, Error> {
-        let times = self.transaction.open_table(TIME).map_err(io)?;
+        let times = self.transaction.open_table(TIME)?;
         let mut count = 0;
-        for row in times.range((since, 0)..).map_err(io)? {
-            row.map_err(io)?;
+        for row in times.range((since, 0)..)? {
+            row?;
             count += 1;
         }
         Ok(count)
@@ -292,13 +299,12 @@ pub fn version_of(number: u32) -> Result<Version, Error> {
 
 /// The newest version of a certificate in a table of versions.
 pub fn newest<T>(
-    versions: &impl ReadableTable<(u64, u32), &'static [u8]>,
+    versions: &Table<impl redb::ReadableTable<(u64, u32), &'static [u8]>, (u64, u32), &'static [u8]>,
     id: Id,
     read: impl FnOnce(Version, &[u8]) -> T,
 ) -> Result<Option<T>, Error> {
     // What stands before the end of the id's versions is its newest one, or belongs to an id before it.
-    let mut cursor = versions.upper_bound(Bound::Included((id.get(), u32::MAX))).map_err(io)?;
-    match cursor.prev().map_err(io)? {
+    match versions.last_up_to((id.get(), u32::MAX))? {
         Some((key, bytes)) if key.value().0 == id.get() => Ok(Some(read(version_of(key.value().1)?, bytes.value()))),
         _ => Ok(None),
     }

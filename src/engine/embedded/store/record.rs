@@ -57,6 +57,8 @@ pub enum Tag {
     Imported = 15,
     /// Of the person.
     FamilyName = 16,
+    /// Names of the headers of X-Road that were dropped.
+    XRoadDropped = 17,
 }
 
 /// A record as it lies in the store.
@@ -99,6 +101,14 @@ impl<'a> Record<'a> {
             fields: Fields(bytes.get(FIXED_BYTES..fields_end).ok_or_else(damaged)?),
             frame: bytes.get(fields_end..).ok_or_else(damaged)?,
         })
+    }
+
+    /// Whether the version was imported: its time is not one of this store.
+    ///
+    /// # Errors
+    /// `Damaged` when the fields are none.
+    pub fn is_imported(&self) -> Result<bool, Error> {
+        Ok(self.fields.get(Tag::Imported)?.is_some())
     }
 }
 

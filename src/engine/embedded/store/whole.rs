@@ -1,14 +1,16 @@
 //! What is done to the file as a whole: its structure checked, its free pages given back, its tables measured.
 
+use std::fs::File;
+use std::sync::PoisonError;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use redb::{
-    CompactionError, Database, DatabaseError, ReadableDatabase, ReadableTableMetadata, StorageError, TableHandle,
-};
+use redb::{CompactionError, Database, ReadableTableMetadata, TableHandle};
 
 use super::opening::{look_again, open_aside, open_database, open_looking};
-use super::{Error, Store, guarded, io};
+use super::pages::Pages;
+use super::table::{ReadTransaction, begin_read, guarded};
+use super::{Error, FILE, Store};
 use crate::limits::STORE_QUIET_SECONDS;
 
 /// What a table takes.
@@ -25,6 +27,11 @@ pub struct Measured {
 }
 
 impl Store {
+    /// The pages of its file. Only of a store that is looked at, since nobody writes to that one.
+    pub fn pages(&self) -> Result<Pages, Error> {
+        Pages::of(File::open(&self.path)?)
+    }
+
     /// Walks the whole file and compares every page with its checksum; nobody reads or writes meanwhile. False when something does not
     /// hold together but could be mended. redb mends while it looks, and may make what could still be read unreadable; so it looks at the
     /// file through a layer that keeps in memory what would be written.
@@ -32,25 +39,21 @@ impl Store {
     /// # Errors
     /// `Damaged` when it could not be mended, or what keeps it from being looked at.
     pub fn integrity(&self) -> Result<bool, Error> {
-        let mut kept = self.kept.write().expect("no holder of this lock can panic");
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *kept = None;
-        let mut guard = self.database.write().expect("no holder of this lock can panic");
+        let mut guard = self.database.write().unwrap_or_else(PoisonError::into_inner);
         *guard = None;
-        let looked = guarded(|| {
+        let looked = guarded(FILE, || {
             let mut database = match self.is_looked_at {
                 true => open_looking(&self.path, &self.options)?,
                 false => open_aside(&self.path, &self.options)?,
             };
-            match database.check_integrity() {
-                Ok(is_whole) => Ok(is_whole),
-                Err(DatabaseError::Storage(StorageError::Corrupted(what))) => Err(Error::Damaged(what)),
-                Err(error) => Err(io(error)),
-            }
+            Ok(database.check_integrity()?)
         });
-        let again = guarded(|| match self.is_looked_at {
+        let again = match self.is_looked_at {
             true => look_again(&self.path, &self.options),
             false => open_database(&self.path, &self.options),
-        });
+        };
         *guard = Some(again?);
         looked
     }
@@ -58,13 +61,16 @@ impl Store {
     /// Moves pages to the front of the file and cuts it off behind them; nobody reads or writes meanwhile. A crash in between leaves a
     /// file that is whole. False when there was nothing to gain.
     pub fn compact(&self) -> Result<bool, Error> {
+        // What is moved is written beside what is there: without room nothing is moved, but the file may have grown.
+        self.options.medium.prove_room(&self.path)?;
         let mut has_gained = false;
         loop {
-            let more = self.alone(|database| match database.compact() {
+            let compact = |database: &mut Database| match database.compact() {
                 Ok(more) => Ok(Some(more)),
                 Err(CompactionError::TransactionInProgress) => Ok(None),
-                Err(error) => Err(io(error)),
-            })?;
+                Err(error) => Err(error.into()),
+            };
+            let more = self.alone(|database| guarded(FILE, || compact(database)))?;
             if !more {
                 return Ok(has_gained);
             }
@@ -74,9 +80,9 @@ impl Store {
 
     /// Does something that needs the file for itself. `run` says nothing while a read is under way; it is run again then.
     fn alone<T>(&self, mut run: impl FnMut(&mut Database) -> Result<Option<T>, Error>) -> Result<T, Error> {
-        let mut kept = self.kept.write().expect("no holder of this lock can panic");
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *kept = None;
-        let mut guard = self.database.write().expect("no holder of this lock can panic");
+        let mut guard = self.database.write().unwrap_or_else(PoisonError::into_inner);
         let database = guard.as_mut().ok_or(Error::Reopening)?;
         let since = Instant::now();
         while since.elapsed() < Duration::from_secs(STORE_QUIET_SECONDS) {
@@ -90,16 +96,18 @@ impl Store {
 
     /// Measures every table, by name. Each takes a read transaction of its own, which walks all its pages.
     pub fn measure(&self) -> Result<Vec<Measured>, Error> {
-        let begin = || {
-            let guard = self.database.read().expect("no holder of this lock can panic");
-            guard.as_ref().ok_or(Error::Reopening)?.begin_read().map_err(io)
+        let begin = || -> Result<ReadTransaction, Error> {
+            let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
+            begin_read(guard.as_ref().ok_or(Error::Reopening)?)
         };
-        let mut names: Vec<_> = begin()?.list_tables().map_err(io)?.collect();
+        let mut names: Vec<_> = guarded(FILE, || Ok(begin()?.0.list_tables()?.collect()))?;
         names.sort_by(|left, right| left.name().cmp(right.name()));
         let measure = |table: redb::UntypedTableHandle| -> Result<Measured, Error> {
             let name = table.name().to_owned();
-            let table = begin()?.open_untyped_table(table).map_err(io)?;
-            let (rows, stats) = (table.len().map_err(io)?, table.stats().map_err(io)?);
+            let (rows, stats) = guarded(&name, || {
+                let table = begin()?.0.open_untyped_table(table)?;
+                Ok((table.len()?, table.stats()?))
+            })?;
             Ok(Measured {
                 name,
                 rows,

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::certificate::{Access, Stamp};
-use crate::engine::{Action, Committed, Particulars, Witness};
+use crate::engine::{Action, ClockEvent, Committed, Particulars, Witness};
 use crate::outcome::Hcert;
 
 const CLOSED: Consent = Consent { doctor: Access::Closed, representative: Access::Open };
@@ -224,6 +224,10 @@ struct Told(Mutex<Vec<Committed>>);
 impl Witness for Told {
     fn committed(&self, changes: &[Committed]) {
         self.0.lock().unwrap().extend_from_slice(changes);
+    }
+
+    fn clock(&self, event: &ClockEvent) {
+        panic!("no clock is wrong here: {event:?}");
     }
 }
 

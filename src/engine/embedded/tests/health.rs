@@ -1,7 +1,12 @@
 //! How the engine tells how it is.
 
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
 use super::*;
-use crate::engine::{Health, IndexHealth, StoreHealth};
+use crate::engine::{Health, IndexHealth, STORE_FILE, StoreHealth};
 
 fn lag(health: &Health) -> Option<u64> {
     match health.index {
@@ -63,4 +68,71 @@ fn batches_and_commits_are_counted() {
         assert!(text.lines().any(|told| told == line), "{line}\n{text}");
     }
     assert!(!text.contains("hcert_index_round_duration_seconds_count 0"), "{text}");
+}
+
+/// Whatever was acknowledged after that would be gone with the file.
+#[test]
+fn nothing_is_written_into_a_file_that_was_removed_moved_or_replaced() {
+    type Takes = fn(&Path);
+    let takes: [(&str, Takes); 4] = [
+        ("removed", |path| fs::remove_file(path).unwrap()),
+        ("moved", |path| fs::rename(path, path.with_extension("moved")).unwrap()),
+        ("replaced", |path| {
+            fs::copy(path, path.with_extension("copied")).unwrap();
+            fs::rename(path.with_extension("copied"), path).unwrap();
+        }),
+        ("its folder moved", |path| {
+            let folder = path.parent().unwrap();
+            fs::rename(folder, folder.with_extension("moved")).unwrap();
+        }),
+    ];
+    for (name, take) in takes {
+        let fixture = Fixture::new();
+        fixture.create(State::Draft, "a");
+        let path = fixture.folder.path().join("data").join(STORE_FILE);
+        take(&path);
+        let write =
+            Write::Create { content: content(Trigger::Create, State::Draft, "b"), if_none_exist: None, rows: None };
+        let Err(Refused::Store(error)) = fixture.write(write) else { panic!("{name}: it was written") };
+        assert!(matches!(*error, Error::Gone), "{name}: {error}");
+        assert_eq!(fixture.engine.health().store, StoreHealth::Gone, "{name}");
+        assert!(fixture.engine.current(Id::FIRST).unwrap().is_some(), "{name}: what can be read is read");
+    }
+}
+
+#[test]
+fn an_idle_engine_sees_that_its_file_is_gone_and_does_not_take_it_back() {
+    let mut fixture = Fixture::new();
+    fixture.create(State::Draft, "a");
+    let path = fixture.folder.path().join("data").join(STORE_FILE);
+    let aside = path.with_extension("moved");
+    fs::rename(&path, &aside).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while fixture.engine.health().store != StoreHealth::Gone {
+        assert!(Instant::now() < deadline, "{:?}", fixture.engine.health());
+        thread::sleep(Duration::from_millis(10));
+    }
+    fs::rename(&aside, &path).unwrap();
+    assert!(matches!(fixture.delete(Id::FIRST), Err(Refused::Store(_))));
+    fixture.reopen();
+    assert_eq!(fixture.engine.health().store, StoreHealth::Good);
+    fixture.delete(Id::FIRST).unwrap();
+}
+
+/// The lock of the file goes with the file; the lock of the folder stays.
+#[test]
+fn a_folder_has_one_engine_though_its_store_is_replaced() {
+    let mut fixture = Fixture::new();
+    fixture.create(State::Draft, "a");
+    let path = fixture.folder.path().join("data").join(STORE_FILE);
+    fs::copy(&path, path.with_extension("copied")).unwrap();
+    fs::rename(path.with_extension("copied"), &path).unwrap();
+    let second = || options(&fixture.folder, &fixture.now);
+    assert!(matches!(Embedded::open(second()).map(drop), Err(Error::InUse(Some(_)))));
+    assert!(matches!(Embedded::look(second()).map(drop), Err(Error::InUse(Some(_)))));
+    fixture.engine.close();
+    let looks = Embedded::look(second()).unwrap();
+    assert!(matches!(Embedded::open(second()).map(drop), Err(Error::InUse(Some(_)))));
+    looks.close();
+    fixture.reopen();
 }

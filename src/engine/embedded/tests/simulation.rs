@@ -18,6 +18,7 @@ pub mod stepped;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
+use crate::engine::ClockDecision;
 use crate::engine::embedded::store::backend::disk::{Fault, Kept};
 use dice::Dice;
 use model::Moment;
@@ -134,7 +135,7 @@ impl Run {
             28..30 => self.hold(),
             30 | 31 => self.release(),
             32 => {
-                let jump = self.dice.pick(&[-86_400_000, -1_000, -1, 1, 1_000, 86_400_000]);
+                let jump = self.dice.pick(&[-86_400_000, -30_000, -1_000, -1, 1, 1_000, 86_400_000, 86_400_000]);
                 self.machine.now.fetch_add(jump, Ordering::Relaxed);
                 self.note(format!("the clock jumps by {jump}"));
             }
@@ -159,6 +160,11 @@ impl Run {
                 let calls = self.dice.below(9) + 1;
                 self.machine.files.fill_up(calls);
                 self.note(format!("the index has room for {calls} files"));
+            }
+            39 if self.dice.once_in(3) => {
+                let decision = self.dice.pick(&[ClockDecision::Accept, ClockDecision::Reset]);
+                self.note(format!("an operator decides: {decision:?}"));
+                self.process.ask(Request::Clock(decision));
             }
             _ if self.dice.once_in(2) => {
                 self.process.merge();

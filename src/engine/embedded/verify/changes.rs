@@ -3,7 +3,6 @@
 use super::super::store::record::Record;
 use super::super::store::{Error, Reader, What};
 use super::Check;
-use crate::certificate::Seq;
 use crate::limits::VERIFY_CHUNK_ROWS;
 
 impl Check<'_> {
@@ -58,17 +57,14 @@ impl Check<'_> {
         if after < end {
             self.found.tell("change", &format!("changes from {} to {end} are missing", after + 1));
         }
-        self.times(running, latest);
+        self.times(running);
         Ok(())
     }
 
-    fn times(&mut self, versions: u64, latest: i64) {
+    fn times(&mut self, versions: u64) {
         let expected = if self.start.position.unordered { versions } else { 0 };
         if self.start.times != expected {
             self.found.tell("time", &format!("it has {} rows instead of {expected}", self.start.times));
-        }
-        if self.start.seq > Seq(0) && self.start.position.milliseconds < latest {
-            self.found.tell("meta", "'latest-stamp' is earlier than the latest change");
         }
     }
 }

@@ -4,29 +4,21 @@ use super::super::store::consent::record::Record;
 use super::super::store::{Error, Reader, Records, What};
 use super::Check;
 use crate::certificate::{Consent, Id};
-use crate::limits::VERIFY_CHUNK_ROWS;
 
 impl Check<'_> {
     /// Walks over all changes of consent, then over what holds.
     pub(super) fn consents(&mut self) -> Result<(), Error> {
         let of = self.reader()?.record_count(Records::Consent)?;
-        let (mut after, mut done) = ((0, 0), 0);
-        let mut last = (0, 0);
-        loop {
-            self.at("consent", done, of);
-            let reader = self.reader()?;
-            let next = reader.bare_records(Records::Consent, after, VERIFY_CHUNK_ROWS, |key, bytes| {
-                done += 1;
-                if key.0 != last.0 && last.0 != 0 {
-                    self.holds(&reader, last.0)?;
-                }
-                let expected = if key.0 == last.0 { last.1 + 1 } else { 1 };
-                last = key;
-                self.consent(&reader, key, expected, bytes)
-            })?;
-            let Some(next) = next else { break };
-            after = next;
-        }
+        let (mut last, mut done) = ((0, 0), 0);
+        self.records(Records::Consent, "consent", of, |check, reader, key, bytes| {
+            done += 1;
+            let before = std::mem::replace(&mut last, key);
+            if key.0 != before.0 && before.0 != 0 {
+                check.holds(reader, before.0)?;
+            }
+            let expected = if key.0 == before.0 { before.1 + 1 } else { 1 };
+            check.consent(reader, key, expected, bytes)
+        })?;
         let reader = self.reader()?;
         if last.0 != 0 {
             self.holds(&reader, last.0)?;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Error;
 use super::index::Standing;
 use crate::certificate::Seq;
 use crate::limits::VERIFY_PROBLEMS_MAX;
@@ -99,6 +100,21 @@ pub struct Findings {
 const INDEX: &str = "index";
 
 impl Findings {
+    /// What was read; nothing, and a problem of a part, where it is damaged.
+    ///
+    /// # Errors
+    /// It cannot be read for another reason.
+    pub fn readable<T>(&mut self, part: &str, read: Result<T, Error>) -> Result<Option<T>, Error> {
+        match read {
+            Ok(value) => Ok(Some(value)),
+            Err(Error::Damaged(problem)) => {
+                self.tell(part, &problem);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Something is wrong.
     pub fn tell(&mut self, part: &str, text: &str) {
         match part == INDEX {

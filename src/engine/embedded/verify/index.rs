@@ -1,12 +1,12 @@
 //! Whether the index is damaged, before it is compared with the store row by row. It is looked at as it lies there and never mended: a
 //! script that asks wants to know.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use super::super::index::{self, Found, Snapshot};
+use super::super::panics::caught;
 use super::super::{Embedded, Shared};
 use super::findings::Findings;
 use crate::certificate::Seq;
@@ -40,9 +40,8 @@ impl Embedded {
 
 /// Damage may show as a panic as well as an error.
 fn look(shared: &Shared) -> Found {
-    let looked =
-        catch_unwind(AssertUnwindSafe(|| index::look(&shared.index_medium, &shared.index_folder, &shared.origin)));
-    looked.unwrap_or_else(|_| Found::Damaged(vec!["it cannot be read: reading it panicked".to_owned()]))
+    let looked = caught(|| index::look(&shared.index_medium, &shared.index_folder, &shared.origin));
+    looked.unwrap_or_else(|| Found::Damaged(vec!["it cannot be read: reading it panicked".to_owned()]))
 }
 
 fn at_rest(shared: &Shared, found: &mut Findings) -> (Option<Arc<Snapshot>>, Standing) {
@@ -72,9 +71,9 @@ fn at_rest(shared: &Shared, found: &mut Findings) -> (Option<Arc<Snapshot>>, Sta
         }
         Found::Whole(committed) => committed,
     };
-    let opened = catch_unwind(AssertUnwindSafe(|| committed.snapshot()));
+    let opened = caught(|| committed.snapshot());
     let problem = match opened {
-        Ok(Ok(snapshot)) => {
+        Some(Ok(snapshot)) => {
             if snapshot.at < seq {
                 let (at, behind) = (snapshot.at, seq.0 - snapshot.at.0);
                 found.note(&format!(
@@ -83,8 +82,8 @@ fn at_rest(shared: &Shared, found: &mut Findings) -> (Option<Arc<Snapshot>>, Sta
             }
             return (Some(Arc::new(snapshot)), Standing::Whole);
         }
-        Ok(Err(error)) => error.0.chars().take(PROBLEM_LETTERS_MAX).collect(),
-        Err(_) => "reading them panicked".to_owned(),
+        Some(Err(error)) => error.0.chars().take(PROBLEM_LETTERS_MAX).collect(),
+        None => "reading them panicked".to_owned(),
     };
     found.tell("index", &format!("its files do not belong together: {problem}"));
     (None, Standing::Damaged)

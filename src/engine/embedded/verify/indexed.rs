@@ -1,10 +1,10 @@
 //! The index beside the store: every certificate that is current at its checkpoint, as it should be held, and no other.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::super::index::{self, Held, Holdings, Snapshot};
 use super::super::overlay::Numbered;
+use super::super::panics::caught;
 use super::findings::Findings;
 use crate::certificate::{Id, Seq, Version};
 
@@ -18,14 +18,14 @@ impl<'s> Indexed<'s> {
     /// Reads the index; none when it cannot be read, which is told.
     pub fn read(snapshot: &'s Snapshot, found: &mut Findings) -> Option<Indexed<'s>> {
         // A damaged file may show as a panic as well as an error.
-        let read = catch_unwind(AssertUnwindSafe(|| Holdings::read(snapshot)));
+        let read = caught(|| Holdings::read(snapshot));
         let problem = match read {
-            Ok(Ok(holdings)) => {
+            Some(Ok(holdings)) => {
                 found.counts().indexed = holdings.len() as u64;
                 return Some(Indexed { holdings, at: snapshot.at });
             }
-            Ok(Err(error)) => error.0,
-            Err(_) => "reading it panicked".to_owned(),
+            Some(Err(error)) => error.0,
+            None => "reading it panicked".to_owned(),
         };
         found.tell("index", &format!("it cannot be read: {problem}"));
         None

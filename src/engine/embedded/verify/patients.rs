@@ -85,45 +85,38 @@ impl Check<'_> {
         unlogged: &mut Vec<(u64, u32)>,
     ) -> Result<u64, Error> {
         let of = self.reader()?.record_count(Records::Patient)?;
-        let (mut after, mut done, mut patients) = ((0, 0), 0, 0);
+        let mut patients = 0;
         let (mut last, mut latest) = ((0, 0), i64::MIN);
-        loop {
-            self.at("patient", done, of);
-            let reader = self.reader()?;
-            let next = reader.bare_records(Records::Patient, after, VERIFY_CHUNK_ROWS, |key, bytes| {
-                done += 1;
-                let what = format!("version {} of Patient/{}", key.1, key.0);
-                if key.0 != last.0 {
-                    patients += 1;
-                    latest = i64::MIN;
-                    if last.0 != 0 {
-                        self.newest(&reader, last.0)?;
-                    }
+        self.records(Records::Patient, "patient", of, |check, reader, key, bytes| {
+            let what = format!("version {} of Patient/{}", key.1, key.0);
+            if key.0 != last.0 {
+                patients += 1;
+                latest = i64::MIN;
+                if last.0 != 0 {
+                    check.newest(reader, last.0)?;
                 }
-                let expected = if key.0 == last.0 { last.1 + 1 } else { 1 };
-                last = key;
-                let Some((id, version)) = Id::new(key.0).zip(Version::new(key.1)) else {
-                    self.found.tell("patient", &format!("{what} has a number that none has"));
-                    return Ok(());
-                };
-                if key.1 != expected {
-                    self.found.tell("patient", &format!("{what} stands where version {expected} belongs"));
+            }
+            let expected = if key.0 == last.0 { last.1 + 1 } else { 1 };
+            last = key;
+            let Some((id, version)) = Id::new(key.0).zip(Version::new(key.1)) else {
+                check.found.tell("patient", &format!("{what} has a number that none has"));
+                return Ok(());
+            };
+            if key.1 != expected {
+                check.found.tell("patient", &format!("{what} stands where version {expected} belongs"));
+            }
+            if !logged.remove(&key) {
+                unlogged.push(key);
+            }
+            match patient(id, version, bytes) {
+                Ok(milliseconds) if milliseconds < latest && check.start.resets.is_empty() => {
+                    check.found.tell("patient", &format!("{what} is older than the version before it"));
                 }
-                if !logged.remove(&key) {
-                    unlogged.push(key);
-                }
-                match patient(id, version, bytes) {
-                    Ok(milliseconds) if milliseconds < latest => {
-                        self.found.tell("patient", &format!("{what} is older than the version before it"));
-                    }
-                    Ok(milliseconds) => latest = milliseconds,
-                    Err(problem) => self.found.tell("patient", &format!("{what}: {problem}")),
-                }
-                Ok(())
-            })?;
-            let Some(next) = next else { break };
-            after = next;
-        }
+                Ok(milliseconds) => latest = milliseconds,
+                Err(problem) => check.found.tell("patient", &format!("{what}: {problem}")),
+            }
+            Ok(())
+        })?;
         let reader = self.reader()?;
         if last.0 != 0 {
             self.newest(&reader, last.0)?;

@@ -1,6 +1,6 @@
 //! The small tables: what the store says of itself, its dictionaries, and the code lists.
 
-use super::super::store::Error;
+use super::super::store::{Error, LATEST_STAMP, LatestStamp};
 use super::Check;
 
 impl Check<'_> {
@@ -17,6 +17,12 @@ impl Check<'_> {
                 }
                 Some(_) => {}
             }
+        }
+        if let Err(error) = reader.clock_resets().and(reader.clock_accepted()) {
+            self.found.tell("meta", &error.to_string());
+        }
+        if let Some(problem) = bytes(LATEST_STAMP).and_then(|bytes| self.latest_stamp(bytes)) {
+            self.found.tell("meta", &format!("'{LATEST_STAMP}' {problem}"));
         }
         if bytes("migration").is_some() {
             self.found.tell("meta", "a migration is not finished");
@@ -38,5 +44,15 @@ impl Check<'_> {
             self.found.tell("terminology", &error.to_string());
         }
         Ok(())
+    }
+
+    /// What is wrong with the newest time stamp that is stored by itself.
+    fn latest_stamp(&self, bytes: &[u8]) -> Option<String> {
+        let seq = self.start.seq;
+        match LatestStamp::read(bytes) {
+            None => Some(format!("has {} bytes instead of 16", bytes.len())),
+            Some(LatestStamp::AsOf(of, _)) if of > seq => Some(format!("is of change {of}, and the last one is {seq}")),
+            Some(_) => None,
+        }
     }
 }

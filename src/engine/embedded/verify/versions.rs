@@ -1,10 +1,10 @@
 //! Every version: its record, its body, its row, and its place in the chain of its certificate; then the counters, and the index.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::super::classes::Classes;
+use super::super::panics::caught;
 use super::super::standing::{lay, read_row};
 use super::super::store::record::Record;
 use super::super::store::{Error, Reader, Records, What, body};
@@ -13,7 +13,6 @@ use super::Check;
 use super::indexed::Indexed;
 use crate::certificate::{Id, Seq, Stamp, State, Version, head};
 use crate::fhir::json::{self, Json};
-use crate::limits::VERIFY_CHUNK_ROWS;
 use crate::search::extract::extract;
 use crate::search::row::Row;
 
@@ -56,51 +55,39 @@ struct Totals {
     versions: u64,
     /// Rows whose terms are not those that their bodies give today.
     other_terms: u64,
+    /// Versions whose time is ahead of the clock.
+    ahead: u64,
 }
 
 impl Check<'_> {
     /// Walks over all versions.
     pub(super) fn versions(&mut self, classes: &Classes, indexed: &mut Option<Indexed>) -> Result<(), Error> {
         let of = self.start.versions;
-        let (mut after, mut done) = ((0, 0), 0);
         let mut chain: Option<Chain> = None;
         let mut totals = Totals::default();
-        loop {
-            self.at("version", done, of);
-            let reader = self.reader()?;
-            let last = reader.bare_records(Records::Version, after, VERIFY_CHUNK_ROWS, |key, bytes| {
-                done += 1;
-                let Some(id) = Id::new(key.0) else {
-                    self.found.tell("version", "a certificate has id 0");
-                    return Ok(());
-                };
-                if chain.as_ref().is_none_or(|chain| chain.id != id) {
-                    if let Some(chain) = chain.take() {
-                        self.settle(&reader, chain, classes, &mut totals, indexed);
-                    }
-                    let (seq, milliseconds) = (Seq(0), i64::MIN);
-                    chain = Some(Chain {
-                        id,
-                        last: 0,
-                        seq,
-                        milliseconds,
-                        is_deleted: false,
-                        at_start: None,
-                        at_index: None,
-                    });
+        let mut last_id = 0;
+        self.records(Records::Version, "version", of, |check, reader, key, bytes| {
+            last_id = key.0;
+            let Some(id) = Id::new(key.0) else {
+                check.found.tell("version", "a certificate has id 0");
+                return Ok(());
+            };
+            if chain.as_ref().is_none_or(|chain| chain.id != id) {
+                if let Some(chain) = chain.take() {
+                    check.settle(reader, chain, classes, &mut totals, indexed);
                 }
-                let chain = chain.as_mut().expect("it was made above");
-                self.version(&reader, chain, key.1, bytes, &mut totals, indexed.as_ref().map(Indexed::at))?;
-                Ok(())
-            })?;
-            let Some(last) = last else { break };
-            after = last;
-        }
+                let (seq, milliseconds) = (Seq(0), i64::MIN);
+                chain =
+                    Some(Chain { id, last: 0, seq, milliseconds, is_deleted: false, at_start: None, at_index: None });
+            }
+            let chain = chain.as_mut().expect("it was made above");
+            check.version(reader, chain, key.1, bytes, &mut totals, indexed.as_ref().map(Indexed::at))
+        })?;
         if let Some(chain) = chain.take() {
             let reader = self.reader()?;
             self.settle(&reader, chain, classes, &mut totals, indexed);
         }
-        self.totals(&totals, after.0)
+        self.totals(&totals, last_id)
     }
 
     /// One version, behind those before it.
@@ -133,7 +120,7 @@ impl Check<'_> {
         if bytes[3] != 0 || bytes[26..28] != [0, 0] {
             self.found.tell("version", &format!("{what}: bytes that are always zero are not"));
         }
-        self.header(reader, chain, version, &record, &what)?;
+        self.header(reader, chain, version, &record, &what, totals)?;
         let row = self.content(&record, id, version, &what, totals);
         let is_counted = record.seq <= self.start.seq;
         totals.versions += u64::from(is_counted);
@@ -155,6 +142,7 @@ impl Check<'_> {
         version: Version,
         record: &Record,
         what: &str,
+        totals: &mut Totals,
     ) -> Result<(), Error> {
         let Stamp { milliseconds, .. } = record.stamp;
         let own = match reader.bare_changes(record.seq.0.saturating_sub(1), 1)?.pop() {
@@ -164,10 +152,15 @@ impl Check<'_> {
             }
             _ => false,
         };
+        // Imported versions keep the times that another store gave them.
+        let is_later = milliseconds >= chain.milliseconds
+            || self.start.has_reset(chain.seq, record.seq)
+            || record.is_imported().unwrap_or(false);
+        totals.ahead += u64::from(self.start.is_ahead(milliseconds));
         let rules = [
             (!chain.is_deleted, "stands behind the deletion of its certificate".to_owned()),
             (record.seq > chain.seq, format!("has change {}, the version before it {}", record.seq, chain.seq)),
-            (milliseconds >= chain.milliseconds, "is older than the version before it".to_owned()),
+            (is_later, "is older than the version before it".to_owned()),
             (record.stamp == Stamp::at(milliseconds), "has a time with another offset than Estonia had".to_owned()),
             (own, format!("has change {}, which is not its own", record.seq)),
         ];
@@ -272,11 +265,11 @@ impl Check<'_> {
             Some(current) => number(current, compared.at()).map(|numbered| Some((current.version, numbered))),
         };
         // A damaged file may show as a panic as well as an error.
-        let done = catch_unwind(AssertUnwindSafe(|| compared.compare(id, expected, &mut self.found)));
+        let done = caught(|| compared.compare(id, expected, &mut self.found));
         let problem = match done {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => error.0,
-            Err(_) => "reading it panicked".to_owned(),
+            Some(Ok(())) => return,
+            Some(Err(error)) => error.0,
+            None => "reading it panicked".to_owned(),
         };
         self.found.tell("index", &format!("it cannot be read further: {problem}"));
         *indexed = None;
@@ -304,6 +297,9 @@ impl Check<'_> {
                  earlier release",
                 totals.other_terms
             ));
+        }
+        if totals.ahead > 0 {
+            self.found.note(&format!("{} versions have a time that is ahead of the clock", totals.ahead));
         }
         if totals.unreadable > 0 {
             self.found.note("counters were not compared, since the class of some certificates is not known");

@@ -6,6 +6,7 @@ use super::super::overlay::NewEntry;
 use super::super::store::consent::record::Record;
 use super::super::store::record::Fields;
 use super::super::store::{Batch, Change, Error, What};
+use super::super::time::Now;
 use super::deciding::{By, Met};
 use super::{Newest, Pending, Writer};
 use crate::certificate::{Consent, Id};
@@ -25,41 +26,34 @@ impl Writer {
         &self,
         batch: &mut Batch,
         pending: &mut Pending,
+        now: Now,
         id: Id,
         met: Met,
         said: Said,
     ) -> Result<Written, Error> {
         let Said { consent, fields, by } = said;
-        let (current, old) = met;
-        let (version, state) = (current.version, current.state);
-        let mut row = current.row.expect("what is not deleted has a row");
+        let Met { standing, made, old } = met;
+        let (version, state) = (standing.version, standing.state);
+        let mut row = standing.row.expect("what is not deleted has a row");
         Arc::make_mut(&mut row.class).consent = consent;
         let new = self.number(batch, pending, row)?;
-        let stamp = self.stamp(pending);
+        let Now { at, stamp, .. } = now;
         let seq = pending.position.seq.next();
         let what = What::Consent(batch.next_consent(id)?);
         let running = pending.position.running;
         let record = Record { consent, version, seq, stamp, fields: Fields(fields) };
-        batch.insert_consent(Change { seq, id, what, milliseconds: stamp.milliseconds, running }, &record)?;
+        let change = Change { seq, id, what, milliseconds: stamp.milliseconds, running };
+        batch.insert_consent(change, &record)?;
+        batch.keep_time(&mut pending.position, change)?;
         pending.position.seq = seq;
         pending.position.milliseconds = stamp.milliseconds;
-        pending.latest_is_elsewhere = false;
-        pending.newest.insert(id, Newest { version, state, row: Some(new.clone()) });
+        pending.newest.insert(id, Newest { version, state, made, row: Some(new.clone()) });
         pending.entries.push(NewEntry { seq, id, version, new: Some(new), old });
         if self.shared.witness.is_some() {
             let By { who, patient, .. } = by;
             let action = Action::Consent;
-            pending.told.push(Committed {
-                seq,
-                id,
-                version,
-                state,
-                stamp,
-                action,
-                consent: Some(consent),
-                who,
-                patient,
-            });
+            let consent = Some(consent);
+            pending.told.push(Committed { seq, id, version, state, at, action, consent, who, patient });
         }
         Ok(Written { id, version, stamp, state, changed: true, consent })
     }

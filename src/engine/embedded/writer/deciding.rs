@@ -1,10 +1,11 @@
 //! One write: judged by what is stored, stamped, and put into the batch.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic;
 
 use super::consent::Said;
-use super::{Newest, Pending, Writer};
+use super::{Made, Newest, Pending, Writer};
 use crate::certificate::{Id, Stamp, State, Version};
 use crate::engine::decide::{Decision, judge};
 use crate::engine::embedded::classes::{self, Classes};
@@ -12,35 +13,86 @@ use crate::engine::embedded::overlay::{NewEntry, Numbered};
 use crate::engine::embedded::standing::lay;
 use crate::engine::embedded::store::record::{Draft, Record};
 use crate::engine::embedded::store::{Batch, Change, Error, What};
+use crate::engine::embedded::time::Now;
 use crate::engine::embedded::view::numbered;
 use crate::engine::embedded::witnessed::patient_of;
 use crate::engine::embedded::{Refused, Write, Written};
 use crate::engine::{Action, Committed, Standing, Who};
-use crate::limits::CLASSES_MAX;
+use crate::limits::{CLASSES_MAX, ID_MAX};
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::filter::Filter;
 use crate::search::row::Row;
 use crate::search::term::{Field, Form, Term};
 
 impl Writer {
-    /// Judges and stores one write. The outer error is a failure of the store, the inner result the caller's answer.
+    /// Judges and stores one write. The error is a failure of the store.
     pub(super) fn one(
         &self,
         batch: &mut Batch,
         pending: &mut Pending,
         write: Write,
         draft: &Draft,
-    ) -> Result<Result<Written, Refused>, Error> {
-        let (id, current, old) = match &write {
-            Write::Create { .. } => (pending.position.next_id, None, None),
+        has_waited: bool,
+    ) -> Result<Decided, Error> {
+        let (id, met) = match &write {
+            Write::Create { .. } => (pending.position.next_id, None),
             Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => {
-                let (current, old) = self.current(batch, pending, *id)?.unzip();
-                (*id, current, old.flatten())
+                (*id, self.current(batch, pending, *id)?)
             }
         };
-        let decision = match judge(&write, current.as_ref()) {
+        let decision = match judge(&write, met.as_ref().map(|met| &met.standing)) {
             Ok(decision) => decision,
-            Err(refused) => return Ok(Err(refused)),
+            Err(refused) => return Ok(Decided::Now(Err(refused))),
+        };
+        let mut now = None;
+        if let (Decision::Store(_), Some(Met { made, .. })) = (decision, &met) {
+            now = match self.after(pending, *made, has_waited) {
+                After::At(now) => Some(now),
+                After::Wait => return Ok(Decided::Later(Box::new(write))),
+                After::Never(refused) => return Ok(Decided::Now(Err(refused))),
+            };
+        }
+        self.store_decided(batch, pending, now, (id, met, decision), write, draft).map(Decided::Now)
+    }
+
+    /// When the next version of a certificate can be made: strictly later than the one before it. Contract 2.8.
+    fn after(&self, pending: &Pending, made: Made, has_waited: bool) -> After {
+        let now = match self.shared.now(pending.position.milliseconds) {
+            Ok(now) => now,
+            Err(problem) => return After::Never(Refused::Clock(problem)),
+        };
+        let stamp = now.stamp.milliseconds;
+        let is_before_reset = pending.position.reset.is_some_and(|reset| made.seq.0 <= reset.change);
+        match made.milliseconds.cmp(&stamp) {
+            _ if is_before_reset => After::At(now),
+            Ordering::Less => After::At(now),
+            // A clock that goes on has left this millisecond when the next batch begins. Where it stands, or is behind the newest time
+            // stamp, time goes on by a millisecond a batch, which is slower than a clock. Decision 193.
+            Ordering::Equal if has_waited && made.seq <= self.position.seq => {
+                After::At(Now { stamp: Stamp::at(stamp.saturating_add(1)), ..now })
+            }
+            Ordering::Equal => After::Wait,
+            // It was imported.
+            Ordering::Greater => {
+                let seconds = made.milliseconds.saturating_sub(stamp).saturating_add(999) / 1_000;
+                After::Never(Outcome::from(Issue::new(Hcert::VersionAhead).with("seconds", seconds.to_string())).into())
+            }
+        }
+    }
+
+    /// Stores a write that the rules allow. The time is there where it had to be looked at before.
+    fn store_decided(
+        &self,
+        batch: &mut Batch,
+        pending: &mut Pending,
+        now: Option<Now>,
+        (id, met, decision): (Id, Option<Met>, Decision),
+        write: Write,
+        draft: &Draft,
+    ) -> Result<Result<Written, Refused>, Error> {
+        let (current, made, old) = match met {
+            Some(Met { standing, made, old }) => (Some(standing), Some(made), old),
+            None => (None, None, None),
         };
         let state = match decision {
             Decision::Store(state) => state,
@@ -54,7 +106,13 @@ impl Writer {
                 let patient = self.patient(batch, id, current.version)?;
                 let by = By { action: Action::Consent, who, patient };
                 let said = Said { consent, fields: &draft.fields, by };
-                let written = self.store_consent(batch, pending, id, (current, old), said)?;
+                let now = match self.shared.now(pending.position.milliseconds) {
+                    Ok(now) => now,
+                    Err(problem) => return Ok(Err(Refused::Clock(problem))),
+                };
+                let made = made.expect("what is stored was made");
+                let met = Met { standing: current, made, old };
+                let written = self.store_consent(batch, pending, now, id, met, said)?;
                 return Ok(Ok(written));
             }
         };
@@ -88,17 +146,23 @@ impl Writer {
         if row.as_ref().is_some_and(|row| !self.has_room_for(pending, row)) {
             return Ok(Err(Outcome::from(classes_full()).into()));
         }
+        if id.get() > ID_MAX {
+            return Ok(Err(Outcome::from(Hcert::IdsUsedUp).into()));
+        }
         let version = current.map_or(Version::FIRST, |current| current.version.next());
-        let stamp = self.stamp(pending);
+        let Now { at, stamp, is_accepted } =
+            match now.map_or_else(|| self.shared.now(pending.position.milliseconds), Ok) {
+                Ok(now) => now,
+                Err(problem) => return Ok(Err(Refused::Clock(problem))),
+            };
+        // The newest time stamp goes on, though the clock is behind it.
+        if is_accepted && stamp.milliseconds > pending.position.milliseconds {
+            pending.accepted = Some(stamp.milliseconds);
+        }
         let consent = old.as_ref().map(|old| old.row.class.consent).unwrap_or_default();
         let by = By { action: Action::of(version, state), who, patient };
-        self.store(batch, pending, Step { id, version, stamp, state, row, old, by }, draft)?;
+        self.store(batch, pending, Step { id, version, at, stamp, state, row, old, by }, draft)?;
         Ok(Ok(Written { id, version, stamp, state, changed: true, consent }))
-    }
-
-    /// The time of the next change: later than that of every change before.
-    pub(super) fn stamp(&self, pending: &Pending) -> Stamp {
-        Stamp::at((self.shared.clock)().max(pending.position.milliseconds.saturating_add(1)))
     }
 
     /// Inserts a version and moves the pending position on.
@@ -109,7 +173,7 @@ impl Writer {
         step: Step,
         draft: &Draft,
     ) -> Result<(), Error> {
-        let Step { id, version, stamp, state, row, old, by } = step;
+        let Step { id, version, at, stamp, state, row, old, by } = step;
         let new = match row {
             Some(mut row) => {
                 row.last_updated = stamp.milliseconds;
@@ -124,37 +188,39 @@ impl Writer {
         let change = Change { seq, id, what: What::Version(version), milliseconds: stamp.milliseconds, running };
         batch.insert(change, draft, stamp);
         let position = &mut pending.position;
-        let out_of_order = stamp.milliseconds < position.milliseconds;
-        if out_of_order || position.unordered {
-            batch.insert_time(change, !position.unordered)?;
-            position.unordered = true;
-        }
-        pending.latest_is_elsewhere = out_of_order;
+        batch.keep_time(position, change)?;
         position.seq = seq;
         position.running = running;
-        position.milliseconds = position.milliseconds.max(stamp.milliseconds);
+        // An imported version may be ahead of the clock; no change of this store gets such a time because of it.
+        if by.action != Action::Import || stamp.milliseconds <= at {
+            position.milliseconds = position.milliseconds.max(stamp.milliseconds);
+        }
         position.next_id = position.next_id.max(id.next());
-        pending.newest.insert(id, Newest { version, state, row: new.clone().or_else(|| old.clone()) });
+        let made = Made { seq, milliseconds: stamp.milliseconds };
+        pending.newest.insert(id, Newest { version, state, made, row: new.clone().or_else(|| old.clone()) });
         pending.entries.push(NewEntry { seq, id, version, new, old });
         if self.shared.witness.is_some() {
             let By { action, who, patient } = by;
-            pending.told.push(Committed { seq, id, version, state, stamp, action, consent: None, who, patient });
+            // Imported versions bring their time.
+            let at = if action == Action::Import { stamp.milliseconds } else { at };
+            pending.told.push(Committed { seq, id, version, state, at, action, consent: None, who, patient });
         }
         Ok(())
     }
 
     /// The newest version of a certificate, earlier jobs of the batch included, and its row for the overlay.
     pub(super) fn current(&self, batch: &mut Batch, pending: &Pending, id: Id) -> Result<Option<Met>, Error> {
-        if let Some(Newest { version, state, row }) = pending.newest.get(&id) {
-            let (version, state) = (*version, *state);
-            let current = Standing { version, state, row: row.as_ref().map(|numbered| numbered.row.clone()) };
-            return Ok(Some((current, row.clone().filter(|_| state != State::Deleted))));
+        if let Some(Newest { version, state, made, row }) = pending.newest.get(&id) {
+            let (version, state, made) = (*version, *state, *made);
+            let standing = Standing { version, state, row: row.as_ref().map(|numbered| numbered.row.clone()) };
+            return Ok(Some(Met { standing, made, old: row.clone().filter(|_| state != State::Deleted) }));
         }
         let found = batch.newest(id, |version, bytes| -> Result<_, Error> {
             let record = Record::read(bytes)?;
-            Ok((version, record.state, self.shared.row(&record)?))
+            let made = Made { seq: record.seq, milliseconds: record.stamp.milliseconds };
+            Ok((version, record.state, made, self.shared.row(&record)?))
         })?;
-        let Some((version, state, mut row)) = found.transpose()? else { return Ok(None) };
+        let Some((version, state, made, mut row)) = found.transpose()? else { return Ok(None) };
         if state == State::Deleted
             && let Some(before) = version.before()
         {
@@ -171,7 +237,7 @@ impl Writer {
             }
             _ => None,
         };
-        Ok(Some((Standing { version, state, row }, old)))
+        Ok(Some(Met { standing: Standing { version, state, row }, made, old }))
     }
 
     /// The patient of a stored version, for the witness.
@@ -218,7 +284,7 @@ impl Writer {
         term: &Term,
         rows: Option<&Filter>,
     ) -> Result<Vec<(Id, Version)>, Refused> {
-        let percent = self.shared.built_percent.load(Ordering::Acquire).to_string();
+        let percent = self.shared.built_percent.load(atomic::Ordering::Acquire).to_string();
         let not_ready = || Issue::new(Hcert::IndexNotReady).with("percent", percent.clone());
         let view = self.shared.view().ok_or_else(|| Outcome::from(not_ready()))?;
         // More than the batch can have changed are asked for, so that two of the rest are seen when there are two.
@@ -261,12 +327,35 @@ pub(super) fn unknown_class() -> Error {
 }
 
 /// The newest version of a certificate, as the rules ask for it and as the overlay does.
-pub(super) type Met = (Standing, Option<Arc<Numbered>>);
+pub(super) struct Met {
+    pub standing: Standing,
+    pub made: Made,
+    /// None for a tombstone.
+    pub old: Option<Arc<Numbered>>,
+}
+
+/// What became of a write.
+pub(super) enum Decided {
+    /// The caller's answer.
+    Now(Result<Written, Refused>),
+    /// It belongs into the next batch.
+    Later(Box<Write>),
+}
+
+/// When the next version of a certificate can be made.
+enum After {
+    At(Now),
+    /// Not in this millisecond.
+    Wait,
+    Never(Refused),
+}
 
 /// A version on its way into the store.
 pub(super) struct Step {
     pub id: Id,
     pub version: Version,
+    /// What the system clock says, milliseconds since 1970 UTC.
+    pub at: i64,
     pub stamp: Stamp,
     pub state: State,
     pub row: Option<Row>,

@@ -2,12 +2,14 @@
 
 use super::super::store::record::{Draft, Record};
 use super::super::store::{Batch, Error};
+use super::super::time::Now;
 use super::super::{Import, Imported};
 use super::deciding::{By, Step, classes_full};
 use super::{Pending, Writer};
 use crate::certificate::{Id, Stamp, State, Version, head};
 use crate::engine::{Action, Who};
-use crate::limits::IMPORT_ID_MAX;
+use crate::fhir::date_time;
+use crate::limits::{ID_MAX, IMPORT_AHEAD_MS_MAX, IMPORT_ID_MAX};
 use crate::outcome::Language;
 
 impl Writer {
@@ -16,17 +18,25 @@ impl Writer {
         &self,
         batch: &mut Batch,
         pending: &mut Pending,
+        now: Now,
         draft: &Draft,
         import: Import,
     ) -> Result<Imported, Error> {
         let Import { id, version, state, stamp, .. } = import;
-        if id.get() > IMPORT_ID_MAX {
+        // The ids that are left belong to creates. What creates made of them comes in its order, each the next id. Decision 196.
+        if id.get() > ID_MAX || id.get() > IMPORT_ID_MAX && id > pending.position.next_id {
             return Ok(Imported::Bad(format!("Composition/{id} has a larger id than {IMPORT_ID_MAX}")));
+        }
+        if stamp.milliseconds > now.at.saturating_add(IMPORT_AHEAD_MS_MAX) {
+            let (time, clock) = (date_time::instant(stamp.milliseconds), date_time::instant(now.at));
+            return Ok(Imported::Bad(format!(
+                "version {version} of Composition/{id} is of {time}, more than five minutes ahead of the clock ({clock})"
+            )));
         }
         // Ids that nobody has had yet come in their order, so most versions need no look into the store.
         let is_new = id >= pending.position.next_id;
         let current = if is_new { None } else { self.current(batch, pending, id)? };
-        let newest = current.as_ref().map(|(current, _)| current.version);
+        let newest = current.as_ref().map(|met| met.standing.version);
         if newest.is_some_and(|newest| version <= newest)
             && let Some(same) = self.is_same(batch, &import)?
         {
@@ -41,23 +51,16 @@ impl Writer {
                 "version {version} of Composition/{id} must wait for version {expected}"
             )));
         }
-        if current.as_ref().is_some_and(|(current, _)| current.state == State::Deleted) {
+        if current.as_ref().is_some_and(|met| met.standing.state == State::Deleted) {
             return Ok(Imported::Bad(format!("Composition/{id} was deleted; nothing comes after that")));
         }
-        let before = match newest {
-            Some(newest) => Some(self.unchanged(batch, id, newest)?.stamp.milliseconds),
-            None => None,
-        };
-        if before.is_some_and(|before| before > stamp.milliseconds) {
-            return Ok(Imported::Bad(format!("version {version} of Composition/{id} is older than the one before it")));
-        }
-        let old = current.and_then(|(_, old)| old);
+        let old = current.and_then(|met| met.old);
         let row = import.content.map(|(_, row)| row);
         if row.as_ref().is_some_and(|row| !self.has_room_for(pending, row)) {
             return Ok(Imported::Bad(classes_full().text(Language::English)));
         }
         let by = By { action: Action::Import, who: Who::default(), patient: None };
-        self.store(batch, pending, Step { id, version, stamp, state, row, old, by }, draft)?;
+        self.store(batch, pending, Step { id, version, at: now.at, stamp, state, row, old, by }, draft)?;
         Ok(Imported::Stored)
     }
 

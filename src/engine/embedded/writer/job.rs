@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use crate::engine::embedded::store::Error;
 use crate::engine::embedded::store::record::Draft;
 use crate::engine::embedded::{Import, Imported, Refused, Write, Written};
-use crate::engine::{ListChange, PatientWrite, PatientWritten};
+use crate::engine::{ClockDecision, ListChange, PatientWrite, PatientWritten};
 
 pub type Answer<T> = oneshot::Sender<Result<T, Refused>>;
 
@@ -17,6 +17,8 @@ pub struct Prepared {
     /// Of a change of consent only the fields count.
     pub draft: Draft,
     pub answer: Answer<Written>,
+    /// It was put off once, since the certificate had a version of the same millisecond.
+    pub has_waited: bool,
 }
 
 /// What waits for the writer.
@@ -36,6 +38,10 @@ pub enum Job {
         waits: bool,
         answer: Answer<Vec<PatientWritten>>,
     },
+    Clock {
+        decision: ClockDecision,
+        answer: Answer<()>,
+    },
 }
 
 impl Job {
@@ -45,6 +51,7 @@ impl Job {
             Job::Import { versions, .. } => versions.iter().map(|(draft, _)| draft.bytes()).sum(),
             Job::Lists { changes, .. } => changes.iter().map(ListChange::bytes).sum(),
             Job::Patients { writes, .. } => writes.iter().map(PatientWrite::bytes).sum(),
+            Job::Clock { .. } => 0,
         }
     }
 
@@ -60,6 +67,7 @@ impl Job {
             Job::Import { answer, .. } => drop(answer.send(Err(refused))),
             Job::Lists { answer, .. } => drop(answer.send(Err(refused))),
             Job::Patients { answer, .. } => drop(answer.send(Err(refused))),
+            Job::Clock { answer, .. } => drop(answer.send(Err(refused))),
         }
     }
 }
@@ -68,7 +76,8 @@ impl Job {
 pub enum Reply {
     Write(Answer<Written>, Result<Written, Refused>),
     Import(Answer<Vec<Imported>>, Vec<Imported>),
-    Lists(Answer<()>),
+    /// Code lists, or the clock.
+    Done(Answer<()>),
     Patients(Answer<Vec<PatientWritten>>, Vec<PatientWritten>),
 }
 
@@ -93,7 +102,7 @@ impl Reply {
         match self {
             Reply::Write(answer, result) => drop(answer.send(result)),
             Reply::Import(answer, imported) => drop(answer.send(Ok(imported))),
-            Reply::Lists(answer) => drop(answer.send(Ok(()))),
+            Reply::Done(answer) => drop(answer.send(Ok(()))),
             Reply::Patients(answer, written) => drop(answer.send(Ok(written))),
         }
     }
@@ -102,7 +111,7 @@ impl Reply {
         match self {
             Reply::Write(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
             Reply::Import(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
-            Reply::Lists(answer) => drop(answer.send(Err(Refused::Store(error.clone())))),
+            Reply::Done(answer) => drop(answer.send(Err(Refused::Store(error.clone())))),
             Reply::Patients(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
         }
     }

@@ -13,13 +13,14 @@ use std::ops::{Bound, Range};
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use redb::{BackendError, StorageBackend};
 
 use super::mark::Mark;
 use super::ranges::Ranges;
 use crate::limits::STORE_AGAIN_BYTES;
+use crate::log::event;
 
 /// What was heard of one file, however often it was opened by this process.
 #[derive(Debug, Default)]
@@ -30,6 +31,10 @@ pub struct Ears {
     failed: AtomicU64,
     /// Written since the last sync began.
     written: Mutex<Ranges>,
+    /// Device and inode of the file that was opened first.
+    pub opened_file: OnceLock<(u64, u64)>,
+    /// Its path was found to lead to no file, or to another one.
+    pub is_gone: AtomicBool,
     /// Held by whoever syncs.
     doubt: Mutex<Doubt>,
 }
@@ -120,7 +125,7 @@ impl Heard {
                 doubt.ranges = Ranges::default();
                 if std::mem::take(&mut doubt.is_marked) {
                     self.mark.remove();
-                    tracing::warn!("what a failed sync of the store was for is on the disk");
+                    event!(STORE_SYNCED);
                 }
                 Ok(())
             }
@@ -134,7 +139,7 @@ impl Heard {
                 }
                 doubt.is_marked = true;
                 if let Err(problem) = self.mark.write(&doubt.ranges) {
-                    tracing::error!(%problem, "a sync of the store failed, and the next process cannot be told");
+                    event!(STORE_SYNC_UNMARKED, %problem);
                 }
                 Err(error)
             }

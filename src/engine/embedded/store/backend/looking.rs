@@ -31,9 +31,31 @@ impl Medium {
     }
 }
 
+impl Medium {
+    /// Locks the data folder itself, until the file that comes back is dropped: the lock of the database goes with its file, which can be
+    /// moved and replaced. Those who look share it. Nothing where the file system has no locks for folders.
+    ///
+    /// # Errors
+    /// `DatabaseAlreadyOpen`.
+    pub fn lock_folder(&self, folder: &Path, looks: bool) -> Result<Option<File>, DatabaseError> {
+        #[cfg(test)]
+        if self.disk.is_some() {
+            return Ok(None);
+        }
+        // What keeps the folder from being opened is told by what is done in it next.
+        let Ok(file) = File::open(folder) else { return Ok(None) };
+        let locked = if looks { file.try_lock_shared() } else { file.try_lock() };
+        match locked {
+            Err(TryLockError::WouldBlock) => Err(DatabaseError::DatabaseAlreadyOpen),
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::Error(_)) => Ok(None),
+        }
+    }
+}
+
 /// A file that only its bytes can be had of. redb locks what it may write; who only reads can take a shared lock, which a server that runs
 /// elsewhere on the same file does not grant. It is let go with the file.
-fn readable(path: &Path) -> Result<File, DatabaseError> {
+pub fn readable(path: &Path) -> Result<File, DatabaseError> {
     let file = File::open(path)?;
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => Err(DatabaseError::DatabaseAlreadyOpen),

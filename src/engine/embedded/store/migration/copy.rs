@@ -5,10 +5,12 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use redb::{Database, ReadableDatabase};
+use redb::Database;
 
+use super::super::table::{OpenDatabase, begin_read, guarded};
 use super::super::{Error, META, room};
 use crate::limits::MIGRATION_ROOM_BYTES;
+use crate::log::event;
 
 /// Puts a copy of the store beside it, as `store.redb.format-1` for format 1 (0600). It is whole once it has this name: it was written
 /// under another one, opened, and made durable before.
@@ -37,7 +39,7 @@ pub fn make(path: &Path, format: u32, cache_bytes: usize) -> Result<(), Error> {
         drop(fs::remove_file(&part));
         told(problem)
     })?;
-    tracing::info!(copy = %kept.display(), bytes, format, "the store was copied before it is brought to a new format");
+    event!(STORE_COPIED, copy = %kept.display(), bytes, format);
     Ok(())
 }
 
@@ -59,9 +61,11 @@ fn write(path: &Path, part: &Path) -> Result<(), String> {
 
 /// Opening it proves it, and leaves it as after a clean stop.
 fn open(part: &Path, cache_bytes: usize) -> Result<(), String> {
-    let opened = Database::builder().set_cache_size(cache_bytes).open(part).map_err(|error| error.to_string())?;
-    let transaction = opened.begin_read().map_err(|error| error.to_string())?;
-    transaction.open_table(META).map(drop).map_err(|error| error.to_string())
+    let opened = || -> Result<(), Error> {
+        let opened = OpenDatabase::new(Database::builder().set_cache_size(cache_bytes).open(part)?);
+        begin_read(&opened)?.open_table(META).map(drop)
+    };
+    guarded("the copy", opened).map_err(|error| error.to_string())
 }
 
 fn settle(part: &Path, kept: &Path) -> Result<(), String> {

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use redb::{ReadTransaction, ReadableDatabase, ReadableTable};
-
 use super::super::body::{self, Dictionary};
 use super::super::consent::Readable as Consents;
 use super::super::opening::stored_classes;
 use super::super::reader::version_of;
 use super::super::record::Record;
-use super::super::{COUNTER, DICTIONARY, Error, VERSION, io, open};
+use super::super::table::{ReadTransaction, begin_read};
+use super::super::{COUNTER, DICTIONARY, Error, VERSION};
 use super::Walk;
 use crate::certificate::{Id, State};
 use crate::engine::embedded::classes::Classes;
@@ -17,16 +16,16 @@ use crate::engine::embedded::standing::{lay, read_row};
 
 /// Counts, unless a table of counters is there. They are few, so all of them are one commit.
 pub fn count(walk: &Walk) -> Result<(), Error> {
-    let transaction = walk.database.begin_read().map_err(io)?;
-    if open(&transaction, COUNTER)?.is_some() {
+    let transaction = begin_read(walk.database)?;
+    if transaction.find_table(COUNTER)?.is_some() {
         return Ok(());
     }
     let classes = Classes::read(&stored_classes(walk.database)?)?;
     let numbers = numbers(&transaction, &classes)?;
     walk.commit(|transaction| {
-        let mut counters = transaction.open_table(COUNTER).map_err(io)?;
+        let mut counters = transaction.open_table(COUNTER)?;
         for (class, number) in numbers {
-            counters.insert(class, number).map_err(io)?;
+            counters.insert(class, number)?;
         }
         Ok(())
     })
@@ -36,11 +35,11 @@ pub fn count(walk: &Walk) -> Result<(), Error> {
 fn numbers(transaction: &ReadTransaction, classes: &Classes) -> Result<BTreeMap<u32, u64>, Error> {
     let dictionaries = dictionaries(transaction)?;
     let consents = Consents::default();
-    let versions = transaction.open_table(VERSION).map_err(io)?;
+    let versions = transaction.open_table(VERSION)?;
     let mut numbers = BTreeMap::new();
-    let mut rows = versions.iter().map_err(io)?.peekable();
+    let mut rows = versions.iter()?.peekable();
     while let Some(row) = rows.next() {
-        let (key, bytes) = row.map_err(io)?;
+        let (key, bytes) = row?;
         let (id, version) = key.value();
         // Only the newest version of a certificate is current.
         if let Some(Ok((next, _))) = rows.peek()
@@ -70,10 +69,10 @@ fn numbers(transaction: &ReadTransaction, classes: &Classes) -> Result<BTreeMap<
 }
 
 fn dictionaries(transaction: &ReadTransaction) -> Result<BTreeMap<u8, Dictionary>, Error> {
-    let table = transaction.open_table(DICTIONARY).map_err(io)?;
-    let rows = table.iter().map_err(io)?;
+    let table = transaction.open_table(DICTIONARY)?;
+    let rows = table.iter()?;
     rows.map(|row| {
-        let (number, content) = row.map_err(io)?;
+        let (number, content) = row?;
         Ok((number.value(), body::dictionary(content.value())?))
     })
     .collect()

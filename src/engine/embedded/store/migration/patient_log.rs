@@ -1,12 +1,11 @@
 //! Format 2: the log of patients, filled with the versions that are there, in the order of their times.
 
-use redb::{ReadableDatabase, ReadableTable};
-
+use super::super::Error;
 use super::super::patient::change::Log;
 use super::super::patient::record::Record;
 use super::super::patient::{PATIENT, id_of};
 use super::super::reader::version_of;
-use super::super::{Error, io, open};
+use super::super::table::begin_read;
 use super::Walk;
 use crate::certificate::{Id, Version};
 
@@ -29,11 +28,11 @@ pub fn fill(walk: &Walk) -> Result<(), Error> {
 
 /// All versions of patients by time, id and number. Some 24 bytes each: a country's patients fit into memory.
 fn versions(walk: &Walk) -> Result<Vec<(i64, Id, Version)>, Error> {
-    let transaction = walk.database.begin_read().map_err(io)?;
-    let Some(table) = open(&transaction, PATIENT)? else { return Ok(Vec::new()) };
+    let transaction = begin_read(walk.database)?;
+    let Some(table) = transaction.find_table(PATIENT)? else { return Ok(Vec::new()) };
     let mut versions = Vec::new();
-    for row in table.iter().map_err(io)? {
-        let (key, bytes) = row.map_err(io)?;
+    for row in table.iter()? {
+        let (key, bytes) = row?;
         let (id, version) = (id_of(key.value().0)?, version_of(key.value().1)?);
         versions.push((Record::read(id, version, bytes.value())?.stamp.milliseconds, id, version));
     }

@@ -12,10 +12,10 @@ const CACHE_BYTES: usize = 8 << 20;
 
 /// Makes a store as format 1 left it, or as builds before it did, which had no counters.
 pub fn set_back(path: &Path, has_counters: bool) {
-    let transaction = Database::open(path).unwrap().begin_write().unwrap();
-    transaction.delete_table(PATIENT_CHANGE).unwrap();
+    let transaction = begin_write(&Database::open(path).unwrap()).unwrap();
+    transaction.0.delete_table(PATIENT_CHANGE).unwrap();
     if !has_counters {
-        transaction.delete_table(COUNTER).unwrap();
+        transaction.0.delete_table(COUNTER).unwrap();
     }
     say(&transaction, 1, None).unwrap();
     transaction.commit().unwrap();
@@ -23,7 +23,7 @@ pub fn set_back(path: &Path, has_counters: bool) {
 
 /// Gives a store any number of a format.
 pub fn set_format(path: &Path, format: u32) {
-    let transaction = Database::open(path).unwrap().begin_write().unwrap();
+    let transaction = begin_write(&Database::open(path).unwrap()).unwrap();
     say(&transaction, format, None).unwrap();
     transaction.commit().unwrap();
 }
@@ -32,7 +32,7 @@ pub fn set_format(path: &Path, format: u32) {
 pub fn state(path: &Path) -> (u32, Option<u32>, u64) {
     let database = Database::open(path).unwrap();
     let (format, unfinished) = formats(&database).unwrap();
-    (format, unfinished, patient::change::last(&database.begin_read().unwrap()).unwrap())
+    (format, unfinished, patient::change::last(&begin_read(&database).unwrap()).unwrap())
 }
 
 /// Migrates a store with commits of few rows and takes the file as it is behind each of them, as a kill there would leave it.

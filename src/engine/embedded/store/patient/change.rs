@@ -2,9 +2,11 @@
 //!
 //! Patients and certificates are counted apart. The table is made by the first patient that is stored.
 
-use redb::{ReadTransaction, ReadableTable, Table, TableDefinition, WriteTransaction};
+use redb::{TableDefinition, TableHandle};
 
-use super::super::{Error, io, open};
+use super::super::Error;
+use super::super::bare::Ascending;
+use super::super::table::{ReadTransaction, WriteTransaction, WrittenTable};
 use crate::certificate::{Id, Version};
 
 /// Bytes of a row: id u64, version u32, little-endian.
@@ -15,15 +17,15 @@ pub const PATIENT_CHANGE: TableDefinition<u64, &[u8; BYTES]> = TableDefinition::
 
 /// The log in a write transaction.
 pub struct Log<'t> {
-    rows: Table<'t, u64, &'static [u8; BYTES]>,
+    rows: WrittenTable<'t, u64, &'static [u8; BYTES]>,
     last: u64,
 }
 
 impl<'t> Log<'t> {
     /// Opens the log, or makes it.
     pub fn open(transaction: &'t WriteTransaction) -> Result<Log<'t>, Error> {
-        let rows = transaction.open_table(PATIENT_CHANGE).map_err(io)?;
-        let last = rows.last().map_err(io)?.map_or(0, |(number, _)| number.value());
+        let rows = transaction.open_table(PATIENT_CHANGE)?;
+        let last = rows.last()?.map_or(0, |(number, _)| number.value());
         Ok(Log { rows, last })
     }
 
@@ -35,7 +37,7 @@ impl<'t> Log<'t> {
     /// Adds a version under the next number.
     pub fn push(&mut self, id: Id, version: Version) -> Result<(), Error> {
         self.last += 1;
-        let replaced = self.rows.insert(self.last, &write(id, version)).map_err(io)?.is_some();
+        let replaced = self.rows.insert(self.last, &write(id, version))?;
         assert!(!replaced, "the number follows the last one");
         Ok(())
     }
@@ -43,12 +45,14 @@ impl<'t> Log<'t> {
 
 /// Changes behind a number, in their order, at most `max`.
 pub fn after(transaction: &ReadTransaction, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, Error> {
-    let Some(rows) = open(transaction, PATIENT_CHANGE)? else { return Ok(Vec::new()) };
-    let found = rows.range(after.saturating_add(1)..).map_err(io)?.take(max);
+    let Some(rows) = transaction.find_table(PATIENT_CHANGE)? else { return Ok(Vec::new()) };
+    let found = rows.range(after.saturating_add(1)..)?.take(max);
+    let mut ascending = Ascending { table: PATIENT_CHANGE.name(), last: after };
     found
         .map(|row| {
-            let (number, bytes) = row.map_err(io)?;
+            let (number, bytes) = row?;
             let number = number.value();
+            ascending.next(&number)?;
             let (id, version) = read(bytes.value())
                 .ok_or_else(|| Error::Damaged(format!("change {number} of patients is not readable")))?;
             Ok((number, id, version))
@@ -58,8 +62,8 @@ pub fn after(transaction: &ReadTransaction, after: u64, max: usize) -> Result<Ve
 
 /// Number of the newest change; 0 while there is none.
 pub fn last(transaction: &ReadTransaction) -> Result<u64, Error> {
-    let Some(rows) = open(transaction, PATIENT_CHANGE)? else { return Ok(0) };
-    Ok(rows.last().map_err(io)?.map_or(0, |(number, _)| number.value()))
+    let Some(rows) = transaction.find_table(PATIENT_CHANGE)? else { return Ok(0) };
+    Ok(rows.last()?.map_or(0, |(number, _)| number.value()))
 }
 
 fn write(id: Id, version: Version) -> [u8; BYTES] {

@@ -1,31 +1,39 @@
 //! Versions of patients that come from a copy: the record as it was, everything beside it as a write makes it.
 
-use redb::WriteTransaction;
-
 use super::super::copy::CopiedPatient;
 use super::*;
 
-/// Stores versions, each of which must be the next of its patient and of the log. Number of the last one and the largest id come back;
-/// 0 where there was none.
+/// What a piece of copied patients held.
+pub struct Copied {
+    /// Number of the last version in the log; 0 where there was none.
+    pub last: u64,
+    /// The largest id; 0 where there was none.
+    pub last_id: u64,
+    /// A version is older than the one before it.
+    pub goes_back: bool,
+}
+
+/// Stores versions, each of which must be the next of its patient and of the log.
 ///
 /// # Errors
 /// `Damaged` when one is not the next, or is not readable.
 pub fn insert_copied<'c>(
     transaction: &WriteTransaction,
     copied: impl Iterator<Item = Result<CopiedPatient<'c>, Error>>,
-) -> Result<(u64, u64), Error> {
+) -> Result<Copied, Error> {
     let mut tables = Tables::open(transaction, 1)?;
-    let mut last_id = 0;
+    let (mut last_id, mut goes_back) = (0, false);
     for copied in copied {
         let copied = copied?;
-        tables.insert_copied(&copied)?;
+        goes_back |= tables.insert_copied(&copied)?;
         last_id = last_id.max(copied.id.get());
     }
-    Ok((tables.log.last(), last_id))
+    Ok(Copied { last: tables.log.last(), last_id, goes_back })
 }
 
 impl Tables<'_> {
-    fn insert_copied(&mut self, copied: &CopiedPatient) -> Result<(), Error> {
+    /// Whether it is older than the version before it.
+    fn insert_copied(&mut self, copied: &CopiedPatient) -> Result<bool, Error> {
         let CopiedPatient { number, id, version, record: bytes } = *copied;
         let record = Record::read(id, version, bytes)?;
         let facts = record.facts()?;
@@ -36,8 +44,9 @@ impl Tables<'_> {
         if let Some(before) = &before {
             self.forget(id, &before.facts)?;
         }
-        self.versions.insert((id.get(), version.get()), bytes).map_err(io)?;
+        self.versions.insert((id.get(), version.get()), bytes)?;
         self.log.push(id, version)?;
-        self.remember(id, &facts, record.stamp)
+        self.remember(id, &facts, record.stamp)?;
+        Ok(before.is_some_and(|before| before.stamp.milliseconds > record.stamp.milliseconds))
     }
 }

@@ -7,7 +7,7 @@ use super::request::{Answer, Foreign, Request, identifier, list, list_key, patie
 use crate::certificate::{Stamp, head};
 use crate::engine::decide::{Decision, judge};
 use crate::engine::embedded::store::What;
-use crate::engine::{PatientWritten, Standing};
+use crate::engine::{ClockDecision, PatientWritten, Standing};
 
 /// A version of a patient: its time, the number in its identifier, and the id it links to.
 type MadePatient = (i64, u64, Option<u64>);
@@ -20,9 +20,15 @@ pub struct Model {
     consents: BTreeMap<u64, (Consent, u32)>,
     /// Id, what, milliseconds and versions so far.
     changes: Vec<(u64, What, i64, u64)>,
-    latest: i64,
+    /// No change gets an earlier time.
+    newest: i64,
     running: u64,
     unordered: bool,
+    /// The last change before time began again.
+    reset: u64,
+    /// The newest time that was accepted to be ahead of the clock; and what it becomes when the batch is through.
+    accepted: i64,
+    accepting: i64,
     lists: BTreeMap<String, StoredList>,
     /// Milliseconds, identifier and link of each version.
     patients: BTreeMap<u64, Vec<MadePatient>>,
@@ -34,6 +40,7 @@ pub struct Model {
 struct Made {
     state: State,
     milliseconds: i64,
+    seq: u64,
     tail: Vec<u8>,
     /// With an open consent; none for a tombstone.
     row: Option<Row>,
@@ -47,6 +54,21 @@ pub enum Expected {
     Imported(Vec<Option<Imported>>),
     Listed,
     Patients(Vec<PatientWritten>),
+    Decided,
+    /// The clock is behind.
+    NotNow,
+    /// In the next batch.
+    Later,
+}
+
+/// What is known of the moment of a batch.
+#[derive(Clone, Copy)]
+pub struct Batching {
+    pub now: i64,
+    /// Whether the writer can ask the index.
+    pub is_searched: bool,
+    /// The last change before the batch.
+    pub seq: u64,
 }
 
 /// The newest versions at one moment, for searches.
@@ -62,9 +84,12 @@ impl Default for Model {
             certificates: BTreeMap::new(),
             consents: BTreeMap::new(),
             changes: Vec::new(),
-            latest: i64::MIN,
+            newest: i64::MIN,
             running: 0,
             unordered: false,
+            reset: 0,
+            accepted: i64::MIN,
+            accepting: i64::MIN,
             lists: BTreeMap::new(),
             patients: BTreeMap::new(),
             next_patient: 1,
@@ -111,11 +136,37 @@ impl Model {
         Moment { seq: self.seq(), rows: newest.collect() }
     }
 
-    /// Applies a request. `is_searched`: whether the writer can ask the index.
-    pub fn apply(&mut self, request: &Request, now: i64, is_searched: bool) -> Expected {
+    /// The time of a change; none while the clock is too far behind.
+    fn time(&self, now: i64) -> Option<i64> {
+        let is_behind = |at: i64| self.newest.saturating_sub(at) > 60_000;
+        (!is_behind(now) || !is_behind(self.accepted)).then(|| now.max(self.newest))
+    }
+
+    /// The batch is through.
+    pub fn batched(&mut self) {
+        self.accepted = self.accepting;
+    }
+
+    /// Applies a request.
+    pub fn apply(&mut self, request: &Request, has_waited: bool, batching: Batching) -> Expected {
+        let now = batching.now;
         match request {
+            Request::Clock(decision) => {
+                match decision {
+                    ClockDecision::Accept if self.newest.saturating_sub(now) > 60_000 => self.accepting = self.newest,
+                    ClockDecision::Accept => {}
+                    ClockDecision::Reset => {
+                        self.unordered |= self.last() > now;
+                        (self.newest, self.reset, self.accepting) = (now, self.seq(), i64::MIN);
+                    }
+                }
+                Expected::Decided
+            }
+            Request::Import { .. } | Request::List { .. } | Request::Patients { .. } if self.time(now).is_none() => {
+                Expected::NotNow
+            }
             Request::Import { versions } => {
-                Expected::Imported(versions.iter().map(|version| self.import(version)).collect())
+                Expected::Imported(versions.iter().map(|version| self.import(version, now)).collect())
             }
             Request::List { at, url, puts } => {
                 let list = list(*at, *url);
@@ -126,52 +177,80 @@ impl Model {
                 Expected::Listed
             }
             Request::Patients { writes } => {
-                Expected::Patients(writes.iter().map(|write| self.patient(*write, now)).collect())
+                let now = self.time(now).expect("it was asked above");
+                let written: Vec<_> = writes.iter().map(|write| self.patient(*write, now)).collect();
+                if written.iter().any(|written| written.is_new()) {
+                    self.newest = now;
+                }
+                Expected::Patients(written)
             }
-            _ => Expected::Written(self.write(request, now, is_searched)),
+            _ => self.write(request, has_waited, batching).unwrap_or(Expected::Written(None)),
         }
     }
 
-    fn write(&mut self, request: &Request, now: i64, is_searched: bool) -> Option<Written> {
+    /// None: refused by the rules.
+    fn write(&mut self, request: &Request, has_waited: bool, batching: Batching) -> Option<Expected> {
         let write = request.write()?;
         let id = match &write {
             Write::Create { .. } => self.ids() + 1,
             Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => id.get(),
         };
         let current = self.standing(id);
-        let milliseconds = now.max(self.latest.saturating_add(1));
+        let time = self.time(batching.now);
+        let written = |written| Some(Expected::Written(Some(written)));
         match judge(&write, current.as_ref()).ok()? {
-            Decision::Nothing => Some(self.unchanged(id)),
+            Decision::Nothing => written(self.unchanged(id)),
             Decision::Consent(consent) => {
+                let Some(milliseconds) = time else { return Some(Expected::NotNow) };
                 let number = self.consents.get(&id).map_or(1, |(_, number)| number + 1);
+                self.unordered |= milliseconds < self.last();
                 self.consents.insert(id, (consent, number));
                 self.changes.push((id, What::Consent(number), milliseconds, self.running));
-                self.latest = milliseconds;
+                self.newest = milliseconds;
                 let current = current.expect("only what is there has a consent");
                 let (version, state, stamp) = (current.version, current.state, Stamp::at(milliseconds));
-                Some(Written { id: Id::new(id).unwrap(), version, stamp, state, changed: true, consent })
+                written(Written { id: Id::new(id).unwrap(), version, stamp, state, changed: true, consent })
             }
             Decision::Store(state) => {
                 if let Write::Create { if_none_exist: Some(term), .. } = &write {
-                    if !is_searched {
+                    if !batching.is_searched {
                         return None;
                     }
                     let moment = self.moment();
                     let mut found = moment.rows.iter().filter(|(_, (_, row))| row.has(term));
                     match (found.next(), found.next()) {
                         (None, _) => {}
-                        (Some((id, _)), None) => return Some(self.unchanged(*id)),
+                        (Some((id, _)), None) => return written(self.unchanged(*id)),
                         _ => return None,
                     }
+                }
+                let Some(mut milliseconds) = time else { return Some(Expected::NotNow) };
+                if let Some(before) = self.certificates.get(&id).and_then(|made| made.last())
+                    && before.seq > self.reset
+                    && before.milliseconds >= milliseconds
+                {
+                    if before.milliseconds > milliseconds {
+                        return None;
+                    }
+                    if !has_waited || before.seq > batching.seq {
+                        return Some(Expected::Later);
+                    }
+                    milliseconds += 1;
                 }
                 let (tail, row) = match write {
                     Write::Create { content, .. } | Write::Update { content, .. } => (content.tail, Some(content.row)),
                     Write::Delete { .. } | Write::Consent { .. } => (Vec::new(), None),
                 };
                 self.store(id, state, milliseconds, tail, row);
-                Some(Written { changed: true, ..self.unchanged(id) })
+                self.newest = milliseconds;
+                written(Written { changed: true, ..self.unchanged(id) })
             }
         }
+    }
+
+    /// The time of the last change.
+    fn last(&self) -> i64 {
+        self.changes.last().map_or(i64::MIN, |(_, _, milliseconds, _)| *milliseconds)
     }
 
     fn unchanged(&self, id: u64) -> Written {
@@ -191,18 +270,21 @@ impl Model {
         if let Some(row) = &mut row {
             row.last_updated = milliseconds;
         }
+        self.unordered |= milliseconds < self.last();
+        let seq = self.seq() + 1;
         let made = self.certificates.entry(id).or_default();
-        made.push(Made { state, milliseconds, tail, row });
+        made.push(Made { state, milliseconds, seq, tail, row });
         let version = Version::new(made.len() as u32).unwrap();
         self.running += 1;
-        self.unordered |= milliseconds < self.latest;
-        self.latest = self.latest.max(milliseconds);
         self.changes.push((id, What::Version(version), milliseconds, self.running));
     }
 
     /// None: a bad line.
-    fn import(&mut self, foreign: &Foreign) -> Option<Imported> {
+    fn import(&mut self, foreign: &Foreign, now: i64) -> Option<Imported> {
         let Foreign { id, version, milliseconds, subject: whom } = *foreign;
+        if milliseconds > now + 300_000 {
+            return None;
+        }
         let state = if whom.is_some() { State::Draft } else { State::Deleted };
         let content = whom.map(|whom| content(Trigger::Create, State::Draft, &subject(whom)));
         let tail = content.as_ref().map_or(Vec::new(), |content| content.tail.clone());
@@ -212,11 +294,13 @@ impl Model {
             return is_same.then_some(Imported::Identical);
         }
         let is_next = version as usize == made.len() + 1;
-        let newest = made.last();
-        if !is_next || newest.is_some_and(|it| it.state == State::Deleted || it.milliseconds > milliseconds) {
+        if !is_next || made.last().is_some_and(|it| it.state == State::Deleted) {
             return None;
         }
         self.store(id, state, milliseconds, tail, content.map(|content| content.row));
+        if milliseconds <= now {
+            self.newest = self.newest.max(milliseconds);
+        }
         Some(Imported::Stored)
     }
 
@@ -233,8 +317,7 @@ impl Model {
         if has(made) {
             return PatientWritten::Identical(Id::new(id).unwrap(), version(made));
         }
-        let after = made.last().map_or(i64::MIN, |(milliseconds, _, _)| milliseconds + 1);
-        made.push((now.max(after), number, link));
+        made.push((now, number, link));
         self.next_patient = self.next_patient.max(id + 1);
         PatientWritten::Stored(Id::new(id).unwrap(), version(made))
     }
@@ -373,6 +456,8 @@ impl Expected {
                 imported.iter().map(good).eq(expected.iter().cloned())
             }
             (Expected::Listed, Answer::Listed(Ok(()))) => true,
+            (Expected::Decided, Answer::Decided(Ok(()))) => true,
+            (Expected::NotNow, answer) => answer.is_not_now(),
             (Expected::Patients(expected), Answer::Patients(Ok(written))) => expected == written,
             _ => false,
         }

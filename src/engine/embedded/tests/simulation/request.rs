@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use super::super::*;
 use super::dice::Dice;
 use crate::certificate::Stamp;
-use crate::engine::{ListKey, PatientFacts, PatientWrite, PatientWritten};
+use crate::engine::{ClockDecision, ListKey, PatientFacts, PatientWrite, PatientWritten};
 
 /// One request.
 #[derive(Clone, Debug)]
@@ -17,6 +17,7 @@ pub enum Request {
     Import { versions: Vec<Foreign> },
     List { at: i64, url: u64, puts: bool },
     Patients { writes: Vec<(Option<u64>, u64, Option<u64>)> },
+    Clock(ClockDecision),
 }
 
 /// A version from elsewhere, to be imported: id, number, time and subject; without a subject it is a tombstone.
@@ -35,6 +36,7 @@ pub enum Answer {
     Imported(Result<Vec<Imported>, Refused>),
     Listed(Result<(), Refused>),
     Patients(Result<Vec<PatientWritten>, Refused>),
+    Decided(Result<(), Refused>),
 }
 
 /// A request's way back.
@@ -43,6 +45,7 @@ pub enum Waiting {
     Imported(oneshot::Receiver<Result<Vec<Imported>, Refused>>),
     Listed(oneshot::Receiver<Result<(), Refused>>),
     Patients(oneshot::Receiver<Result<Vec<PatientWritten>, Refused>>),
+    Decided(oneshot::Receiver<Result<(), Refused>>),
 }
 
 impl Waiting {
@@ -61,23 +64,32 @@ impl Waiting {
             Waiting::Imported(receiver) => came(receiver).map(Answer::Imported),
             Waiting::Listed(receiver) => came(receiver).map(Answer::Listed),
             Waiting::Patients(receiver) => came(receiver).map(Answer::Patients),
+            Waiting::Decided(receiver) => came(receiver).map(Answer::Decided),
         }
     }
 }
 
 impl Answer {
-    /// The store's failure, where that is the answer.
-    pub fn failure(&self) -> Option<&Error> {
-        let refused = match self {
+    fn refused(&self) -> Option<&Refused> {
+        match self {
             Answer::Written(result) => result.as_ref().err(),
             Answer::Imported(result) => result.as_ref().err(),
-            Answer::Listed(result) => result.as_ref().err(),
+            Answer::Listed(result) | Answer::Decided(result) => result.as_ref().err(),
             Answer::Patients(result) => result.as_ref().err(),
-        };
-        match refused {
+        }
+    }
+
+    /// The store's failure, where that is the answer.
+    pub fn failure(&self) -> Option<&Error> {
+        match self.refused() {
             Some(Refused::Store(error)) => Some(error),
             _ => None,
         }
+    }
+
+    /// Whether it was refused, since the clock is not believed.
+    pub fn is_not_now(&self) -> bool {
+        matches!(self.refused(), Some(Refused::Clock(_)))
     }
 }
 
@@ -129,7 +141,7 @@ impl Request {
                 let count = dice.below(3) + 1;
                 let mut version = dice.below(3) as u32 + 1;
                 let id = dice.below(ids + 3) + 1;
-                let mut milliseconds = now - dice.pick(&[0, 0, 1, 5_000, 100_000_000]);
+                let mut milliseconds = now - dice.pick(&[0, 0, 1, 5_000, 100_000_000, -120_000, -400_000]);
                 let versions = (0..count).map(|_| {
                     let subject = (!dice.once_in(6)).then(|| dice.below(3) + 1);
                     let next = Foreign { id, version, milliseconds, subject };
@@ -175,7 +187,9 @@ impl Request {
                 who: Who::default(),
                 rows: None,
             },
-            Request::Import { .. } | Request::List { .. } | Request::Patients { .. } => return None,
+            Request::Import { .. } | Request::List { .. } | Request::Patients { .. } | Request::Clock(_) => {
+                return None;
+            }
         })
     }
 
@@ -209,6 +223,7 @@ impl Request {
                 Waiting::Listed(engine.change_lists(vec![change]))
             }
             Request::Patients { .. } => Waiting::Patients(engine.write_patients(self.patients())),
+            Request::Clock(decision) => Waiting::Decided(engine.decide_clock(*decision)),
             _ => Waiting::Written(engine.write(self.write().expect("all others change a certificate"))),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::Receiver;
 
 use super::super::*;
-use super::model::{Expected, Model, Moment};
+use super::model::{Batching, Expected, Model, Moment};
 use super::request::{Request, Waiting};
 use crate::engine::embedded::index::medium::memory::Memory;
 use crate::engine::embedded::indexer::{self, Building, Indexer, Sealed};
@@ -68,16 +68,24 @@ pub struct Process {
     index: Option<index::Writer>,
     indexing: Indexing,
     /// What was asked and waits for the writer.
-    asked: VecDeque<(Request, Waiting)>,
+    asked: VecDeque<Asked>,
+}
+
+/// What was asked.
+struct Asked {
+    request: Request,
+    waiting: Waiting,
+    /// It was put off once.
+    has_waited: bool,
 }
 
 /// How far the writer is with a batch.
 enum Batch {
     None,
     /// Committed, and nobody sees it.
-    Committed(Committed, Vec<(Waiting, Expected)>),
+    Committed(Committed, Vec<(Asked, Expected)>),
     /// Seen, and nobody was answered.
-    Published(Committed, Vec<(Waiting, Expected)>),
+    Published(Committed, Vec<(Asked, Expected)>),
 }
 
 /// How far the indexer is with a round.
@@ -133,7 +141,7 @@ impl Known {
 impl Process {
     pub fn ask(&mut self, request: Request) {
         let waiting = request.ask(&self.engine);
-        self.asked.push_back((request, waiting));
+        self.asked.push_back(Asked { request, waiting, has_waited: false });
     }
 
     /// Whether nothing is between a commit and its answers.
@@ -150,7 +158,14 @@ impl Process {
         let store = &self.engine.shared.store;
         match std::mem::replace(&mut self.batch, Batch::None) {
             Batch::Committed(mut stored, answers) => {
+                let later = stored.later();
                 self.writer.publish(&mut stored);
+                let (put_off, answers): (Vec<_>, Vec<_>) =
+                    answers.into_iter().partition(|(_, expected)| *expected == Expected::Later);
+                assert_eq!(put_off.len(), later, "requests that are put off");
+                for (asked, _) in put_off.into_iter().rev() {
+                    self.asked.push_front(Asked { has_waited: true, ..asked });
+                }
                 known.seen = known.model.moment();
                 known.check_counters(&self.engine);
                 self.batch = Batch::Published(stored, answers);
@@ -158,8 +173,8 @@ impl Process {
             }
             Batch::Published(stored, answers) => {
                 stored.answer();
-                for (mut waiting, expected) in answers {
-                    let answer = waiting.answer().expect("a batch is answered as a whole");
+                for (mut asked, expected) in answers {
+                    let answer = asked.waiting.answer().expect("a batch is answered as a whole");
                     assert!(expected.is(&answer), "answered with {answer:?} where {expected:?} is expected");
                 }
                 "answers"
@@ -175,18 +190,19 @@ impl Process {
                 }
             },
             Batch::None => {
-                let Ok(first) = self.queue.try_recv() else { return "waits" };
+                let Some(first) = self.writer.next(&self.queue) else { return "waits" };
                 let jobs = self.writer.take(first, &self.queue);
                 let asked: Vec<_> = self.asked.drain(..jobs.len()).collect();
                 let is_searched = self.engine.shared.view().is_some();
                 let mut after = known.model.clone();
+                let batching = Batching { now, is_searched, seq: after.seq() };
                 let expected: Vec<_> =
-                    asked.iter().map(|(request, _)| after.apply(request, now, is_searched)).collect();
+                    asked.iter().map(|asked| after.apply(&asked.request, asked.has_waited, batching)).collect();
+                after.batched();
                 match self.writer.commit(jobs) {
                     Ok(stored) => {
                         known.model = after;
-                        let waiting = asked.into_iter().map(|(_, waiting)| waiting);
-                        self.batch = Batch::Committed(stored, waiting.zip(expected).collect());
+                        self.batch = Batch::Committed(stored, asked.into_iter().zip(expected).collect());
                         "commits"
                     }
                     Err(failed) => {
@@ -199,17 +215,19 @@ impl Process {
         }
     }
 
-    fn refuse(failed: Failed, asked: Vec<(Request, Waiting)>) {
+    fn refuse(failed: Failed, asked: Vec<Asked>) {
         failed.answer();
-        for (request, mut waiting) in asked {
+        for Asked { request, mut waiting, .. } in asked {
             let answer = waiting.answer().expect("a batch that failed is answered as a whole");
-            assert!(answer.failure().is_some(), "{request:?} was answered with {answer:?} though the store failed");
+            // A clock that is behind is told before the store is asked.
+            let is_failure = answer.failure().is_some() || answer.is_not_now();
+            assert!(is_failure, "{request:?} was answered with {answer:?} though the store failed");
         }
     }
 
     /// What the writer's thread does with whoever comes while the store cannot be opened.
     fn refuse_all(&mut self) {
-        while let Ok(first) = self.queue.try_recv() {
+        while let Some(first) = self.writer.next(&self.queue) {
             for job in self.writer.take(first, &self.queue) {
                 job.refuse(Refused::Store(Arc::new(Error::Reopening)));
             }

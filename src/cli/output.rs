@@ -1,0 +1,253 @@
+//! Where a command writes its result: standard output, or the file of `--out`. One rule for every command. Decision 205.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::Failure;
+
+/// Flags of every command whose result can be a file.
+#[derive(Args, Debug, Default)]
+pub struct Out {
+    /// Write to this file instead of standard output; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace the file of --out if it exists; it keeps its content until the new one is complete
+    #[arg(long, requires = "out")]
+    pub force: bool,
+}
+
+impl Out {
+    /// The file, where it is none of standard output.
+    pub fn file(&self) -> Option<&Path> {
+        self.out.as_deref().filter(|path| path.as_os_str() != "-")
+    }
+
+    /// Opens the output. A new file is written under its own name; one that is replaced gets its content in the end. Devices and
+    /// pipes are written to as they are.
+    ///
+    /// # Errors
+    /// There is such a file and `force` is not given, it is a folder, or it cannot be made.
+    pub fn open(&self) -> Result<Output, Failure> {
+        let Some(path) = self.file() else { return Ok(Output::new(io::stdout(), "standard output".to_owned())) };
+        let name = path.display();
+        let failed = |problem: String| Failure::Failed(format!("{name}: {problem}"));
+        if let Some(folder) = missing_folder(path) {
+            return Err(Failure::Failed(no_folder(&folder)));
+        }
+        let create = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
+        let (file, replaced) = match fs::metadata(path) {
+            Ok(found) if found.is_dir() => return Err(failed("this is a folder; name a file in it".to_owned())),
+            Ok(found) if !found.is_file() || is_descriptor(path) => (OpenOptions::new().append(true).open(path), None),
+            Ok(_) if !self.force => {
+                return Err(failed("File exists; name another file, or add --force to replace it".to_owned()));
+            }
+            Ok(_) => {
+                // What a link leads to is replaced, not the link.
+                let path = fs::canonicalize(path).map_err(|error| failed(error.to_string()))?;
+                let mut part = path.as_os_str().to_owned();
+                part.push(format!(".{}.part", std::process::id()));
+                let part = PathBuf::from(part);
+                (create(&part), Some(Replaced { part, path }))
+            }
+            Err(_) if path.is_symlink() => {
+                return Err(failed("this is a link to nothing; name another file".to_owned()));
+            }
+            Err(_) => (create(path), None),
+        };
+        let file = file.map_err(|error| failed(error.to_string()))?;
+        Ok(Output { replaced, ..Output::new(file, name.to_string()) })
+    }
+}
+
+/// An open output. Its first problem is kept: what is written knows only that writing failed.
+pub struct Output {
+    to: BufWriter<Box<dyn Write>>,
+    name: String,
+    problem: Option<io::Error>,
+    replaced: Option<Replaced>,
+}
+
+/// A file that gets its content in the end. Dropping it removes what was written.
+struct Replaced {
+    part: PathBuf,
+    path: PathBuf,
+}
+
+impl Drop for Replaced {
+    fn drop(&mut self) {
+        // In the end there is nothing under this name any more.
+        drop(fs::remove_file(&self.part));
+    }
+}
+
+impl Output {
+    fn new(to: impl Write + 'static, name: String) -> Output {
+        Output { to: BufWriter::with_capacity(256 * 1024, Box::new(to)), name, problem: None, replaced: None }
+    }
+
+    /// An earlier file, at the place where it goes on.
+    pub fn resumed(file: File, path: &Path) -> Output {
+        Output::new(file, path.display().to_string())
+    }
+
+    /// Ends the output after the work. What comes back is what the work gave; nothing when the reader of a pipe has closed it:
+    /// it has read enough, and that is no error. Decision 204.
+    ///
+    /// # Errors
+    /// The work failed, or the output cannot be written.
+    pub fn finish<T>(mut self, done: Result<T, String>) -> Result<Option<T>, Failure> {
+        if done.is_ok() {
+            // What it returns is kept as the problem.
+            drop(self.flush());
+        }
+        match self.problem.take() {
+            Some(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(None),
+            Some(error) => return Err(Failure::Failed(format!("{} cannot be written: {error}", self.name))),
+            None => {}
+        }
+        let done = done.map_err(Failure::Failed)?;
+        if let Some(replaced) = &self.replaced {
+            // A power cut leaves either content, never a part of one.
+            let synced = File::open(&replaced.part).and_then(|file| file.sync_all());
+            let renamed = synced.and_then(|()| fs::rename(&replaced.part, &replaced.path));
+            renamed.map_err(|error| Failure::Failed(format!("{} cannot be replaced: {error}", self.name)))?;
+        }
+        Ok(Some(done))
+    }
+
+    fn kept<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        done.inspect_err(|error| {
+            let same = || error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
+            self.problem.get_or_insert_with(same);
+        })
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let done = self.to.write(bytes);
+        self.kept(done)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let done = self.to.flush();
+        self.kept(done)
+    }
+}
+
+/// Whether a path names what is open already: /dev/stdout, /dev/fd/N and the like. It is written to, whatever it leads to.
+fn is_descriptor(path: &Path) -> bool {
+    let folder = path.parent().and_then(|folder| fs::canonicalize(folder).ok());
+    let is_in_list = |path: &Path| {
+        path.parent()
+            .and_then(|folder| fs::canonicalize(folder).ok())
+            .is_some_and(|folder| folder.starts_with("/proc") && folder.file_name().is_some_and(|name| name == "fd"))
+    };
+    let link = fs::read_link(path).ok().zip(folder).map(|(to, folder)| folder.join(to));
+    is_in_list(path) || link.is_some_and(|link| is_in_list(&link))
+}
+
+/// The folder that a new file would be made in, where there is none.
+pub fn missing_folder(path: &Path) -> Option<PathBuf> {
+    let folder = match path.as_os_str().as_bytes().ends_with(b"/") {
+        true => path,
+        false => path.parent().filter(|folder| !folder.as_os_str().is_empty())?,
+    };
+    (!folder.is_dir()).then(|| folder.to_owned())
+}
+
+/// That a folder is missing, and what to do.
+pub fn no_folder(folder: &Path) -> String {
+    let folder = folder.display();
+    format!("the folder {folder} does not exist; make it first: mkdir -p {folder}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn out(path: &Path, force: bool) -> Out {
+        Out { out: Some(path.to_owned()), force }
+    }
+
+    fn written(out: &Out, text: &str) -> Result<Option<()>, String> {
+        let mut output = out.open().map_err(|failure| failure.to_string())?;
+        let done = output.write_all(text.as_bytes()).map_err(|error| format!("lost: {error}"));
+        output.finish(done).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn a_file_is_replaced_only_on_demand_and_only_by_a_complete_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        assert_eq!(written(&out(&path, false), "one"), Ok(Some(())));
+        assert!(
+            written(&out(&path, false), "two").unwrap_err().contains("File exists; name another file, or add --force")
+        );
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+        let mut output = out(&path, true).open().unwrap();
+        output.write_all(b"half").unwrap();
+        assert!(output.finish::<()>(Err("the rest cannot be read".to_owned())).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+        assert_eq!(written(&out(&path, true), "two"), Ok(Some(())));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert_eq!(written(&out(&folder.path().join("new"), true), "x"), Ok(Some(())));
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("out", &link).unwrap();
+        assert_eq!(written(&out(&link, true), "three"), Ok(Some(())));
+        assert_eq!((link.is_symlink(), fs::read_to_string(&path).unwrap().as_str()), (true, "three"));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left behind");
+        fs::remove_file(&path).unwrap();
+        assert!(written(&out(&link, true), "four").unwrap_err().contains("a link to nothing"));
+    }
+
+    #[test]
+    fn folders_missing_folders_and_full_devices_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(written(&out(folder.path(), true), "").unwrap_err().contains("this is a folder"));
+        for missing in ["missing/out", "missing/"] {
+            let told = written(&out(&folder.path().join(missing), false), "").unwrap_err();
+            assert!(
+                told.contains("missing does not exist; make it first") || told.contains("missing/ does not exist"),
+                "{told}"
+            );
+        }
+        let told = written(&out(Path::new("/dev/full"), false), "x").unwrap_err();
+        assert_eq!(told, "/dev/full cannot be written: No space left on device (os error 28)");
+        assert_eq!(written(&out(Path::new("/dev/null"), false), "x"), Ok(Some(())));
+    }
+
+    #[test]
+    fn what_is_open_already_is_written_to_as_it_is() {
+        use std::os::fd::AsRawFd;
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let open = File::create(&path).unwrap();
+        let link = folder.path().join("link");
+        for name in [format!("/dev/fd/{}", open.as_raw_fd()), format!("/proc/self/fd/{}", open.as_raw_fd())] {
+            for force in [false, true] {
+                let before = std::os::unix::fs::MetadataExt::ino(&fs::metadata(&path).unwrap());
+                assert_eq!(written(&out(Path::new(&name), force), "x"), Ok(Some(())), "{name}");
+                assert_eq!(std::os::unix::fs::MetadataExt::ino(&fs::metadata(&path).unwrap()), before, "{name}");
+            }
+            std::os::unix::fs::symlink(&name, &link).unwrap();
+            assert!(is_descriptor(&link), "as /dev/stdout is one");
+            fs::remove_file(&link).unwrap();
+        }
+        assert!(is_descriptor(Path::new("/dev/stdout")) && !is_descriptor(&path));
+    }
+
+    #[test]
+    fn a_reader_that_has_closed_its_pipe_is_no_error() {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let mut output = Output::new(writer, "a pipe".to_owned());
+        let done = output.write_all(b"x").map_err(|error| error.to_string());
+        assert!(matches!(output.finish(done), Ok(None)));
+    }
+}

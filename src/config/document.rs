@@ -1,0 +1,231 @@
+//! The settings file with the place of every value in it, so that each problem is shown with its line and a caret.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::{Config, ConfigError, suggestion};
+use crate::regular_file;
+
+/// A settings file as it was read.
+pub struct Document {
+    path: PathBuf,
+    text: String,
+    /// By the path of a setting: `server.workers`, `registry.fault[0].path`.
+    places: BTreeMap<String, Place>,
+}
+
+/// Bytes of a name and of its value. The span of a table with a header is the header alone.
+struct Place {
+    key: Range<usize>,
+    value: Range<usize>,
+}
+
+/// What a settings file says, as far as it can be used.
+#[derive(Default)]
+pub struct Read {
+    pub config: Config,
+    /// What could not be used, each with its place.
+    pub problems: Vec<String>,
+    /// Settings that could not be used, by path. They have their default in `config`.
+    pub wrong: Vec<String>,
+}
+
+impl Document {
+    /// # Errors
+    /// The file cannot be read.
+    pub fn open(path: &Path) -> Result<Document, ConfigError> {
+        let is_empty = path == Path::new("/dev/null");
+        let regular = if is_empty { Ok(()) } else { regular_file::refuse(path) };
+        let text = regular
+            .and_then(|()| std::fs::read_to_string(path))
+            .map_err(|error| ConfigError(format!("the settings file {} cannot be read: {error}", path.display())))?;
+        Ok(Document { path: path.to_owned(), text, places: BTreeMap::new() })
+    }
+
+    /// The settings of the file, with every problem rather than the first. What is no TOML has one problem: what follows it
+    /// cannot be told apart.
+    pub fn read(&mut self) -> Read {
+        let mut read = Read::default();
+        let text = self.text.clone();
+        let mut root = match DeTable::parse(&text) {
+            Ok(root) => root,
+            Err(error) => {
+                read.problems.push(self.shown(error.span(), error.message()));
+                return read;
+            }
+        };
+        insert_all(root.get_ref(), "", &mut self.places);
+        let mut errors = Vec::new();
+        loop {
+            let error = match Config::deserialize(toml::Deserializer::from(root.clone())) {
+                Ok(config) => {
+                    read.config = config;
+                    break;
+                }
+                Err(error) => error,
+            };
+            let wrong = error.span().and_then(|span| self.enclosing(&span));
+            errors.push(error);
+            let Some(wrong) = wrong.filter(|path| remove(root.get_mut(), path)) else { break };
+            read.wrong.push(wrong);
+        }
+        errors.sort_by_key(|error| error.span().map(|span| span.start));
+        read.problems = errors.iter().map(|error| self.shown(error.span(), &plain(error.message()))).collect();
+        read
+    }
+
+    /// Whether the file has a value for a setting.
+    pub fn sets(&self, path: &str) -> bool {
+        self.places.contains_key(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A problem with the place of a setting that this file has a value for.
+    pub fn shown_at(&self, setting: &str, problem: &str) -> String {
+        self.shown(self.places.get(setting).map(|place| place.value.clone()), problem)
+    }
+
+    /// The innermost setting whose name or value encloses some bytes. A list is one setting.
+    fn enclosing(&self, span: &Range<usize>) -> Option<String> {
+        let encloses = |outer: &Range<usize>| outer.start <= span.start && span.end <= outer.end;
+        let found = self.places.iter().filter(|(_, place)| encloses(&place.key) || encloses(&place.value));
+        let (path, _) = found.max_by_key(|(path, _)| path.len())?;
+        path.split('[').next().map(str::to_owned)
+    }
+
+    fn shown(&self, span: Option<Range<usize>>, problem: &str) -> String {
+        let path = self.path.display();
+        let Some(Range { start, end }) = span else { return format!("{path}: {problem}") };
+        let start = self.text.floor_char_boundary(start);
+        let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let number = self.text[..start].matches('\n').count() + 1;
+        let line = self.text[line_start..].lines().next().unwrap_or_default();
+        let (column, width) = (start - line_start, end.saturating_sub(start));
+        let before = line.get(..column).unwrap_or(line).chars().count();
+        let marked = line.get(column..).unwrap_or_default();
+        let marked = marked.get(..width).unwrap_or(marked).chars().count().max(1);
+        let gutter = " ".repeat(number.to_string().len());
+        let caret = format!("{}{}", " ".repeat(before), "^".repeat(marked));
+        format!("{path}, line {number}: {problem}\n{gutter} |\n{number} | {line}\n{gutter} | {caret}")
+    }
+}
+
+/// Every value below a table by the path of its setting.
+fn insert_all(table: &DeTable, above: &str, places: &mut BTreeMap<String, Place>) {
+    for (key, value) in table {
+        insert(value, key.span(), format!("{above}{}", key.get_ref()), places);
+    }
+}
+
+fn insert(value: &Spanned<DeValue>, key: Range<usize>, path: String, places: &mut BTreeMap<String, Place>) {
+    match value.get_ref() {
+        DeValue::Table(table) => insert_all(table, &format!("{path}."), places),
+        DeValue::Array(items) => items.iter().enumerate().for_each(|(number, item)| {
+            insert(item, item.span(), format!("{path}[{number}]"), places);
+        }),
+        _ => {}
+    }
+    places.insert(path, Place { key, value: value.span() });
+}
+
+/// Takes a setting out; whether it was there.
+fn remove(table: &mut DeTable, path: &str) -> bool {
+    match path.split_once('.') {
+        None => table.remove(path).is_some(),
+        Some((section, below)) => match table.get_mut(section).map(Spanned::get_mut) {
+            Some(DeValue::Table(table)) => remove(table, below),
+            _ => false,
+        },
+    }
+}
+
+/// The words of the library for what a value must be, and ours.
+const EXPECTED: &[(&str, &str)] = &[
+    ("usize", "a whole number from 0"),
+    ("u64", "a whole number from 0"),
+    ("u32", "a whole number from 0"),
+    ("i64", "a whole number"),
+    ("f64", "a number"),
+    ("a boolean", "true or false"),
+    ("a string", "a text"),
+    ("path string", "a text"),
+    ("a sequence", "a list"),
+];
+
+/// A message of the library without words of Rust, and with a suggestion where a name is misspelt.
+pub fn plain(message: &str) -> String {
+    let message = message.trim_end();
+    let Some((before, expected)) = message.split_once("expected ") else { return message.to_owned() };
+    let named: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+    let misspelt = before.split('`').nth(1).and_then(|name| suggestion(name, named.iter().copied()));
+    if let Some(meant) = misspelt {
+        return format!("{before}did you mean `{meant}`? There are {expected}")
+            .replace("There are one of", "There are");
+    }
+    let ours = EXPECTED.iter().find(|(theirs, _)| *theirs == expected).map(|(_, ours)| *ours);
+    match expected.strip_prefix("struct ").is_some() {
+        true => format!("{before}expected a section"),
+        false => format!("{before}expected {}", ours.unwrap_or(expected)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (Read, Document) {
+        let mut document = Document { path: "hcert.toml".into(), text: text.to_owned(), places: BTreeMap::new() };
+        (document.read(), document)
+    }
+
+    #[test]
+    fn every_wrong_type_is_shown_at_once_with_its_line_and_a_caret() {
+        let text = "[server]\nworkers = \"many\"\nlistenn = 1\n[search]\ncount_max = -1 # õ\n\
+                    [[registry.fault]]\npath = 1\n[registry.remote]\ntries = true\n[log]\nlevel = \"õige\"\n";
+        let (Read { config, problems, wrong }, _) = read(text);
+        assert_eq!(config, Config::default());
+        let told = problems.join("\n");
+        for expected in [
+            "hcert.toml, line 2: invalid type: string \"many\", expected a whole number from 0\n  |\n2 | workers = \"many\"\n  |           ^^^^^^\n",
+            "hcert.toml, line 3: unknown field `listenn`, did you mean `listen`?",
+            "3 | listenn = 1\n  | ^^^^^^^\n",
+            "line 5: invalid value: integer `-1`, expected a whole number from 0",
+            "line 7: ",
+            "line 9: invalid type: boolean `true`, expected a whole number from 0",
+            "line 11: unknown variant `õige`",
+            "11 | level = \"õige\"\n   |         ^^^^^^",
+        ] {
+            assert!(told.contains(expected), "{expected:?} in {told}");
+        }
+        let mut wrong = wrong;
+        wrong.sort();
+        let all = ["log.level", "registry.fault", "registry.remote.tries", "search.count_max", "server.listenn"];
+        assert_eq!(wrong, [&all[..], &["server.workers"]].concat());
+    }
+
+    #[test]
+    fn what_is_no_toml_is_shown_where_it_begins() {
+        for (text, line) in [("[server\n", 1), ("a = 1\na = 2\n", 2), ("x", 1), ("\n\n= 1", 3)] {
+            let problems = read(text).0.problems;
+            assert_eq!(problems.len(), 1, "{problems:?}");
+            assert!(problems[0].contains(&format!("line {line}: ")) && problems[0].contains('^'), "{problems:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_found_by_the_path_of_its_setting() {
+        let (_, document) = read("[server]\nworkers = 100\n[[registry.fault]]\npath = \"*\"\nfault = \"x\"\n");
+        assert!(document.shown_at("server.workers", "wrong").ends_with("2 | workers = 100\n  |           ^^^"));
+        assert!(document.shown_at("registry.fault[0].fault", "wrong").contains("line 5: wrong"));
+        assert!(document.sets("registry.fault[0].path") && !document.sets("registry.fault[1]"));
+        assert_eq!(document.shown_at("tls.key", "wrong"), "hcert.toml: wrong");
+    }
+}

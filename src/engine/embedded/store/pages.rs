@@ -1,0 +1,333 @@
+//! The file of the store read page by page, without redb: every page is compared with its checksum, and a walk goes on behind pages that
+//! cannot be read. For checks and for salvage of damaged files; nothing is written.
+//!
+//! Source: redb 4.6, `docs/design.md` ("Database super-header", "B+tree pages"), file format 3.
+
+mod page;
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::{Error, Holder};
+use page::{Branch, Page, u32_at, u64_at, u128_at};
+pub use page::{Leaf, Shape};
+
+/// Bytes of the file's header with both commit slots; it fills the first page.
+const HEADER_BYTES: usize = 320;
+const MAGIC: &[u8] = b"redb\x1a\x0a\xa9\x0d\x0a";
+const SLOT_BYTES: usize = 128;
+const PRIMARY_BIT: u8 = 1;
+const RECOVERY_BIT: u8 = 2;
+
+/// redb's page size where the header does not say it.
+const PAGE_BYTES: u64 = 4096;
+
+/// Bytes of a leaf that is looked for without its checksum. One with more than a row is far smaller, and so is every body.
+const LEAF_BYTES_MAX: u64 = 16 << 20;
+
+/// Levels of a tree. Branches hold dozens of children, so that no file of this world comes near.
+const DEPTH_MAX: usize = 64;
+
+/// The file of a store.
+pub struct Pages {
+    file: File,
+    bytes: u64,
+    page_bytes: u64,
+    /// Pages of each region before its data, and in all.
+    region: (u64, u64),
+    /// The commits that the header names; the one that counts first.
+    roots: Vec<Commit>,
+    /// What is wrong with the header.
+    header: Vec<String>,
+}
+
+/// The tables of a commit, by the roots of their lists.
+#[derive(Clone, Copy, Debug)]
+pub struct Commit {
+    user: Option<Tree>,
+    /// redb's own, which say what pages are free.
+    system: Option<Tree>,
+}
+
+/// A tree of pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Tree {
+    page: u64,
+    checksum: u128,
+    shape: Shape,
+    /// Rows that it should have.
+    pub rows: u64,
+}
+
+/// What a walk meets: a leaf with the offset of its page, or a page that cannot be read.
+pub enum Met<'p> {
+    Leaf(u64, Leaf<'p>),
+    Damaged(Lost),
+}
+
+/// A page that cannot be read, with everything below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    pub problem: String,
+    /// Its keys sort above this one; none at the beginning of the table.
+    pub above: Option<Vec<u8>>,
+    /// And up to this one; none at the end of the table.
+    pub up_to: Option<Vec<u8>>,
+}
+
+/// Where a walk is.
+#[derive(Clone, Copy)]
+struct Position<'k> {
+    page: u64,
+    checksum: u128,
+    depth: usize,
+    above: Option<&'k [u8]>,
+    up_to: Option<&'k [u8]>,
+}
+
+impl Pages {
+    /// Opens the file to read it.
+    ///
+    /// # Errors
+    /// `InUse` while a server has it; `Io` when it cannot be read.
+    pub fn open(path: &Path) -> Result<Pages, Error> {
+        let file = super::backend::readable(path).map_err(|error| match error {
+            redb::DatabaseError::DatabaseAlreadyOpen => Error::InUse(path.parent().and_then(Holder::of)),
+            error => error.into(),
+        })?;
+        Pages::of(file)
+    }
+
+    /// Reads a file that is open already, and that nobody writes meanwhile.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of(file: File) -> Result<Pages, Error> {
+        let (mut pages, was_closed) = Pages::by_header(file)?;
+        // After a kill redb takes the commit before where the last one was not written to its end.
+        let is_torn = !was_closed && pages.roots.len() == 2 && {
+            let mut has_lost = false;
+            pages.walk_all(pages.roots[0], &mut |_, met| has_lost |= matches!(met, Met::Damaged(_)));
+            has_lost
+        };
+        if is_torn {
+            pages.roots.swap(0, 1);
+        }
+        Ok(pages)
+    }
+
+    /// What is wrong with redb's own tables, which say what pages are free: where one of their pages cannot be read, redb ends the process
+    /// at the next commit, and at the close. Nothing of a file that is not there, or was not closed: redb checks that one itself.
+    /// Decision 221.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn damage_of_own_tables(path: &Path) -> Result<Option<String>, Error> {
+        let file = match File::open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        let (pages, was_closed) = Pages::by_header(file)?;
+        let Some(root) = pages.roots.first().and_then(|commit| commit.system).filter(|_| was_closed) else {
+            return Ok(None);
+        };
+        let mut problem = None;
+        for (_, tree) in pages.listed(root, &mut |lost| problem = Some(lost.problem)) {
+            pages.walk(tree, &mut |met| {
+                if let Met::Damaged(lost) = met {
+                    problem = Some(lost.problem);
+                }
+            });
+        }
+        Ok(problem)
+    }
+
+    /// The file as its header describes it, and whether it was closed in order.
+    fn by_header(file: File) -> Result<(Pages, bool), Error> {
+        let bytes = file.metadata()?.len();
+        let mut pages =
+            Pages { file, bytes, page_bytes: PAGE_BYTES, region: (0, u64::MAX), roots: Vec::new(), header: Vec::new() };
+        let was_closed = pages.read_header();
+        Ok((pages, was_closed))
+    }
+
+    fn read_header(&mut self) -> bool {
+        let mut header = [0; HEADER_BYTES];
+        if self.file.read_exact_at(&mut header, 0).is_err() {
+            self.header.push(format!("it has only {} bytes", self.bytes));
+            return true;
+        }
+        if !header.starts_with(MAGIC) {
+            self.header.push("it does not begin as a file of redb does".to_owned());
+        }
+        let number = |at: usize| u64::from(u32_at(&header, at).unwrap_or_default());
+        let (page_bytes, before, data) = (number(12), number(16), number(20));
+        match page_bytes.is_power_of_two() && page_bytes >= 512 && page_bytes <= self.bytes && data > 0 {
+            true => (self.page_bytes, self.region) = (page_bytes, (before, before + data)),
+            false => {
+                self.header.push("the sizes of its pages are not readable".to_owned());
+                return true;
+            }
+        }
+        let state = header[9];
+        let primary = usize::from(state & PRIMARY_BIT);
+        for slot in [primary, 1 - primary] {
+            let slot_bytes = &header[64 + slot * SLOT_BYTES..][..SLOT_BYTES];
+            if u128_at(slot_bytes, SLOT_BYTES - 16) != Some(xxh3_128(&slot_bytes[..SLOT_BYTES - 16])) {
+                // The other one is written anew by the next commit.
+                if slot == primary {
+                    self.header.push(format!("commit slot {slot} does not have its checksum"));
+                }
+                continue;
+            }
+            let root = |is_there: usize, at: usize| {
+                let tree = Tree::read(&slot_bytes[at..at + 32], Shape { key: None, value: None });
+                tree.filter(|_| slot_bytes[is_there] != 0)
+            };
+            self.roots.push(Commit { user: root(1, 8), system: root(2, 40) });
+        }
+        state & RECOVERY_BIT == 0
+    }
+
+    /// What is wrong with the header, in words.
+    pub fn header_problems(&self) -> &[String] {
+        &self.header
+    }
+
+    /// The commits that the header names, as [`tables`](Self::tables) takes them; the one that counts first.
+    pub fn commits(&self) -> impl Iterator<Item = Commit> {
+        self.roots.iter().copied()
+    }
+
+    /// The tables of a commit; `lost` is told what of the table of tables cannot be read.
+    pub fn tables(&self, commit: Commit, lost: &mut dyn FnMut(Lost)) -> Vec<(String, Tree)> {
+        commit.user.map_or_else(Vec::new, |root| self.listed(root, lost))
+    }
+
+    fn listed(&self, root: Tree, lost: &mut dyn FnMut(Lost)) -> Vec<(String, Tree)> {
+        let mut tables = Vec::new();
+        self.walk(root, &mut |met| match met {
+            Met::Damaged(damage) => lost(damage),
+            Met::Leaf(_, leaf) => tables.extend(leaf.rows().filter_map(|(name, definition)| {
+                let name = String::from_utf8(name.to_vec()).ok()?;
+                let has_rows = *definition.get(9)? != 0;
+                let width =
+                    |at: usize| Some((*definition.get(at)? != 0).then_some(u32_at(definition, at + 1)? as usize));
+                let shape = Shape { key: width(42)?, value: width(47)? };
+                let tree = Tree::read(definition.get(10..42)?, shape)?;
+                has_rows.then_some((name, Tree { rows: u64_at(definition, 1)?, ..tree }))
+            })),
+        });
+        tables
+    }
+
+    /// Walks the leaves of a tree in the order of their keys; what cannot be read is met as well, and the walk goes on behind it.
+    pub fn walk(&self, tree: Tree, each: &mut dyn FnMut(Met)) {
+        let at = Position { page: tree.page, checksum: tree.checksum, depth: 0, above: None, up_to: None };
+        self.descend(tree.shape, at, each);
+    }
+
+    /// Walks the table of tables of a commit, and every table of it, by name; redb's own tables all have the name `file`.
+    pub fn walk_all(&self, commit: Commit, each: &mut dyn FnMut(&str, Met)) {
+        for (root, own) in [(commit.user, None), (commit.system, Some("file"))] {
+            let Some(root) = root else { continue };
+            let tables = self.listed(root, &mut |lost| each(own.unwrap_or("table of tables"), Met::Damaged(lost)));
+            for (name, tree) in tables {
+                self.walk(tree, &mut |met| each(own.unwrap_or(&name), met));
+            }
+        }
+    }
+
+    fn descend(&self, shape: Shape, at: Position, each: &mut dyn FnMut(Met)) {
+        let (offset, memory) = match self.page(at.page) {
+            Ok(page) => page,
+            Err(problem) => return each(at.lost(problem)),
+        };
+        let page = match Page::read(&memory, shape).filter(|_| at.depth < DEPTH_MAX) {
+            Some((page, checked)) if xxh3_128(checked) == at.checksum => page,
+            Some(_) => return each(at.lost(format!("the page at byte {offset} does not have its checksum"))),
+            None => return each(at.lost(format!("the page at byte {offset} is no page of a table"))),
+        };
+        match page {
+            Page::Leaf(leaf) => each(Met::Leaf(offset, leaf)),
+            Page::Branch(branch) => self.children(shape, at, &branch, each),
+        }
+    }
+
+    fn children(&self, shape: Shape, at: Position, branch: &Branch, each: &mut dyn FnMut(Met)) {
+        for child in 0..=branch.keys {
+            let (Some((page, checksum)), depth) = (branch.child(child), at.depth + 1) else { continue };
+            let above = child.checked_sub(1).and_then(|before| branch.key(before)).or(at.above);
+            let up_to = branch.key(child).or(at.up_to);
+            self.descend(shape, Position { page, checksum, depth, above, up_to }, each);
+        }
+    }
+
+    /// Offset and bytes of a page by its number.
+    fn page(&self, number: u64) -> Result<(u64, Vec<u8>), String> {
+        let order = (number >> 59) as u32;
+        let index = number & (0xF_FFFF >> order.min(20));
+        let region = (number >> 20) & 0xF_FFFF;
+        let bytes = self.page_bytes.checked_shl(order).filter(|bytes| *bytes <= self.bytes);
+        let offset = bytes.and_then(|bytes| {
+            let before = region.checked_mul(self.region.1)?.checked_add(self.region.0)?.checked_add(1)?;
+            let offset = before.checked_mul(self.page_bytes)?.checked_add(index.checked_mul(bytes)?)?;
+            (offset.checked_add(bytes)? <= self.bytes).then_some((offset, bytes))
+        });
+        let (offset, bytes) = offset.ok_or("a page lies behind the end of the file")?;
+        self.bytes_at(offset, bytes).map(|memory| (offset, memory))
+    }
+
+    fn bytes_at(&self, offset: u64, bytes: u64) -> Result<Vec<u8>, String> {
+        let mut memory = vec![0; bytes as usize];
+        let read = self.file.read_exact_at(&mut memory, offset);
+        read.map(|()| memory).map_err(|error| format!("the page at byte {offset} cannot be read: {error}"))
+    }
+
+    /// Leaves of a shape wherever they seem to lie in the file, of pages that are in use or not. Their checksums are not known: whoever takes
+    /// a row must know it by itself. `each` gets the offset of the page.
+    pub fn scan(&self, shape: Shape, each: &mut dyn FnMut(u64, &Leaf)) {
+        for offset in (self.page_bytes..self.bytes).step_by(self.page_bytes as usize) {
+            if let Some(memory) = self.leaf_at(offset, shape)
+                && let Some(leaf) = Leaf::read(&memory, shape)
+            {
+                each(offset, &leaf);
+            }
+        }
+    }
+
+    /// Rows of a table of fixed widths that the file has room for.
+    pub fn rows_max(&self, shape: Shape) -> u64 {
+        let row = shape.key.unwrap_or(1) + shape.value.unwrap_or(1);
+        self.bytes / row as u64
+    }
+
+    /// The bytes of what seems to be a leaf: a page, or as many as its values say.
+    pub fn leaf_at(&self, offset: u64, shape: Shape) -> Option<Vec<u8>> {
+        let memory = self.bytes_at(offset, self.page_bytes.min(self.bytes.checked_sub(offset)?)).ok()?;
+        let end = Leaf::end(&memory, shape)? as u64;
+        match end <= memory.len() as u64 {
+            true => Some(memory),
+            false if end <= LEAF_BYTES_MAX && offset.checked_add(end)? <= self.bytes => self.bytes_at(offset, end).ok(),
+            false => None,
+        }
+    }
+}
+
+impl Position<'_> {
+    fn lost(&self, problem: String) -> Met<'static> {
+        let owned = |key: Option<&[u8]>| key.map(<[u8]>::to_vec);
+        Met::Damaged(Lost { problem, above: owned(self.above), up_to: owned(self.up_to) })
+    }
+}
+
+impl Tree {
+    /// Page number, checksum and number of rows, as slots and definitions of tables have them.
+    fn read(bytes: &[u8], shape: Shape) -> Option<Tree> {
+        Some(Tree { page: u64_at(bytes, 0)?, checksum: u128_at(bytes, 8)?, shape, rows: u64_at(bytes, 24)? })
+    }
+}

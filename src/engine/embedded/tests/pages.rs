@@ -1,0 +1,291 @@
+//! Every page of a store damaged in every way: nothing panics, what can be read is read, what is lost is named, and nothing is invented.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::*;
+use crate::certificate::Names as Namespaces;
+use crate::engine::{STORE_FILE, Salvage};
+
+const PAGE_BYTES: usize = 4096;
+
+/// What is done to a page.
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    /// A bit of its head, which says what kind of page it is.
+    Kind,
+    /// A bit of the number of its entries.
+    Count,
+    /// A bit somewhere in it.
+    Bit(usize),
+    Zeros,
+    /// Every bit is set.
+    Ones,
+    /// Every bit of 512 bytes from a place on is set.
+    OnesFrom(usize),
+    Random,
+    /// The file ends in the middle of it.
+    Cut,
+}
+
+const DAMAGES: [Damage; 11] = [
+    Damage::Kind,
+    Damage::Count,
+    Damage::Bit(9),
+    Damage::Bit(700),
+    Damage::Zeros,
+    Damage::Ones,
+    Damage::Random,
+    Damage::OnesFrom(0),
+    Damage::OnesFrom(2048),
+    Damage::OnesFrom(512),
+    Damage::Cut,
+];
+
+fn damaged(whole: &[u8], page: usize, damage: Damage) -> Vec<u8> {
+    let (mut bytes, at) = (whole.to_vec(), page * PAGE_BYTES);
+    match damage {
+        Damage::Kind => bytes[at] ^= 3,
+        Damage::Count => bytes[at + 2] ^= 0x10,
+        Damage::Bit(place) => bytes[at + place] ^= 1,
+        Damage::Zeros => bytes[at..at + PAGE_BYTES].fill(0),
+        Damage::Ones => bytes[at..at + PAGE_BYTES].fill(0xFF),
+        Damage::OnesFrom(place) => bytes[at + place..][..512].fill(0xFF),
+        Damage::Random => {
+            let mut state = page as u64 + 1;
+            for byte in &mut bytes[at..at + PAGE_BYTES] {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                *byte = (state >> 56) as u8;
+            }
+        }
+        Damage::Cut => bytes.truncate(at + PAGE_BYTES / 2),
+    }
+    bytes
+}
+
+/// Certificates with histories, deletions and consents, patients, and enough of them that tables have branches.
+fn filled() -> Fixture {
+    let fixture = Fixture::new();
+    for number in 0..150_u64 {
+        let written = fixture.create(State::Draft, &format!("Patient/{number}"));
+        for _ in 0..number % 3 {
+            fixture.update(written.id, Trigger::Update, State::Draft, &format!("Patient/{number}")).unwrap();
+        }
+        if number % 7 == 0 {
+            fixture.delete(written.id).unwrap();
+        }
+    }
+    let closed = Consent { doctor: crate::certificate::Access::Closed, ..Consent::default() };
+    for id in 2..6 {
+        fixture.set_consent(Id::new(id).unwrap(), closed).unwrap();
+    }
+    let writes: Vec<_> = (1..40_u64).map(|number| super::patients::patient(number, &[("urn:x", "A")])).collect();
+    fixture.patients(writes);
+    fixture.engine.close();
+    fixture
+}
+
+/// All versions, by id and number, and the seq that made each.
+fn versions(engine: &Engine) -> BTreeMap<(u64, u32), (State, Vec<u8>)> {
+    let stored = engine.export(Seq(0), usize::MAX).unwrap().into_iter().map(|(_, stored)| stored);
+    stored.map(|stored| ((stored.id.get(), stored.version.get()), (stored.state, stored.resource))).collect()
+}
+
+/// What is salvaged is a part of what was stored, and everything else is named.
+fn salvaged(folder: &Path, whole: &BTreeMap<(u64, u32), (State, Vec<u8>)>, what: &str, is_cut: bool) {
+    let salvage = Salvage::open(folder).unwrap();
+    let mut found = BTreeMap::new();
+    salvage
+        .each(|stored, _| {
+            let before = found.insert((stored.id.get(), stored.version.get()), (stored.state, stored.resource));
+            assert!(before.is_none(), "{what}: a version came twice");
+            Ok(())
+        })
+        .unwrap();
+    let report = salvage.report();
+    for (key, content) in &found {
+        assert_eq!(whole.get(key), Some(content), "{what}: {key:?} is invented");
+    }
+    assert!(!report.is_whole() || found.len() == whole.len(), "{what}: versions are lost, and it is called whole");
+    if is_cut && !report.knows_all {
+        return;
+    }
+    let unknown: u64 = report.changes_unknown.iter().map(|(first, last)| last - first + 1).sum();
+    let unnamed = whole.keys().filter(|key| !found.contains_key(key)).filter(|(id, version)| {
+        !report
+            .incomplete
+            .get(id)
+            .is_some_and(|lost| lost.iter().any(|(first, last)| (first..=last).contains(&version)))
+            && !report.ambiguous.contains(&(*id, *version))
+    });
+    let unnamed = unnamed.count() as u64;
+    assert!(unnamed <= unknown, "{what}: {unnamed} versions are missing and not named; {unknown} changes are unknown");
+    // A page that is lost with its parents known takes its own rows and no others.
+    assert!(found.len() + 200 > whole.len(), "{what}: only {} of {} are found", found.len(), whole.len());
+}
+
+#[test]
+fn every_page_damaged_in_every_way_is_reported_and_the_rest_is_read() {
+    let fixture = filled();
+    let folder = fixture.folder.path().join("data");
+    let path = folder.join(STORE_FILE);
+    let bytes = fs::read(&path).unwrap();
+    let opened = || Embedded::look(options(&fixture.folder, &fixture.now));
+    let engine = opened().unwrap();
+    let whole = versions(&engine);
+    let findings = engine.verify(&Namespaces::default(), &mut |_| ()).unwrap();
+    engine.close();
+    assert!(whole.len() > 250, "there are {} versions", whole.len());
+    let used: Vec<usize> = (0..bytes.len() / PAGE_BYTES)
+        .filter(|page| bytes[page * PAGE_BYTES..][..PAGE_BYTES].iter().any(|b| *b != 0))
+        .collect();
+    assert!(used.len() > 30, "only {} pages are used", used.len());
+    let (mut refused, mut reported, mut harmless) = (0, 0, 0);
+    for page in used {
+        // Each page meets half of the damages, so that every kind meets many pages in bounded time.
+        for damage in DAMAGES.iter().skip(page % 2).step_by(2) {
+            let what = format!("page {page}, {damage:?}");
+            let after = damaged(&bytes, page, *damage);
+            fs::write(&path, &after).unwrap();
+            salvaged(&folder, &whole, &what, matches!(damage, Damage::Cut));
+            match opened() {
+                Ok(engine) => {
+                    let found = engine.verify(&Namespaces::default(), &mut |_| ()).unwrap();
+                    // Rows of this test are made by hand; the check names them each time.
+                    let is_reported = found.problems.len() as u64 + found.problems_untold
+                        > findings.problems.len() as u64 + findings.problems_untold
+                        || found.problems != findings.problems;
+                    for id in 1..=150 {
+                        if let Err(error) = engine.current(Id::new(id).unwrap()) {
+                            assert!(matches!(error, Error::Damaged(_) | Error::Newer(_)), "{what}: {error}");
+                            assert!(is_reported, "{what}: a read fails, and the check found nothing");
+                        }
+                    }
+                    drop(engine.stats());
+                    engine.close();
+                    *if is_reported { &mut reported } else { &mut harmless } += 1;
+                }
+                Err(error) => {
+                    assert!(
+                        matches!(error, Error::Damaged(_) | Error::Newer(_) | Error::OtherNames { .. }),
+                        "{what}: {error}"
+                    );
+                    let found = Embedded::verify_unopened(&folder).unwrap();
+                    assert!(!found.is_whole(), "{what}: it cannot be opened ({error}), and its pages are whole");
+                    refused += 1;
+                }
+            }
+            assert!(fs::read(&path).unwrap() == after, "{what}: looking changed the file");
+        }
+    }
+    assert!(
+        refused > 10 && reported > 10 && harmless > 10,
+        "{refused} refused, {reported} reported, {harmless} harmless"
+    );
+}
+
+/// A running engine that meets a damaged page fails that request alone; a write to it stores nothing.
+#[test]
+fn a_page_damaged_under_a_server_fails_what_reads_it_and_nothing_else() {
+    let fixture = filled();
+    let path = fixture.folder.path().join("data").join(STORE_FILE);
+    let bytes = fs::read(&path).unwrap();
+    let pages = store::pages::Pages::open(&path).unwrap();
+    let commit = pages.commits().next().unwrap();
+    let (_, tree) = pages.tables(commit, &mut |_| ()).into_iter().find(|(name, _)| name == "version").unwrap();
+    let mut leaves = Vec::new();
+    pages.walk(tree, &mut |met| {
+        if let store::pages::Met::Leaf(offset, _) = met {
+            leaves.push(offset as usize);
+        }
+    });
+    drop(pages);
+    assert!(leaves.len() > 4, "{leaves:?}");
+    let mut after = bytes;
+    after[leaves[1]..leaves[1] + PAGE_BYTES].fill(0xAA);
+    assert_eq!(after[9] & 2, 0, "it was closed in order");
+    // redb built with debug assertions reads all pages when it opens a file; without a cache it reads them again.
+    let without_cache = Options { cache_bytes: 0, ..options(&fixture.folder, &fixture.now) };
+    let engine = Embedded::open(without_cache).unwrap();
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .write_all_at(&after[leaves[1]..][..PAGE_BYTES], leaves[1] as u64)
+        .unwrap();
+    let read = |id: u64| engine.current(Id::new(id).unwrap());
+    let failed: Vec<u64> = (1..=150).filter(|id| matches!(read(*id), Err(Error::Damaged(_)))).collect();
+    assert!(!failed.is_empty() && failed.len() < 100, "{failed:?}");
+    let good = (1..=150).filter(|id| !failed.contains(id)).collect::<Vec<_>>();
+    assert!(good.iter().all(|id| read(*id).unwrap().is_some()), "the others are read");
+    let before = engine.seq();
+    let update = |id: u64| {
+        let content = content(Trigger::Update, State::Draft, "Patient/1");
+        let id = Id::new(id).unwrap();
+        engine.write(Write::Update { id, content, if_match: None, base: None, rows: None }).blocking_recv().unwrap()
+    };
+    assert!(matches!(update(failed[0]), Err(Refused::Store(_))), "a write that meets the page is refused");
+    assert_eq!(engine.seq(), before);
+    let found = engine.verify(&Namespaces::default(), &mut |_| ()).unwrap();
+    let told = found.problems.iter().find(|problem| problem.part == "version").map(|problem| problem.text.clone());
+    assert!(!found.is_whole() && told.is_some(), "{found:?}");
+    assert!(good.iter().all(|id| read(*id).unwrap().is_some()), "and they still are");
+    engine.close();
+}
+
+/// Offsets of the leaves of a table, and the keys of each.
+fn leaves(path: &Path, table: &str) -> Vec<(usize, Vec<Vec<u8>>)> {
+    let pages = store::pages::Pages::open(path).unwrap();
+    let commit = pages.commits().next().unwrap();
+    let (_, tree) = pages.tables(commit, &mut |_| ()).into_iter().find(|(name, _)| name == table).unwrap();
+    let mut leaves = Vec::new();
+    pages.walk(tree, &mut |met| {
+        if let store::pages::Met::Leaf(offset, leaf) = met {
+            leaves.push((offset as usize, leaf.rows().map(|(key, _)| key.to_vec()).collect()));
+        }
+    });
+    leaves
+}
+
+/// A check reads tables in pieces and goes on behind the last key of each. A last key that was zeroed sends it back to the beginning.
+#[test]
+fn a_key_out_of_order_is_damage_and_no_check_reads_a_piece_twice() {
+    for table in ["version", "change", "patient", "patient_change", "patient_identifier", "patient_born"] {
+        let fixture = filled();
+        let path = fixture.folder.path().join("data").join(STORE_FILE);
+        let bytes = fs::read(&path).unwrap();
+        let (leaf, keys) = leaves(&path, table).pop().unwrap();
+        // Keys lie one behind the other.
+        let (all, key) = (keys.concat(), keys.last().unwrap());
+        let found = bytes[leaf..].windows(all.len()).position(|bytes| bytes == all).unwrap();
+        let at = leaf + found + all.len() - key.len();
+        let mut lowest = vec![0; key.len()];
+        if table == "patient_born" {
+            // Days before 1970 are below zero.
+            lowest[..4].copy_from_slice(&i32::MIN.to_le_bytes());
+        }
+        let without_cache = Options { cache_bytes: 0, ..options(&fixture.folder, &fixture.now) };
+        let engine = Embedded::open(without_cache).unwrap();
+        fs::OpenOptions::new().write(true).open(&path).unwrap().write_all_at(&lowest, at as u64).unwrap();
+        let reader = engine.shared.store.reader().unwrap();
+        let all = usize::MAX;
+        let read = match table {
+            "version" => reader.bare_records(store::Records::Version, (0, 0), all, |_, _| Ok(())).map(drop),
+            "patient" => reader.bare_records(store::Records::Patient, (0, 0), all, |_, _| Ok(())).map(drop),
+            "change" => reader.changes_after(Seq(0), all).and_then(|_| reader.bare_changes(0, all)).map(drop),
+            "patient_change" => reader.patient_changes(0, all).map(drop),
+            "patient_identifier" => reader.bare_identifiers(&Default::default(), all).map(drop),
+            _ => reader.bare_born((i32::MIN, 0), all).map(drop),
+        };
+        let told = read.expect_err(table).to_string();
+        // The lengths of the parts of an identifier are in its key.
+        let is_named = told.contains(&format!("keys of {table} are out of order"));
+        assert!(is_named || (table == "patient_identifier" && told.contains(table)), "{told}");
+        drop(reader);
+        let found = engine.verify(&Namespaces::default(), &mut |_| ()).unwrap();
+        assert!(!found.is_whole(), "{table}: {found:?}");
+        engine.close();
+    }
+}

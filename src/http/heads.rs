@@ -1,0 +1,168 @@
+//! Memory for the heads of requests. Each connection has its own for one head; what HTTP/2 has beside it comes out of one budget for
+//! all connections, and of one for each address. Decision 178.
+
+use std::collections::HashMap;
+use std::mem::size_of;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use hyper::HeaderMap;
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::body::Memory;
+use super::places::counted;
+use crate::limits::{CLIENTS_MAX, HEAD_TASK_BYTES, HEADS_BYTES_PER_ADDRESS_MAX};
+use crate::outcome::{Hcert, Issue};
+
+/// Bytes of an entry of a map of headers beside its name and value: links and a hash.
+const ENTRY_BYTES: usize = 32;
+
+/// The budgets of a server.
+#[derive(Debug)]
+pub struct Heads {
+    all: Memory,
+    /// Of each address that was here lately.
+    addresses: Mutex<HashMap<IpAddr, Memory>>,
+}
+
+/// What the heads of one HTTP/2 connection may take.
+#[derive(Debug)]
+pub struct ConnectionHeads {
+    all: Memory,
+    /// Where the address is counted.
+    address: Option<Memory>,
+    /// Whether a head has the memory that is the connection's own.
+    own_taken: Arc<AtomicBool>,
+}
+
+/// The memory of a head, given back when the last of its clones is dropped. It lies in the head, so that it ends with it.
+#[derive(Clone, Debug)]
+pub struct HeadMemory {
+    _lent: Arc<Lent>,
+}
+
+#[derive(Debug)]
+enum Lent {
+    Own(Arc<AtomicBool>),
+    Shared { _all: OwnedSemaphorePermit, _address: Option<OwnedSemaphorePermit> },
+}
+
+impl Heads {
+    pub fn new(bytes: usize) -> Heads {
+        Heads { all: Memory::new(bytes), addresses: Mutex::default() }
+    }
+
+    /// For a connection from an address, if that is to be counted.
+    pub fn of_connection(&self, address: Option<IpAddr>) -> ConnectionHeads {
+        let address = address.map(|address| {
+            let mut addresses = self.addresses.lock().expect("no holder of this lock can panic");
+            if addresses.len() >= CLIENTS_MAX {
+                addresses.retain(|_, memory| memory.is_shared());
+            }
+            addresses.entry(counted(address)).or_insert_with(|| Memory::new(HEADS_BYTES_PER_ADDRESS_MAX)).clone()
+        });
+        ConnectionHeads { all: self.all.clone(), address, own_taken: Arc::default() }
+    }
+}
+
+impl ConnectionHeads {
+    /// Has a head hold its memory.
+    ///
+    /// # Errors
+    /// 429: the address has used up its share. 503: so have all addresses together.
+    pub fn lend(&self, parts: &mut Parts) -> Result<(), Issue> {
+        let lent = if self.own_taken.swap(true, Ordering::AcqRel) {
+            let bytes = HEAD_TASK_BYTES + bytes_of(&parts.headers);
+            let address = self.address.as_ref().map(|address| address.borrow(bytes).ok_or_else(too_many_of_address));
+            let _address = address.transpose()?;
+            let _all = self.all.borrow(bytes).ok_or_else(|| Issue::new(Hcert::HeadsTooMany))?;
+            Lent::Shared { _all, _address }
+        } else {
+            Lent::Own(Arc::clone(&self.own_taken))
+        };
+        parts.extensions.insert(HeadMemory { _lent: Arc::new(lent) });
+        Ok(())
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Lent::Own(taken) = self {
+            taken.store(false, Ordering::Release);
+        }
+    }
+}
+
+fn too_many_of_address() -> Issue {
+    let problem = format!("{HEADS_BYTES_PER_ADDRESS_MAX} bytes of request heads are allowed");
+    Issue::new(Hcert::TooManyRequests).with("problem", problem)
+}
+
+/// Bytes that headers take in memory.
+fn bytes_of(headers: &HeaderMap) -> usize {
+    let entries = headers.capacity().max(headers.len());
+    let text: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    entries * (size_of::<HeaderName>() + size_of::<HeaderValue>() + ENTRY_BYTES) + text
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::Request;
+
+    use super::*;
+    use crate::limits::HEADS_BYTES_MAX;
+
+    fn head() -> Parts {
+        Request::get("/fhir/metadata").body(()).unwrap().into_parts().0
+    }
+
+    fn large() -> Parts {
+        let bytes = HEADS_BYTES_PER_ADDRESS_MAX / 4;
+        Request::get("/").header("x", vec![b'x'; bytes]).body(()).unwrap().into_parts().0
+    }
+
+    #[test]
+    fn each_connection_has_memory_for_one_head_however_much_is_lent() {
+        let heads = Heads::new(HEAD_TASK_BYTES);
+        let connections = [(); 3].map(|()| heads.of_connection(None));
+        let mut heads = [head(), head(), head()];
+        for (connection, head) in connections.iter().zip(&mut heads) {
+            connection.lend(head).unwrap();
+        }
+        let mut second = head();
+        connections[0].lend(&mut second).unwrap();
+        assert_eq!(connections[0].lend(&mut head()).unwrap_err().code(), Hcert::HeadsTooMany);
+        assert_eq!(connections[1].lend(&mut head()).unwrap_err().code(), Hcert::HeadsTooMany);
+        drop(heads);
+        assert!(connections[1].lend(&mut head()).is_ok(), "its own is free again");
+        drop(second);
+        let mut held = head();
+        connections[2].lend(&mut held).unwrap();
+        assert!(connections[2].lend(&mut head()).is_ok(), "the second head is gone");
+    }
+
+    #[test]
+    fn one_address_has_its_share_and_no_more() {
+        let all = Heads::new(HEADS_BYTES_MAX);
+        let address = |text: &str| Some(text.parse().unwrap());
+        let [first, second] = ["192.0.2.1", "::ffff:192.0.2.1"].map(|text| all.of_connection(address(text)));
+        let mut held: Vec<Parts> = (0..5).map(|_| large()).collect();
+        // The first of each connection is its own.
+        first.lend(&mut held[0]).unwrap();
+        second.lend(&mut held[1]).unwrap();
+        for head in &mut held[2..] {
+            first.lend(head).unwrap();
+        }
+        assert_eq!(second.lend(&mut large()).unwrap_err().code(), Hcert::TooManyRequests);
+        let other = all.of_connection(address("192.0.2.2"));
+        let mut others: Vec<Parts> = (0..3).map(|_| large()).collect();
+        for head in &mut others {
+            other.lend(head).unwrap();
+        }
+        drop(held);
+        assert!(second.lend(&mut large()).is_ok());
+    }
+}

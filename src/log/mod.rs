@@ -1,0 +1,12 @@
+//! What the service says of itself: the table of events, the line of each answered request, and how much of both is written.
+//! `cli::log` writes the lines.
+
+mod answered;
+mod control;
+pub mod events;
+mod shown;
+
+pub use answered::{ANSWERS, Answered, Refused, answered, sample, set_sample};
+pub use control::{LEVELS, LogOrder, LogState, change, install};
+pub(crate) use events::event;
+pub use shown::shown;

@@ -1,0 +1,187 @@
+//! Whether the threads that answer requests run (Contract 10.2).
+//!
+//! Two observations are made once a second, from a thread that answers no requests. A task is sent through the request runtime: if it does
+//! not come back, no thread of it is free. And each thread of the runtime is asked whether it has returned to its scheduler: one blocked
+//! thread lets the task through on another one, but the requests that it holds hang. Both count seconds as the observer saw them, so a
+//! process that was suspended is not taken for one that hangs. Decision 168.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+use super::report::{Part, Status};
+use crate::limits::{LIVE_BEATS_MISSED_MAX, LIVE_THREAD_BUSY_S};
+
+/// Watches the threads of a runtime.
+pub struct Heartbeat {
+    runtime: Handle,
+    /// Set by the task that was sent.
+    is_back: Arc<AtomicBool>,
+    missed: u32,
+    threads: Vec<Thread>,
+}
+
+/// One thread of the runtime, as it was seen last.
+#[derive(Clone, Default)]
+struct Thread {
+    /// The time that it had worked and the number of times that it had waited, as its scheduler counts them. Both stand still while a
+    /// task does not return.
+    counted: (Duration, u64),
+    /// For how many observations in a row they have stood still while it worked.
+    busy: u32,
+}
+
+/// What the heartbeat found out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Liveness {
+    /// Seconds for which the task has not come back.
+    pub missed_beats: u32,
+    pub threads: u32,
+    /// Those that have not returned to their scheduler for too long.
+    pub blocked_threads: u32,
+}
+
+impl Heartbeat {
+    pub fn new(runtime: Handle) -> Heartbeat {
+        let threads = vec![Thread::default(); runtime.metrics().num_workers()];
+        Heartbeat { runtime, is_back: Arc::new(AtomicBool::new(true)), missed: 0, threads }
+    }
+
+    /// Makes both observations; to be called once a second.
+    pub fn beat(&mut self) -> Liveness {
+        // One task at a time is under way, so that they do not pile up in a runtime that hangs.
+        if self.is_back.swap(false, Ordering::AcqRel) {
+            self.missed = 0;
+            let is_back = Arc::clone(&self.is_back);
+            self.runtime.spawn(async move { is_back.store(true, Ordering::Release) });
+        } else {
+            self.missed = self.missed.saturating_add(1);
+        }
+        let metrics = self.runtime.metrics();
+        for (number, thread) in self.threads.iter_mut().enumerate() {
+            let waits = metrics.worker_park_unpark_count(number);
+            let counted = (metrics.worker_total_busy_duration(number), waits);
+            // An odd number means that it waits for work.
+            let is_still = waits.is_multiple_of(2) && thread.counted == counted;
+            thread.busy = if is_still { thread.busy.saturating_add(1) } else { 0 };
+            thread.counted = counted;
+        }
+        let blocked = self.threads.iter().filter(|thread| thread.busy >= LIVE_THREAD_BUSY_S).count();
+        Liveness { missed_beats: self.missed, threads: self.threads.len() as u32, blocked_threads: blocked as u32 }
+    }
+}
+
+impl Liveness {
+    /// Why the process should be started again; none while it is live.
+    pub fn problem(&self) -> Option<String> {
+        if self.missed_beats > LIVE_BEATS_MISSED_MAX {
+            return Some(format!("no thread that answers requests has been free for {} s", self.missed_beats));
+        }
+        let Liveness { threads, blocked_threads, .. } = self;
+        (*blocked_threads > 0).then(|| {
+            let words = "threads that answer requests have not come back from one step for more than";
+            format!("{blocked_threads} of {threads} {words} {LIVE_THREAD_BUSY_S} s")
+        })
+    }
+
+    /// The part `threads`.
+    pub fn part(&self) -> Part {
+        let problem = self.problem();
+        let words = match &problem {
+            None => "The threads that answer requests run.".to_owned(),
+            Some(problem) => format!("The service hangs: {problem}. Start it again."),
+        };
+        let status = if problem.is_some() { Status::Down } else { Status::Ok };
+        let part = Part::new("threads", status, words).holding_up(problem.is_some());
+        part.with("threads", self.threads.into())
+            .with("blocked_threads", self.blocked_threads.into())
+            .with("missed_beats", self.missed_beats.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Instant;
+
+    use tokio::runtime;
+
+    use super::*;
+
+    /// A runtime of two threads, some of which hang until the sender is dropped.
+    fn blocked(count: usize) -> (runtime::Runtime, mpsc::Sender<()>) {
+        let runtime = runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+        let (release, released) = mpsc::channel();
+        let released = Arc::new(std::sync::Mutex::new(released));
+        let (begin, begun) = mpsc::channel();
+        for _ in 0..count {
+            let (released, begin) = (released.clone(), begin.clone());
+            runtime.spawn(async move {
+                begin.send(()).unwrap();
+                // The first waits for the sender and the others for the lock: all hang, and all go on together.
+                drop(released.lock().map(|released| released.recv()));
+            });
+        }
+        (0..count).for_each(|_| begun.recv().unwrap());
+        (runtime, release)
+    }
+
+    fn until(heartbeat: &mut Heartbeat, holds: impl Fn(&Liveness) -> bool) -> Liveness {
+        let start = Instant::now();
+        loop {
+            let liveness = heartbeat.beat();
+            if holds(&liveness) {
+                return liveness;
+            }
+            assert!(start.elapsed() < Duration::from_secs(60), "{liveness:?}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    #[test]
+    fn a_runtime_whose_threads_all_hang_is_not_live_and_one_that_goes_on_is_live_again() {
+        let (runtime, release) = blocked(2);
+        let mut heartbeat = Heartbeat::new(runtime.handle().clone());
+        for missed in 0..=LIVE_BEATS_MISSED_MAX {
+            let liveness = heartbeat.beat();
+            assert_eq!((liveness.missed_beats, liveness.problem()), (missed, None));
+        }
+        let liveness = heartbeat.beat();
+        assert!(liveness.problem().is_some_and(|told| told.contains("has been free for 5 s")), "{liveness:?}");
+        assert!(liveness.part().status == Status::Down && liveness.part().holds_up);
+        drop(release);
+        let liveness = until(&mut heartbeat, |liveness| liveness.missed_beats == 0);
+        assert_eq!((liveness.problem(), liveness.part().status), (None, Status::Ok));
+    }
+
+    #[test]
+    fn one_thread_that_hangs_is_found_though_the_other_passes_the_heartbeat() {
+        let (runtime, release) = blocked(1);
+        let mut heartbeat = Heartbeat::new(runtime.handle().clone());
+        let liveness = until(&mut heartbeat, |liveness| liveness.blocked_threads > 0);
+        assert_eq!((liveness.blocked_threads, liveness.threads), (1, 2));
+        assert!(liveness.problem().is_some_and(|told| told.starts_with("1 of 2 threads")), "{liveness:?}");
+        drop(release);
+        until(&mut heartbeat, |liveness| liveness.problem().is_none());
+    }
+
+    #[test]
+    fn threads_that_wait_or_work_are_not_blocked() {
+        let (runtime, release) = blocked(0);
+        drop(release);
+        // One task that always has more to do: the thread returns to its scheduler, but never waits.
+        runtime.spawn(async {
+            loop {
+                tokio::task::yield_now().await;
+            }
+        });
+        let mut heartbeat = Heartbeat::new(runtime.handle().clone());
+        for _ in 0..2 * LIVE_THREAD_BUSY_S {
+            std::thread::sleep(Duration::from_millis(20));
+            assert_eq!(heartbeat.beat().blocked_threads, 0);
+        }
+        runtime.shutdown_background();
+    }
+}

@@ -1,0 +1,54 @@
+//! The system clock.
+
+use std::sync::Arc;
+
+use crate::engine::{ClockProblem, ClockState, Engine};
+use crate::management::{Part, Status, Told, Watched};
+
+/// Watches the clock as the engine judges it.
+pub struct Clock(pub Arc<Engine>);
+
+impl Watched for Clock {
+    fn look(&self, told: &mut Told) {
+        let state = self.0.clock();
+        told.add(part(&state));
+        let readings = &mut told.readings;
+        let help = "How far the system clock has jumped forward and is not believed";
+        readings.gauge("hcert_clock_ahead_seconds", help, ahead_ms(&state) as f64 / 1000.0);
+        let help = "How far the system clock is behind the newest time stamp";
+        readings.gauge("hcert_clock_behind_seconds", help, behind_ms(&state) as f64 / 1000.0);
+    }
+}
+
+fn ahead_ms(state: &ClockState) -> i64 {
+    match state.problem {
+        Some(ClockProblem::Jumped(ms)) => ms,
+        _ => 0,
+    }
+}
+
+fn behind_ms(state: &ClockState) -> i64 {
+    state.newest.map_or(0, |newest| newest.saturating_sub(state.at).max(0))
+}
+
+pub fn part(state: &ClockState) -> Part {
+    let part = match &state.problem {
+        Some(problem) => {
+            let words = format!(
+                "Changes are refused, since {problem}; reads go on. Set the clock right, or decide with hcert clock accept or reset."
+            );
+            Part::new("clock", Status::Down, words)
+        }
+        None if state.is_accepted => {
+            let words = "The clock is behind the newest time stamp, and an operator has accepted that: all changes get that time stamp.";
+            Part::new("clock", Status::Degraded, words)
+        }
+        None => Part::new("clock", Status::Ok, "The clock is believed."),
+    };
+    let ms = |value: i64| u64::try_from(value).unwrap_or(0);
+    part.with("at_ms", ms(state.at))
+        .with("newest_ms", ms(state.newest.unwrap_or(0)))
+        .with("ahead_ms", ms(ahead_ms(state)))
+        .with("behind_ms", ms(behind_ms(state)))
+        .holding_up(state.problem.is_some())
+}

@@ -1,0 +1,42 @@
+//! The log. It never holds up readiness: what only observes does not stop the service (Contract 10.1).
+
+use std::time::Duration;
+
+use crate::limits::{LOG_DROPS_RECENT_S, LOG_WRITE_STALLED_S};
+use crate::management::{Part, Status, Told, Watched};
+use crate::output::{Output, OutputState};
+
+/// Watches the output that the log is written to.
+pub struct LogOutput(pub Output);
+
+impl Watched for LogOutput {
+    fn look(&self, told: &mut Told) {
+        let state = self.0.state();
+        told.add(part(&state));
+        let reasons = [("queue", state.dropped.queue), ("write", state.dropped.write), ("long", state.dropped.long)];
+        let help = "Lines of the log that were not written, by reason: a full queue, a failed write, too long a line";
+        told.readings.counters("hcert_log_lines_dropped", help, "reason", &reasons);
+        let help = "Lines of the log that wait to be written";
+        told.readings.gauge("hcert_log_queue_bytes", help, state.queued_bytes as f64);
+    }
+}
+
+pub fn part(state: &OutputState) -> Part {
+    let is_recent = |ago: Duration| ago.as_secs() < LOG_DROPS_RECENT_S;
+    let (status, words) = match state {
+        OutputState { writes_for: Some(time), .. } if time.as_secs() >= LOG_WRITE_STALLED_S => {
+            let words = format!("The reader of the log (standard error) has not read for {} s.", time.as_secs());
+            (Status::Degraded, words + " Lines that do not fit into the queue are dropped; look at the log collector.")
+        }
+        OutputState { last_drop: Some(ago), .. } if is_recent(*ago) => {
+            let words = format!("Lines of the log were dropped {} s ago.", ago.as_secs());
+            let advice = " Look at the log collector, and at the disk that it writes to.";
+            (Status::Degraded, words + advice)
+        }
+        _ => (Status::Ok, "The log is written.".to_owned()),
+    };
+    let part = Part::new("log", status, words).with("dropped_lines", state.dropped.total());
+    let part = part.with("queued_bytes", state.queued_bytes as u64);
+    let part = state.last_drop.iter().fold(part, |part, ago| part.with("last_drop_age_s", ago.as_secs()));
+    state.last_problem.iter().fold(part, |part, problem| part.with_text("last_problem", problem))
+}

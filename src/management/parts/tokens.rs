@@ -1,0 +1,72 @@
+//! The keys that tokens are verified with.
+
+use std::sync::Arc;
+
+use crate::access::KeySet;
+use crate::http::Server;
+use crate::interaction::Service;
+use crate::limits::JWKS_REFRESHES_LATE;
+use crate::management::{Part, Status, Told, Watched};
+
+/// Watches the issuer's keys of a service.
+pub struct TokenKeys(pub Arc<Server<Service>>);
+
+impl Watched for TokenKeys {
+    fn look(&self, told: &mut Told) {
+        let settings = self.0.settings();
+        let set = settings.tokens.as_ref().and_then(|tokens| tokens.key_set());
+        told.add(part(set.as_ref(), settings.needs_token));
+        let Some(set) = set else { return };
+        let help = "Keys of the issuer that tokens are verified with";
+        told.readings.gauge("hcert_token_keys", help, set.keys as f64);
+        if let Some(age) = set.age {
+            let help = "How long ago the issuer's keys were read";
+            told.readings.gauge("hcert_token_keys_age_seconds", help, age.as_secs_f64());
+        }
+    }
+}
+
+/// Without keys that are trusted no token can be verified: where every request `needs` one, the service is not ready.
+pub fn part(set: Option<&KeySet>, needs: bool) -> Part {
+    let Some(set) = set else {
+        return Part::new(
+            "tokens",
+            Status::Ok,
+            "No issuer is configured; tokens of the developer's own key are accepted.",
+        );
+    };
+    let problem = set.last_problem.as_deref();
+    let because = problem.map(|problem| format!(": {problem}")).unwrap_or_default();
+    let is_missing = match set.age {
+        None => Some(format!("The issuer's keys (access.token.jwks) could not be read yet{because}.")),
+        Some(age) if age > set.age_max => {
+            Some(format!("The issuer's keys are older than access.token.jwks_age_max_s and not trusted{because}."))
+        }
+        Some(_) if set.keys == 0 => Some("The issuer's key set (access.token.jwks) is empty.".to_owned()),
+        Some(_) => None,
+    };
+    let late = |age| age > set.refresh * JWKS_REFRESHES_LATE;
+    let (status, words) = match (is_missing, problem) {
+        (Some(words), _) => (
+            if needs { Status::Down } else { Status::Degraded },
+            format!("{words} No token of the issuer is accepted."),
+        ),
+        (None, Some(_)) => {
+            let words = "The issuer's keys cannot be read again; the last ones are used until they are too old";
+            (Status::Degraded, format!("{words}{because}."))
+        }
+        (None, None) if set.age.is_some_and(late) => {
+            (Status::Degraded, "The issuer's keys were not read again for a long time.".to_owned())
+        }
+        (None, None) => (Status::Ok, "Tokens are verified with the issuer's keys.".to_owned()),
+    };
+    let mut part = Part::new("tokens", status, words).holding_up(status == Status::Down);
+    part = part.with("keys", set.keys as u64).with("age_max_s", set.age_max.as_secs());
+    if let (Some(read), Some(age)) = (set.read, set.age) {
+        part = part.with("last_success_ms", u64::try_from(read).unwrap_or(0)).with("age_s", age.as_secs());
+    }
+    match problem {
+        Some(problem) => part.with_text("last_problem", problem),
+        None => part,
+    }
+}

@@ -1,0 +1,262 @@
+//! Standard error, written by a thread of its own behind a bounded queue, so that no caller ever waits for its reader (Contract 10.1).
+//!
+//! The queue is one buffer of bytes: a line costs no allocation, and the bound on bytes is a bound on memory. The thread takes the whole
+//! buffer and writes it while the next one fills. A line that does not fit is dropped; lines that cannot be written are dropped too. Both
+//! are counted. Decision 167.
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::limits::{
+    LOG_DROPS_REPORT_S, LOG_QUEUE_BYTES_MAX, LOG_QUEUE_LINE_BYTES_MAX, LOG_QUEUE_ROUTINE_BYTES_MAX, LOG_RETRY_MS,
+};
+use crate::log::event;
+
+/// A file that lines are written to without waiting. Clones share the queue and its thread, which runs until the process ends.
+#[derive(Clone)]
+pub struct Output(Arc<Shared>);
+
+/// How much of the queue a line may fill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Importance {
+    /// One of many, such as the line of each request: a part of the queue stays free of these.
+    Routine,
+    /// What somebody has to know.
+    Urgent,
+}
+
+/// Lines that were not written, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DroppedLines {
+    /// The queue was full.
+    pub queue: u64,
+    /// The system refused to write them.
+    pub write: u64,
+    /// They were longer than [`LOG_QUEUE_LINE_BYTES_MAX`].
+    pub long: u64,
+}
+
+/// How the output is at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutputState {
+    pub dropped: DroppedLines,
+    /// How long ago the last line was dropped; none if no line was.
+    pub last_drop: Option<Duration>,
+    /// Why the last write failed; none if no write did.
+    pub last_problem: Option<String>,
+    /// How long the write under way has taken; none if the thread does not write.
+    pub writes_for: Option<Duration>,
+    /// What waits to be written.
+    pub queued_bytes: usize,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    /// The thread has work.
+    filled: Condvar,
+    /// The thread has none.
+    emptied: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    lines: Vec<u8>,
+    /// The thread waits for `filled`. Only then does a caller spend a system call to wake it.
+    is_waiting: bool,
+    writes_since: Option<Instant>,
+    dropped: DroppedLines,
+    /// Dropped lines that no line of the log reports yet.
+    unreported: u64,
+    last_drop: Option<Instant>,
+    last_problem: Option<String>,
+}
+
+impl Output {
+    /// Starts the thread that writes to a file. The file itself stays open for others.
+    ///
+    /// # Errors
+    /// The file cannot be opened a second time, or no thread can be started.
+    pub fn start(file: impl AsFd) -> io::Result<Output> {
+        let file = File::from(file.as_fd().try_clone_to_owned()?);
+        let shared = Shared { queue: Mutex::default(), filled: Condvar::new(), emptied: Condvar::new() };
+        let output = Output(Arc::new(shared));
+        let of_thread = output.clone();
+        thread::Builder::new().name("log-output".to_owned()).spawn(move || of_thread.0.run(file))?;
+        Ok(output)
+    }
+
+    /// Queues one or several whole lines; they are written together or dropped together. Never waits for the file.
+    pub fn push(&self, lines: &[u8], importance: Importance) {
+        let room = match importance {
+            Importance::Routine => LOG_QUEUE_ROUTINE_BYTES_MAX,
+            Importance::Urgent => LOG_QUEUE_BYTES_MAX,
+        };
+        let mut queue = self.0.lock();
+        if lines.len() > LOG_QUEUE_LINE_BYTES_MAX {
+            let dropped = count_lines(lines);
+            queue.drop_lines(dropped, |dropped| &mut dropped.long);
+        } else if queue.lines.len() + lines.len() > room {
+            let dropped = count_lines(lines);
+            queue.drop_lines(dropped, |dropped| &mut dropped.queue);
+        } else {
+            queue.lines.extend_from_slice(lines);
+            let is_waiting = mem::take(&mut queue.is_waiting);
+            drop(queue);
+            if is_waiting {
+                self.0.filled.notify_one();
+            }
+        }
+    }
+
+    /// Waits until everything queued was written or dropped, but no longer than `time`. True if that was reached.
+    pub fn flush(&self, time: Duration) -> bool {
+        let is_busy = |queue: &mut Queue| !queue.lines.is_empty() || queue.writes_since.is_some();
+        let waited = self.0.emptied.wait_timeout_while(self.0.lock(), time, is_busy);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// How the output is now.
+    pub fn state(&self) -> OutputState {
+        let queue = self.0.lock();
+        OutputState {
+            dropped: queue.dropped,
+            last_drop: queue.last_drop.map(|at| at.elapsed()),
+            last_problem: queue.last_problem.clone(),
+            writes_for: queue.writes_since.map(|since| since.elapsed()),
+            queued_bytes: queue.lines.len(),
+        }
+    }
+}
+
+impl DroppedLines {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.queue + self.write + self.long
+    }
+}
+
+impl Queue {
+    fn drop_lines(&mut self, lines: u64, reason: impl FnOnce(&mut DroppedLines) -> &mut u64) {
+        *reason(&mut self.dropped) += lines;
+        self.unreported += lines;
+        self.last_drop = Some(Instant::now());
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        // No code that can panic runs while the lock is held.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The thread: takes what is queued and writes it, for as long as the process lives.
+    fn run(&self, mut file: File) {
+        let mut lines = Vec::new();
+        let mut is_inside_line = false;
+        // Dropped lines are reported once the file takes lines again, and not more often than every few seconds.
+        let mut report_at = Some(Instant::now());
+        loop {
+            let dropped = self.take(&mut lines, report_at);
+            if let Some(lines) = dropped {
+                event!(LOG_LINES_DROPPED, lines);
+                report_at = Some(Instant::now() + Duration::from_secs(LOG_DROPS_REPORT_S));
+            }
+            if is_inside_line && !lines.is_empty() {
+                is_inside_line = write(&mut file, b"\n").is_err();
+            }
+            let written = write(&mut file, &lines);
+            let mut queue = self.lock();
+            queue.writes_since = None;
+            match written {
+                Ok(()) => {
+                    is_inside_line = false;
+                    report_at = report_at.or(Some(Instant::now()));
+                }
+                Err((bytes, ref problem)) => {
+                    let (before, lost) = lines.split_at(bytes);
+                    is_inside_line = before.last().map_or(is_inside_line, |last| *last != b'\n');
+                    queue.drop_lines(count_lines(lost), |dropped| &mut dropped.write);
+                    queue.last_problem = Some(problem.to_string());
+                    report_at = None;
+                }
+            }
+            if queue.lines.is_empty() {
+                self.emptied.notify_all();
+            }
+            drop(queue);
+            // One long queue does not make the buffer large for ever.
+            lines.clear();
+            lines.shrink_to(LOG_QUEUE_LINE_BYTES_MAX);
+            if written.is_err() {
+                thread::sleep(Duration::from_millis(LOG_RETRY_MS));
+            }
+        }
+    }
+
+    /// Waits for lines, or for the moment at which dropped lines can be reported. Fills `lines` with what is queued and returns how many
+    /// dropped lines to report; none without `report_at`.
+    fn take(&self, lines: &mut Vec<u8>, report_at: Option<Instant>) -> Option<u64> {
+        let mut queue = self.lock();
+        loop {
+            let report_in = report_at.filter(|_| queue.unreported > 0).map(|at| at.duration_since(Instant::now()));
+            let is_due = report_in.is_some_and(|time| time.is_zero());
+            if is_due || !queue.lines.is_empty() {
+                mem::swap(lines, &mut queue.lines);
+                queue.is_waiting = false;
+                queue.writes_since = Some(Instant::now());
+                return is_due.then(|| mem::take(&mut queue.unreported));
+            }
+            queue.is_waiting = true;
+            queue = match report_in {
+                Some(time) => self.filled.wait_timeout(queue, time).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+}
+
+/// Writes a text once, from a thread of its own: whoever does not read it holds up nobody.
+pub fn write_aside(file: impl AsFd, text: String) -> io::Result<()> {
+    let mut file = File::from(file.as_fd().try_clone_to_owned()?);
+    thread::Builder::new().name("output".to_owned()).spawn(move || drop(write(&mut file, text.as_bytes()))).map(drop)
+}
+
+/// Writes all bytes, also where the file does not block (another process that shares it may have asked for that).
+///
+/// # Errors
+/// How many bytes were written, and why no more.
+fn write(file: &mut File, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
+    let mut at = 0;
+    while at < bytes.len() {
+        match file.write(&bytes[at..]) {
+            Ok(0) => return Err((at, ErrorKind::WriteZero.into())),
+            Ok(count) => at += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => drop(wait_until_writable(file, None)),
+            Err(error) => return Err((at, error)),
+        }
+    }
+    Ok(())
+}
+
+/// Waits until a file takes bytes or failed; without a time, for as long as that takes. It allocates nothing and takes no lock.
+pub fn wait_until_writable(file: &impl AsRawFd, time: Option<Duration>) -> bool {
+    let mut waits = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    let ms = time.map_or(-1, |time| i32::try_from(time.as_millis()).unwrap_or(i32::MAX));
+    // SAFETY: the call reads and writes one value of our own, which lives through it.
+    let ready = unsafe { libc::poll(&raw mut waits, 1, ms) };
+    ready == 1 && waits.revents & libc::POLLOUT != 0
+}
+
+/// Every line ends with its only line feed.
+fn count_lines(lines: &[u8]) -> u64 {
+    lines.iter().filter(|byte| **byte == b'\n').count() as u64
+}

@@ -1,0 +1,117 @@
+//! What lies in the way of a command: FIFOs and devices that would hold it up, long paths, full disks, a start that hangs.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Stdio;
+
+use super::process::{Process, eventually, wait};
+use super::{Place, Ran};
+
+fn make_fifo(path: &Path) {
+    let name = CString::new(path.as_os_str().as_bytes()).unwrap();
+    // SAFETY: the name ends with a zero and lives through the call.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0, "{}", io::Error::last_os_error());
+}
+
+fn with_store() -> Place {
+    let place = Place::new();
+    let lines = place.corpus(100, 3);
+    place.run_with(&["import", "-", "--data", "data"], &lines).expect(0);
+    place
+}
+
+#[test]
+fn a_fifo_or_a_device_in_the_data_folder_is_named_and_not_waited_for() {
+    let place = with_store();
+    let audit = fs::read_dir(place.path("data/audit")).unwrap().next().unwrap().unwrap().path();
+    fs::remove_file(audit).unwrap();
+    for name in ["store.unsynced", "developer-key.pem", "hcert.pid", "audit.unsynced", "audit/00000001.log"] {
+        let path = place.path("data").join(name);
+        make_fifo(&path);
+        for command in ["serve", "stats", "verify", "clock", "import -", "token --role doctor --person 37605030299"] {
+            let mut arguments: Vec<&str> = command.split(' ').collect();
+            arguments.extend(["--data", "data"]);
+            place.run_with(&arguments, b"").expect(3).says(name).says("is a FIFO and no regular file");
+        }
+        fs::remove_file(&path).unwrap();
+    }
+    std::os::unix::fs::symlink("/dev/zero", place.path("data/store.unsynced")).unwrap();
+    place.run(&["stats", "--data", "data"]).expect(3).says("store.unsynced is a device");
+}
+
+#[test]
+fn a_fifo_is_no_settings_file_and_no_archive() {
+    let place = with_store();
+    make_fifo(&place.path("fifo"));
+    let refused = "fifo cannot be read: it is a FIFO and no regular file";
+    place.run(&["stats", "--data", "data", "--config", "fifo"]).expect(2).says(refused);
+    place.run(&["stats", "--data", "data", "--config", "/dev/null"]).expect(0);
+    place.run(&["restore", "fifo", "--data", "new"]).expect(1).says("fifo: it is a FIFO");
+    place.run(&["backup", "one.tar", "--data", "data"]).expect(0);
+    fs::remove_file(place.path("one.tar.sha256")).unwrap();
+    make_fifo(&place.path("one.tar.sha256"));
+    place.run(&["restore", "one.tar", "--data", "new"]).expect(1).says("one.tar.sha256: it is a FIFO");
+}
+
+#[test]
+fn a_data_folder_may_have_a_long_path_and_must_have_one() {
+    let place = with_store();
+    place.run(&["backup", "one.tar", "--data", "data"]).expect(0);
+    let long = place.path(&"long".repeat(40));
+    let data = long.to_str().unwrap();
+    place.run(&["restore", "one.tar", "--data", data]).expect(0);
+    place.run(&["stats", "--data", data]).expect(0);
+    let server = Process::start(&long);
+    // Its lock would refuse a command that does not find its socket.
+    place.run(&["clock", "accept", "--data", data]).expect(0);
+    place.run(&["export", "--data", data]).expect(0);
+    assert!(server.stop().success());
+    let mut unnamed = place.command(&["stats"]);
+    Ran::from(unnamed.env("HCERT__STORAGE__DATA", "").output().unwrap()).expect(2).says("storage.data is empty");
+}
+
+#[test]
+fn a_file_in_the_place_of_the_trail_is_named() {
+    let place = with_store();
+    fs::remove_dir_all(place.path("data/audit")).unwrap();
+    fs::write(place.path("data/audit"), "").unwrap();
+    place.run(&["serve", "--data", "data", "--listen", "127.0.0.1:0"]).expect(1).says("audit is no folder; move it");
+}
+
+#[test]
+fn a_store_that_cannot_be_compacted_is_a_failure() {
+    let place = with_store();
+    let mut limited = place.command(&["compact", "--data", "data"]);
+    let limit = libc::rlimit { rlim_cur: 1024, rlim_max: 1024 };
+    // SAFETY: the call is among those that are allowed between fork and exec, and reads a value of our own.
+    unsafe {
+        limited.pre_exec(move || match libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        });
+    }
+    Ran::from(limited.output().unwrap()).expect(1).says("File too large");
+    place.run(&["verify", "--data", "data"]).expect(0);
+    place.run(&["compact", "--data", "data"]).expect(0);
+}
+
+/// The start hangs on a FIFO that is none of the files of which the service knows the names.
+#[test]
+fn sigterm_ends_a_start_that_hangs() {
+    let place = with_store();
+    let meta = place.path("data/index/meta.json");
+    fs::remove_file(&meta).unwrap();
+    make_fifo(&meta);
+    let mut serve = place.command(&["serve", "--data", "data", "--listen", "127.0.0.1:0"]);
+    serve.env("HCERT__SERVER__DRAIN_TIMEOUT_S", "1").env("HCERT__MANAGEMENT__LISTEN", "");
+    let mut child = serve.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    // The socket that is not there yet would be the end of the opening.
+    eventually("the folder is held", || place.path("data/hcert.pid").exists());
+    // SAFETY: it sends a signal to our own child.
+    unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
+    assert!(wait(&mut child).success());
+}

@@ -1,0 +1,93 @@
+//! Settings that cannot be used, or are most likely not meant: the exit code, the place and the words.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::process::Process;
+use super::{Place, Ran};
+
+const SERVE: [&str; 5] = ["serve", "--listen", "127.0.0.1:0", "--data", "data"];
+
+/// What `hcert serve` was observed to answer with 1, so that systemd tried again for ever, and what holds now.
+#[test]
+fn wrong_settings_and_files_they_name_end_with_2_and_their_place() {
+    let place = Place::new();
+    fs::write(place.path("no.json"), "{}").unwrap();
+    let jwt = "[access]\nmode = \"jwt\"\n[access.token]\nissuer = \"i\"\naudience = \"a\"\njwks = ";
+    let remote = "[registry]\nmode = \"remote\"\n[registry.remote]\naddress = \"https://a.example.ee\"\n";
+    for (settings, line, words) in [
+        ("[[registry.fault]]\npath = \"*\"\nfault = \"MPI-9999\"\n", 1, "'MPI-9999' is no fault; allowed are"),
+        ("[access]\npermissions = \"gone.json\"\n", 2, "access.permissions = gone.json: No such file"),
+        ("[access]\npermissions = \"no.json\"\n", 2, "access.permissions = no.json: missing field `groups`"),
+        (&format!("{jwt}\"gone.json\"\n"), 6, "access.token.jwks = 'gone.json': it cannot be read: No such file"),
+        (&format!("{jwt}\"no.json\"\n"), 6, "access.token.jwks = 'no.json': it is no JWK set"),
+        (&format!("{remote}ca_file = \"gone.pem\"\n"), 5, "registry.remote.ca_file: gone.pem: No such file"),
+        (&format!("{remote}token_file = \"gone\"\n"), 5, "registry.remote.token_file: gone cannot be read: No such"),
+        (&format!("{remote}token = \"a b\"\n"), 5, "registry.remote.token: a bearer token has letters"),
+        ("[server]\n# comment\nworkers = 100\n", 3, "server.workers = 100 is out of range: 1 to 64 threads"),
+        ("[server]\nworkers = \"x\"\n", 2, "invalid type: string \"x\", expected a whole number from 0"),
+        ("[server]\nworkers = 1\nworkers = 2\n", 3, "duplicate key"),
+        ("[servr]\n", 1, "unknown field `servr`, did you mean `server`?"),
+    ] {
+        fs::write(place.path("hcert.toml"), settings).unwrap();
+        let ran = place.run(&SERVE);
+        ran.expect(2).says(&format!("hcert: hcert.toml, line {line}: ")).says(words).says("^");
+    }
+    assert!(!place.path("data").exists(), "nothing was begun");
+}
+
+#[test]
+fn every_problem_is_said_at_once() {
+    let place = Place::new();
+    let settings = "[server]\nworkers = 100\nlistenn = \"x\"\nbody_bytes_max = \"many\"\n[tls]\nkey = \"a.pem\"\n";
+    fs::write(place.path("hcert.toml"), settings).unwrap();
+    let mut command = place.command(&SERVE);
+    command.env("HCERT__SEARCH__COUNT_MAX", "many").env("HCERT__SEARCH__COUNT_DEFAULT", "0");
+    let ran = Ran::from(command.output().unwrap());
+    ran.expect(2);
+    for words in [
+        "line 2: server.workers = 100",
+        "line 3: unknown field `listenn`",
+        "line 4: invalid type: string \"many\", expected a whole number from 0",
+        "line 6: tls.certificate and tls.key are needed together",
+        "environment variable HCERT__SEARCH__COUNT_MAX: invalid type: string \"many\"",
+        "environment variable HCERT__SEARCH__COUNT_DEFAULT: search.count_default = 0 is out of range",
+    ] {
+        assert_eq!(ran.said.matches(words).count(), 1, "{words:?} in {}", ran.said);
+    }
+}
+
+#[test]
+fn what_is_most_likely_not_meant_is_warned_about() {
+    let place = Place::new();
+    place.run_with(&["import", "-", "--data", "data"], b"").expect(0);
+    let mode = |path: &str, mode| fs::set_permissions(place.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    fs::write(place.path("hcert.toml"), "[registry.remote]\ntoken = \"very-secret\"\n").unwrap();
+    let warned = |command: &[&str], variable: &str| {
+        let mut command = place.command(command);
+        command.env(variable, "8");
+        let ran = Ran::from(command.output().unwrap());
+        ran.expect(0);
+        assert!(!ran.said.contains("very-secret"), "{}", ran.said);
+        ran.said
+    };
+    let stats = ["stats", "--data", "data"];
+    mode("hcert.toml", 0o640);
+    assert_eq!(warned(&stats, "HCERT_TEST_SEED"), "");
+    assert!(warned(&stats, "HCERT_SERVER_WORKERS").contains("HCERT_SERVER_WORKERS is ignored"));
+    mode("hcert.toml", 0o644);
+    let told = warned(&["generate", "--count", "1"], "OTHER");
+    assert!(told.contains("warning: hcert.toml holds registry.remote.token and its mode 0644"), "{told}");
+    // A server says it in its log, and of the data folder too.
+    mode("data", 0o777);
+    let server = Process::start_with(&place.path("data"), |command| {
+        command.current_dir(place.path(".")).env("HCERT_SERVER_WORKERS", "8");
+    });
+    let log = server.log();
+    let warnings = log.lines().filter(|line| line.contains("\"log.level\":\"warn\"")).collect::<Vec<_>>().join("\n");
+    for words in ["HCERT_SERVER_WORKERS is ignored", "registry.remote.token", "(mode 0777); run: chmod 0700"] {
+        assert!(warnings.contains(words), "{words} in {log}");
+    }
+    assert!(!log.contains("very-secret"), "{log}");
+    assert!(server.stop().success());
+}
