@@ -6,7 +6,7 @@ use super::super::*;
 use super::request::{Answer, Foreign, Request, identifier, list, list_key, patient_tail, subject};
 use crate::certificate::{Stamp, head};
 use crate::engine::decide::{Decision, judge};
-use crate::engine::embedded::store::What;
+use crate::engine::embedded::store::{Reader, What};
 use crate::engine::{ClockDecision, PatientWritten, Standing};
 
 /// A version of a patient: its time, the number in its identifier, and the id it links to.
@@ -356,10 +356,18 @@ impl Model {
             same("consent", &reader.consent(id).map_err(told)?, &self.consent(id.get()))?;
             same("standing", &engine.current_row(id).map_err(told)?, &self.standing(id.get()))?;
         }
+        self.compare_time(&reader)?;
         let lists = engine.lists().map_err(told)?;
         same("lists", &lists, &self.lists.values().cloned().collect::<Vec<_>>())?;
         self.compare_patients(engine)?;
         self.compare_history(engine)
+    }
+
+    fn compare_time(&self, reader: &Reader) -> Result<(), String> {
+        let position = reader.position().map_err(told)?;
+        same("newest time stamp", &position.milliseconds, &self.newest)?;
+        same("last reset", &position.reset.map_or(0, |reset| reset.change), &self.reset)?;
+        same("accepted time stamp", &reader.clock_accepted().map_err(told)?, &self.accepting)
     }
 
     fn compare_patients(&self, engine: &Engine) -> Result<(), String> {
