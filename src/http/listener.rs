@@ -233,7 +233,8 @@ async fn speak<S, R>(
         Protocol::Http1 => {
             let mut builder = http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(silence).max_header_size(HEADER_BYTES_MAX);
-            builder.max_buf_size(HTTP1_BUFFER_BYTES_MAX).keep_alive(no_place.is_none());
+            // Whoever has sent all that he wants to send may end his half of the connection (`nc -N`), and still reads.
+            builder.max_buf_size(HTTP1_BUFFER_BYTES_MAX).keep_alive(no_place.is_none()).half_close(true);
             let service = service_fn(move |request| {
                 let answered = answer(request);
                 async { answered.await.map(|(response, _busy)| response) }

@@ -249,7 +249,7 @@ impl<R: Run> Server<R> {
     /// Answers one request. `peer` is who sent it, unknown on a Unix socket.
     ///
     /// A request that may change something runs in a task of its own, so that a client that goes away does not stop it half-way; one
-    /// that only reads is given up then.
+    /// that only reads is given up then, if its connection tells (Decision 40).
     /// A panic is answered with 500.
     pub async fn answer<B>(self: Arc<Self>, request: Request<B>, peer: Option<IpAddr>) -> Response<Full<Bytes>>
     where

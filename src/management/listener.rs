@@ -76,6 +76,7 @@ async fn connection(stream: TcpStream, management: &Management, has_asked: &Atom
         .timer(TokioTimer::new())
         .header_read_timeout(Duration::from_millis(MANAGEMENT_HEAD_MS))
         .keep_alive(false)
+        .half_close(true)
         .max_buf_size(MANAGEMENT_HEAD_BYTES_MAX);
     // A client that sends nothing, reads nothing or goes away is not worth a word.
     let time = Duration::from_secs(MANAGEMENT_CONNECTION_S);

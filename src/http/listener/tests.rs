@@ -215,7 +215,7 @@ async fn whoever_is_idle_longest_makes_room_for_a_newcomer() {
 #[tokio::test]
 async fn where_all_are_at_work_a_newcomer_is_told_so_at_once() {
     let settings = Settings { connections_max: 1, ..settings() };
-    let running = start_with(Server::new(Slow(Duration::from_secs(600)), settings)).await;
+    let running = start_with(Server::new(Slow(Duration::from_secs(5)), settings)).await;
     let mut busy = running.connect().await;
     busy.write_all(GET).await.unwrap();
     until(|| running.load.requests.load(Ordering::Relaxed) == 1).await;
@@ -412,4 +412,15 @@ async fn a_stop_does_not_wait_longer_than_its_deadline() {
     running.stop.send(()).unwrap();
     timeout(Duration::from_secs(2), running.task).await.expect("cut at the deadline").unwrap();
     assert_eq!(to_end(&mut busy).await, "");
+}
+
+#[tokio::test]
+async fn a_client_that_has_said_all_it_wants_to_say_still_gets_its_answer() {
+    let running = start_with(Server::new(Slow(Duration::from_millis(50)), settings())).await;
+    for request in [GET, b"DELETE /fhir/Composition/7 HTTP/1.1\r\nHost: localhost\r\n\r\n"] {
+        let mut stream = running.connect().await;
+        stream.write_all(request).await.unwrap();
+        stream.shutdown().await.unwrap();
+        assert!(to_end(&mut stream).await.starts_with("HTTP/1.1 200 OK\r\n"));
+    }
 }
