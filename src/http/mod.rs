@@ -59,7 +59,7 @@ use tokio::time::timeout;
 
 use crate::interaction::context::{Action, Event};
 use crate::interaction::{Answer, Context, Instead, Interaction, Pool, Service};
-use crate::limits::{ANSWERS_BYTES_MAX, BODIES_BYTES_MAX, HEADS_BYTES_MAX, LARGE_FORM_BYTES};
+use crate::limits::{ANSWERS_BYTES_MAX, HEADS_BYTES_MAX, LARGE_FORM_BYTES};
 use crate::log::{self, Answered};
 use crate::metrics;
 use crate::outcome::{Hcert, Issue, Outcome};
@@ -148,7 +148,7 @@ pub struct Server<R> {
     /// For large resources.
     pool: Pool,
     settings: Settings,
-    memory: body::Memory,
+    bodies: body::BodyMemory,
     answers: body::Memory,
     heads: heads::Heads,
     load: Arc<Load>,
@@ -160,9 +160,10 @@ impl<R: Run> Server<R> {
     pub fn new(run: R, settings: Settings) -> Arc<Self> {
         let load: Arc<Load> = Arc::default();
         let admission = Admission::new(&settings, Arc::clone(&load));
-        let (memory, answers) = (body::Memory::new(BODIES_BYTES_MAX), body::Memory::new(ANSWERS_BYTES_MAX));
+        let bodies = body::BodyMemory::of_all(settings.body_bytes_max);
+        let answers = body::Memory::new(ANSWERS_BYTES_MAX);
         let heads = heads::Heads::new(HEADS_BYTES_MAX);
-        Arc::new(Server { run: Arc::new(run), pool: Pool::start(), settings, memory, answers, heads, load, admission })
+        Arc::new(Server { run: Arc::new(run), pool: Pool::start(), settings, bodies, answers, heads, load, admission })
     }
 
     /// What connections and requests cost now, and did so far.
@@ -350,7 +351,7 @@ impl<R: Run> Server<R> {
         });
         let mut response = match (&route, tokens) {
             (Route::TokenService, Some(tokens)) => {
-                let issue = token::issue(tokens, &self.settings, &self.memory, &parts, body, &wanted, &mut event);
+                let issue = token::issue(tokens, &self.settings, self.lender(None), &parts, body, &wanted, &mut event);
                 let issued = Box::pin(issue).await;
                 match event.take().map(|event| self.run.end_plain(event, issued.status().as_u16())) {
                     Some(Err(unwritten)) => {

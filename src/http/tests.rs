@@ -12,10 +12,11 @@ use hyper::body::Frame;
 use hyper::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, VARY};
 use hyper::http::request::Builder;
 
+use super::body::BodySize;
 use super::request_id::REQUEST_ID;
 use super::*;
 use crate::config::Config;
-use crate::limits::LARGE_BODY_BYTES;
+use crate::limits::{LARGE_BODIES_HELD, LARGE_BODY_BYTES, SMALL_BODIES_BYTES_MAX};
 
 /// A stand-in for the service.
 pub type Answers = Box<dyn Fn(&Interaction) -> Result<Answer, Outcome> + Send + Sync>;
@@ -254,13 +255,14 @@ async fn what_a_body_becomes_is_lent_with_it() {
     let request = || create().header(hyper::header::TRANSFER_ENCODING, "chunked");
     let body = " ".repeat(LARGE_BODY_BYTES);
     let rest = LARGE_BODY_BYTES * crate::limits::BODY_EXPANSION;
-    let held = server.memory.borrow(crate::limits::BODIES_BYTES_MAX - rest + 4_096).unwrap();
+    let held = server.bodies.of(BodySize::Small).borrow(SMALL_BODIES_BYTES_MAX - rest + 4_096).unwrap();
     assert_eq!(send(&server, request(), &body).await.status, 503);
     assert!(server.run.seen.lock().unwrap().is_empty());
     assert_eq!(send(&server, request(), "{}").await.status, 200);
     drop(held);
     assert_eq!(send(&server, request(), &body).await.status, 200);
-    assert_eq!(server.memory.borrow(crate::limits::BODIES_BYTES_MAX).map(drop), Some(()), "its memory came back");
+    let all = server.bodies.of(BodySize::Small).borrow(SMALL_BODIES_BYTES_MAX);
+    assert_eq!(all.map(drop), Some(()), "its memory came back");
 }
 
 #[tokio::test]
@@ -271,7 +273,9 @@ async fn a_panic_on_the_pool_is_answered() {
     let told = send(&server, request, &large).await;
     assert_eq!(told.codes(), refused(500, Hcert::Internal));
     assert!(!told.body.contains("secret"));
-    assert_eq!(server.memory.borrow(crate::limits::BODIES_BYTES_MAX).map(drop), Some(()), "its memory came back");
+    let bytes_max = server.settings.body_bytes_max;
+    let all = server.bodies.of(BodySize::Large).borrow(LARGE_BODIES_HELD * bytes_max);
+    assert_eq!(all.map(drop), Some(()), "its memory came back");
 }
 
 #[tokio::test]
