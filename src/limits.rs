@@ -711,6 +711,10 @@ pub const LIVE_BEATS_MISSED_MAX: u32 = 4;
 /// threads still pass the heartbeat. No single step of a request is meant to take more than milliseconds.
 pub const LIVE_THREAD_BUSY_S: u32 = 30;
 
+/// Seconds that all threads of the pool for large resources may work without returning to their scheduler before `/live` is 503. The
+/// largest step takes seconds of a processor, and gives way to everything else: a busy machine may take a hundred times as long.
+pub const LIVE_POOL_BUSY_S: u32 = 300;
+
 /// Seconds of more time that the service asks systemd for while it opens or closes the data folder.
 pub const SYSTEMD_EXTENSION_S: u64 = 30;
 

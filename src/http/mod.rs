@@ -55,6 +55,7 @@ use hyper::body::{Body, Bytes};
 use hyper::header::ALLOW;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::interaction::context::{Action, Event};
@@ -171,6 +172,11 @@ impl<R: Run> Server<R> {
         &self.load
     }
 
+    /// The threads for large resources.
+    pub fn pool(&self) -> &Handle {
+        self.pool.handle()
+    }
+
     /// What is shown over TLS and what is wrong with it, at a moment in seconds since 1970; nothing where no TLS is spoken.
     pub fn tls_status(&self, now: i64) -> Option<Status> {
         self.settings.tls.as_ref().map(|presented| presented.status(now))
@@ -186,7 +192,7 @@ impl<R: Run> Server<R> {
                 Issue::new(Hcert::TooManyRequests).with("problem", format!("{max} connections at once are allowed"))
             }
         };
-        self.refuse(issue, &wanted, proxy::address(&self.settings, &request.into_parts().0, peer))
+        self.refuse(issue, &wanted, proxy::logged(&self.settings, &request.into_parts().0, peer))
     }
 
     /// Answers a request whose head has no memory.
@@ -196,7 +202,7 @@ impl<R: Run> Server<R> {
         } else {
             &self.load.requests_throttled
         });
-        let client = proxy::address(&self.settings, parts, peer);
+        let client = proxy::logged(&self.settings, parts, peer);
         self.refuse(issue, &Wanted::new(&parts.method, &parts.headers), client)
     }
 
@@ -423,7 +429,7 @@ impl<R: Run> Server<R> {
             action: action.map(Action::name),
             status,
             took,
-            client: proxy::address(&self.settings, &parts, peer),
+            client: proxy::logged(&self.settings, &parts, peer),
             request_id: Some(wanted.request_id.logged()).filter(|id| !is_trace(id)),
             x_road_id: x_road::logged_id(&wanted).as_deref(),
             refused: response.extensions_mut().remove().as_ref(),
