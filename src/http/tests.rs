@@ -16,7 +16,9 @@ use super::body::BodySize;
 use super::request_id::REQUEST_ID;
 use super::*;
 use crate::config::Config;
-use crate::limits::{LARGE_BODIES_HELD, LARGE_BODY_BYTES, SMALL_BODIES_BYTES_MAX};
+use crate::limits::{
+    INDENTED_EXPANSION, LARGE_BODIES_HELD, LARGE_BODY_BYTES, SMALL_ANSWER_BYTES, SMALL_BODIES_BYTES_MAX,
+};
 
 /// A stand-in for the service.
 pub type Answers = Box<dyn Fn(&Interaction) -> Result<Answer, Outcome> + Send + Sync>;
@@ -423,4 +425,72 @@ async fn links_follow_a_trusted_proxy() {
     Arc::clone(&server).answer(request, Some("10.0.0.1".parse().unwrap())).await;
     let (_, context, _) = server.run.seen.lock().unwrap().remove(0);
     assert_eq!(&*context.base_url, "https://hcert.example.ee/fhir");
+}
+
+/// Polls a request once: its status, where it has its answer by then.
+async fn at_once(request: &mut (impl Future<Output = Response<Full<Bytes>>> + Unpin)) -> Option<u16> {
+    std::future::poll_fn(|context| match Pin::new(&mut *request).poll(context) {
+        Poll::Ready(response) => Poll::Ready(Some(response.status().as_u16())),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+/// Compressing or indenting takes a thread for as long as an answer is large, and no thread that serves may be kept so.
+#[tokio::test]
+async fn large_answers_are_compressed_and_indented_on_the_pool() {
+    let body = |bytes: usize| format!("\"{}\"", "a".repeat(bytes - 2)).into_bytes();
+    for (bytes, is_large) in [(LARGE_FORM_BYTES, false), (LARGE_FORM_BYTES + 1, true)] {
+        let answers = move |_: &Interaction| Ok(Answer { status: 200, body: body(bytes), ..Answer::default() });
+        let server = server_with(settings(), Box::new(answers));
+        // Every thread of the pool waits until the lock is free.
+        let lock = Arc::new(Mutex::new(()));
+        let held = lock.lock().unwrap();
+        let (begin, begun) = std::sync::mpsc::channel();
+        let threads = server.pool().metrics().num_workers();
+        for _ in 0..threads {
+            let (lock, begin) = (Arc::clone(&lock), begin.clone());
+            server.pool().spawn(async move {
+                begin.send(()).unwrap();
+                drop(lock.lock());
+            });
+        }
+        (0..threads).for_each(|_| begun.recv().unwrap());
+        let mut waiting = Vec::new();
+        for (path, encoding, is_formed) in
+            [("metadata", "identity", false), ("metadata", "gzip", true), ("metadata?_pretty=true", "identity", true)]
+        {
+            let request = Request::get(format!("/fhir/{path}")).header(hyper::header::ACCEPT_ENCODING, encoding);
+            let request = request.body(Full::<Bytes>::default()).unwrap();
+            let mut answer = Box::pin(Arc::clone(&server).answer(request, None));
+            let expected = (!(is_large && is_formed)).then_some(200);
+            assert_eq!(at_once(&mut answer).await, expected, "{path} {encoding} {bytes}");
+            if expected.is_none() {
+                waiting.push(answer);
+            }
+        }
+        drop(held);
+        for answer in waiting {
+            assert_eq!(answer.await.status(), 200);
+        }
+    }
+}
+
+#[tokio::test]
+async fn memory_is_lent_for_what_an_indented_answer_may_become() {
+    let bytes = SMALL_ANSWER_BYTES;
+    let answers = move |_: &Interaction| Ok(Answer { status: 200, body: vec![b'1'; bytes], ..Answer::default() });
+    let server = server_with(settings(), Box::new(answers));
+    let free = |server: &Server<StandIn>, bytes| server.answers.borrow(ANSWERS_BYTES_MAX - bytes).is_some();
+    let held = server.answers.borrow(ANSWERS_BYTES_MAX - bytes * INDENTED_EXPANSION + 4_096).unwrap();
+    assert_eq!(send(&server, Request::get("/fhir/metadata"), "").await.status, 200);
+    let told = send(&server, Request::get("/fhir/metadata?_pretty=true"), "").await;
+    assert_eq!(told.codes(), refused(503, Hcert::AnswersFull));
+    drop(held);
+    let request = Request::get("/fhir/metadata?_pretty=true").body(Full::<Bytes>::default()).unwrap();
+    let response = Arc::clone(&server).answer(request, None).await;
+    assert_eq!(response.status(), 200);
+    assert!(free(&server, bytes * INDENTED_EXPANSION) && !free(&server, bytes * INDENTED_EXPANSION - 4_096));
+    drop(response);
+    assert!(free(&server, 0), "it came back");
 }
