@@ -437,6 +437,7 @@ async fn at_once(request: &mut (impl Future<Output = Response<Full<Bytes>>> + Un
 }
 
 /// Compressing or indenting takes a thread for as long as an answer is large, and no thread that serves may be kept so.
+#[expect(clippy::await_holding_lock, reason = "those that wait for it are threads of the pool")]
 #[tokio::test]
 async fn large_answers_are_compressed_and_indented_on_the_pool() {
     let body = |bytes: usize| format!("\"{}\"", "a".repeat(bytes - 2)).into_bytes();

@@ -94,9 +94,12 @@ mod tests {
     }
 
     async fn ended(task: &AbortHandle) {
-        while !task.is_finished() {
-            tokio::task::yield_now().await;
-        }
+        let ending = async {
+            while !task.is_finished() {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(60), ending).await.expect("it was closed");
     }
 
     #[tokio::test]
