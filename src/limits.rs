@@ -391,8 +391,19 @@ pub const REQUEST_MEMORY_BYTES: usize = 100 * 1024;
 /// Bytes of memory of a row of the overlay.
 pub const OVERLAY_ROW_MEMORY_BYTES: usize = 1_024;
 
-/// Bytes of all request bodies held at once, with what small ones become ([`BODY_EXPANSION`]) while they are processed. Beyond it a write is answered with 503 before memory runs out.
-pub const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Bytes of all request bodies up to [`LARGE_BODY_BYTES`] held at once, with what they become ([`BODY_EXPANSION`]) while they are
+/// processed. Beyond it a request is answered with 503 before memory runs out.
+pub const SMALL_BODIES_BYTES_MAX: usize = 192 * 1024 * 1024;
+
+/// The same of one client: a quarter, so that 64 certificates of 24 KB may wait for the registry or the disk.
+pub const SMALL_BODIES_BYTES_PER_ADDRESS_MAX: usize = SMALL_BODIES_BYTES_MAX / 4;
+
+/// Larger request bodies held at once, while they arrive and while they wait to be processed: memory for so many times
+/// `server.body_bytes_max`. It is apart from that of small bodies, so that those that wait for seconds keep no certificate out.
+pub const LARGE_BODIES_HELD: usize = 32;
+
+/// The same of one client: a quarter.
+pub const LARGE_BODIES_HELD_PER_ADDRESS: usize = LARGE_BODIES_HELD / 4;
 
 /// Bytes of all answers that were made and are not read yet, but for small and for large ones. Beyond it a request is answered with 503
 /// before memory runs out.
@@ -699,6 +710,10 @@ pub const LIVE_BEATS_MISSED_MAX: u32 = 4;
 /// Seconds that one thread of the request runtime may work without returning to its scheduler before `/live` is 503 although other
 /// threads still pass the heartbeat. No single step of a request is meant to take more than milliseconds.
 pub const LIVE_THREAD_BUSY_S: u32 = 30;
+
+/// Seconds that all threads of the pool for large resources may work without returning to their scheduler before `/live` is 503. The
+/// largest step takes seconds of a processor, and gives way to everything else: a busy machine may take a hundred times as long.
+pub const LIVE_POOL_BUSY_S: u32 = 300;
 
 /// Seconds of more time that the service asks systemd for while it opens or closes the data folder.
 pub const SYSTEMD_EXTENSION_S: u64 = 30;

@@ -159,6 +159,7 @@ async fn serve(
     let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", folder.display())))?;
     let told = introduction(&settings.base_url, folder, watched_at);
     let server = Server::new(service, settings);
+    let pool = server.pool().clone();
     let mut parts = watched(&config, &engine, trail, &server);
     parts.push(Box::new(management::LogOutput(output)));
     parts.push(Box::new(connections));
@@ -168,6 +169,7 @@ async fn serve(
         clock: system_clock(),
     }));
     management.watch(parts);
+    management.watch_pool(Some(pool));
     management.enter(Phase::Serving);
     tell_start(&config, &engine, address, watched_at);
     if let Err(error) = write_aside(io::stdout(), told) {
@@ -187,6 +189,7 @@ async fn serve(
     // Whatever is watched is let go with the folder.
     management.enter(Phase::Closing);
     management.watch(Vec::new());
+    management.watch_pool(None);
     let closed = tokio::task::spawn_blocking(move || engine.close()).await;
     log::finish();
     event!(SERVICE_STOP, version = env!("CARGO_PKG_VERSION"));

@@ -2,11 +2,11 @@
 
 use super::Config;
 use crate::limits::{
-    ANSWERS_BYTES_MAX, AUDIT_PENDING_BYTES_MAX, BODIES_BYTES_MAX, BODY_EXPANSION, BUNDLE_BYTES_MAX,
-    CONNECTION_MEMORY_BYTES, HEAD_MEMORY_BYTES, HEADS_BYTES_MAX, HTTP2_SMALL_ANSWER_BYTES, HTTP2_WINDOW_BYTES,
-    LARGE_ANSWERS, LARGE_BODIES, LOG_QUEUE_BYTES_MAX, OVERLAY_ROW_MEMORY_BYTES, OVERLAY_ROWS_MAX, PROCESS_MEMORY_BYTES,
+    ANSWERS_BYTES_MAX, AUDIT_PENDING_BYTES_MAX, BODY_EXPANSION, BUNDLE_BYTES_MAX, CONNECTION_MEMORY_BYTES,
+    HEAD_MEMORY_BYTES, HEADS_BYTES_MAX, HTTP2_SMALL_ANSWER_BYTES, HTTP2_WINDOW_BYTES, LARGE_ANSWERS, LARGE_BODIES,
+    LARGE_BODIES_HELD, LOG_QUEUE_BYTES_MAX, OVERLAY_ROW_MEMORY_BYTES, OVERLAY_ROWS_MAX, PROCESS_MEMORY_BYTES,
     REGISTRY_ANSWER_BYTES_MAX, REGISTRY_CACHE_BYTES_MAX, REGISTRY_LARGE_ANSWERS, REQUEST_MEMORY_BYTES,
-    SMALL_ANSWER_BYTES, STORE_ASIDE_BYTES_MAX, STREAMS_MAX, TERMINOLOGY_BYTES_MAX,
+    SMALL_ANSWER_BYTES, SMALL_BODIES_BYTES_MAX, STORE_ASIDE_BYTES_MAX, STREAMS_MAX, TERMINOLOGY_BYTES_MAX,
 };
 
 /// One bound.
@@ -25,6 +25,7 @@ impl Config {
         // The longest answer of HTTP/1.1 that needs no room of the budget, or those of all streams of HTTP/2.
         let small_answers = SMALL_ANSWER_BYTES.max(STREAMS_MAX as usize * HTTP2_SMALL_ANSWER_BYTES);
         let connection = CONNECTION_MEMORY_BYTES + HEAD_MEMORY_BYTES + HTTP2_WINDOW_BYTES as usize + small_answers;
+        let held = LARGE_BODIES_HELD * self.server.body_bytes_max;
         let processed = LARGE_BODIES * self.server.body_bytes_max * BODY_EXPANSION;
         let mut bounds = vec![
             fixed("the program, its threads and mapped files in use", PROCESS_MEMORY_BYTES),
@@ -43,7 +44,8 @@ impl Config {
             ),
             fixed("further heads of HTTP/2", HEADS_BYTES_MAX),
             set("requests under way", 2 * self.server.requests_max * REQUEST_MEMORY_BYTES, "server.requests_max"),
-            fixed("bodies, with what those up to 64 KiB become", BODIES_BYTES_MAX),
+            fixed("bodies up to 64 KiB, with what they become", SMALL_BODIES_BYTES_MAX),
+            set("bodies above 64 KiB that arrive or wait", held, "server.body_bytes_max"),
             set("resources above 64 KiB that are processed", processed, "server.body_bytes_max"),
             fixed("answers not read yet", ANSWERS_BYTES_MAX),
             fixed("large answers", LARGE_ANSWERS * BUNDLE_BYTES_MAX * 3 / 2),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
+use super::body::BodyMemory;
 use super::clients::{ClientKey, Clients, CountedFor, Throttled, UnderWay};
 use super::load::{Counted, Load, count};
 use super::settings::Settings;
@@ -45,7 +46,12 @@ pub struct Admitted<'a> {
 impl Admission {
     pub fn new(settings: &Settings, load: Arc<Load>) -> Admission {
         let at_once = settings.requests_max;
-        let clients = Clients::new(settings.requests_per_address_max, at_once, settings.requests_per_second);
+        let clients = Clients::new(
+            settings.requests_per_address_max,
+            at_once,
+            settings.requests_per_second,
+            settings.body_bytes_max,
+        );
         let patience = Duration::from_millis(REQUEST_WAIT_MS);
         let gate = || Gate { turns: Semaphore::new(at_once), waiting: AtomicUsize::new(0) };
         let large_body_patience = Duration::from_secs(LARGE_BODY_WAIT_S);
@@ -72,6 +78,11 @@ impl Admission {
             };
             Issue::new(Hcert::TooManyRequests).with("problem", problem)
         })
+    }
+
+    /// The share of a client in the memory for bodies.
+    pub fn bodies(&self, client: ClientKey) -> BodyMemory {
+        self.clients.bodies(client)
     }
 
     /// Lends memory for an answer of a client, of its share.

@@ -1,4 +1,5 @@
-//! Reading request bodies: bounded in bytes, in time, and in what all of them together may hold. Answers borrow memory the same way.
+//! Reading request bodies: bounded in bytes, in time, and in what all of them together, and those of one client, may hold. Answers
+//! borrow memory the same way.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -9,22 +10,55 @@ use hyper::body::{Body, Buf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::load::{Load, count};
 use super::request::too_long;
-use crate::limits::{BODY_GRACE_S, LINGER_BYTES_MAX, LINGER_S, SMALL_ANSWER_BYTES};
+use crate::limits::{
+    BODY_GRACE_S, LARGE_BODIES_HELD, LARGE_BODIES_HELD_PER_ADDRESS, LARGE_BODY_BYTES, LINGER_BYTES_MAX, LINGER_S,
+    SMALL_ANSWER_BYTES, SMALL_BODIES_BYTES_MAX, SMALL_BODIES_BYTES_PER_ADDRESS_MAX,
+};
 use crate::outcome::{Hcert, Issue, Outcome};
 
-/// Memory for the bodies of all requests, or of all answers, lent in pieces.
+/// Memory that is lent in pieces.
 #[derive(Clone, Debug)]
 pub struct Memory(Arc<Semaphore>);
 
 /// Bytes of a piece.
 const PIECE: usize = 4 * 1024;
 
+/// Memory for the bodies of requests, of all clients or of one. Large ones have theirs apart, since they wait for seconds.
+#[derive(Clone, Debug)]
+pub struct BodyMemory {
+    small: Memory,
+    large: Memory,
+}
+
+/// Whether a body is one above [`LARGE_BODY_BYTES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodySize {
+    Small,
+    Large,
+}
+
+/// Where the body of one request has its memory from.
+pub struct Lender<'a> {
+    pub all: &'a BodyMemory,
+    /// What its client may have of it, where that is bounded.
+    pub share: Option<BodyMemory>,
+    pub load: &'a Load,
+}
+
 /// A body and the memory it holds, given back when this is dropped.
 #[derive(Default)]
 pub struct Received {
     pub bytes: Vec<u8>,
-    pub lent: Option<OwnedSemaphorePermit>,
+    pub lent: Option<LentBody>,
+}
+
+#[derive(Debug)]
+pub struct LentBody {
+    size: BodySize,
+    of_all: OwnedSemaphorePermit,
+    of_share: Option<OwnedSemaphorePermit>,
 }
 
 impl Memory {
@@ -47,16 +81,69 @@ impl Memory {
     pub fn is_lent(&self) -> bool {
         self.0.available_permits() * PIECE < SMALL_ANSWER_BYTES
     }
+}
 
-    /// Makes room for `bytes` in all.
-    pub(super) fn lend(&self, received: &mut Received, bytes: usize) -> Result<(), Issue> {
-        let held = received.lent.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let missing = bytes.div_ceil(PIECE).saturating_sub(held);
-        let missing = u32::try_from(missing).map_err(|_| Issue::new(Hcert::BodiesFull))?;
-        let more = Arc::clone(&self.0).try_acquire_many_owned(missing).map_err(|_| Issue::new(Hcert::BodiesFull))?;
+impl BodyMemory {
+    /// For all clients. `body_bytes_max`: of one body.
+    pub fn of_all(body_bytes_max: usize) -> BodyMemory {
+        let large = Memory::new(LARGE_BODIES_HELD * body_bytes_max);
+        BodyMemory { small: Memory::new(SMALL_BODIES_BYTES_MAX), large }
+    }
+
+    /// For one client.
+    pub fn of_client(body_bytes_max: usize) -> BodyMemory {
+        let large = Memory::new(LARGE_BODIES_HELD_PER_ADDRESS * body_bytes_max);
+        BodyMemory { small: Memory::new(SMALL_BODIES_BYTES_PER_ADDRESS_MAX), large }
+    }
+
+    /// As [`Memory::is_shared`].
+    pub fn is_shared(&self) -> bool {
+        self.small.is_shared() || self.large.is_shared()
+    }
+
+    pub fn of(&self, size: BodySize) -> &Memory {
+        match size {
+            BodySize::Small => &self.small,
+            BodySize::Large => &self.large,
+        }
+    }
+}
+
+impl BodySize {
+    pub fn of(bytes: usize) -> BodySize {
+        if bytes > LARGE_BODY_BYTES { BodySize::Large } else { BodySize::Small }
+    }
+}
+
+impl Lender<'_> {
+    /// Makes room for `bytes` in all, where the body is of that size. A body that becomes a large one gives back what it had before.
+    ///
+    /// # Errors
+    /// 429: its client has used up its share. 503: so have all clients together.
+    pub fn lend(&self, received: &mut Received, size: BodySize, bytes: usize) -> Result<(), Issue> {
+        self.try_lend(received, size, bytes).map_err(|full| {
+            count(if full == Hcert::BodiesFull { &self.load.requests_refused } else { &self.load.requests_throttled });
+            let issue = Issue::new(full);
+            let problem = "no more memory is allowed for the bodies of one client";
+            if full == Hcert::TooManyRequests { issue.with("problem", problem) } else { issue }
+        })
+    }
+
+    fn try_lend(&self, received: &mut Received, size: BodySize, bytes: usize) -> Result<(), Hcert> {
+        received.lent.take_if(|lent| lent.size != size);
+        let held = received.lent.as_ref().map_or(0, |lent| lent.of_all.num_permits() * PIECE);
+        let missing = bytes.saturating_sub(held);
+        let share = self.share.as_ref().map(|share| share.of(size).borrow(missing).ok_or(Hcert::TooManyRequests));
+        let of_share = share.transpose()?;
+        let of_all = self.all.of(size).borrow(missing).ok_or(Hcert::BodiesFull)?;
         match &mut received.lent {
-            Some(lent) => lent.merge(more),
-            none => *none = Some(more),
+            Some(lent) => {
+                lent.of_all.merge(of_all);
+                if let (Some(held), Some(more)) = (&mut lent.of_share, of_share) {
+                    held.merge(more);
+                }
+            }
+            none => *none = Some(LentBody { size, of_all, of_share }),
         }
         Ok(())
     }
@@ -80,13 +167,14 @@ impl Patience {
 /// Reads a whole body of at most `bytes_max` bytes; `length` is its Content-Length, if it has one.
 ///
 /// # Errors
-/// 413 as soon as it grows too long, 408 when it takes too long or comes too slowly, 400 when it breaks off, 503 when too many are held already.
+/// 413 as soon as it grows too long, 408 when it takes too long or comes too slowly, 400 when it breaks off, 429 or 503 when too many
+/// are held already.
 pub async fn receive<B>(
     body: &mut B,
     length: Option<u64>,
     bytes_max: usize,
     patience: Patience,
-    memory: &Memory,
+    lender: &Lender<'_>,
 ) -> Result<Received, Outcome>
 where
     B: Body + Unpin,
@@ -105,10 +193,12 @@ where
         }
         if bytes > received.bytes.capacity() {
             // Memory follows what has arrived, never what was announced: an announcement costs a client nothing.
-            let mut room = (2 * bytes).min(whole).max(bytes);
-            if memory.lend(&mut received, room).is_err() {
+            let size = BodySize::of(bytes);
+            let small_max = if size == BodySize::Small { LARGE_BODY_BYTES } else { usize::MAX };
+            let mut room = (2 * bytes).min(whole).min(small_max).max(bytes);
+            if lender.try_lend(&mut received, size, room).is_err() {
                 room = bytes;
-                memory.lend(&mut received, room)?;
+                lender.lend(&mut received, size, room)?;
             }
             received.bytes.reserve_exact(room - received.bytes.len());
         }
@@ -165,14 +255,30 @@ mod tests {
         }
     }
 
-    async fn read(bytes: usize, length: Option<u64>, memory: &Memory) -> Result<Received, Hcert> {
+    /// Memory for so many pieces of small bodies, and for as many of large ones.
+    fn memory(pieces: usize) -> BodyMemory {
+        BodyMemory { small: Memory::new(pieces * PIECE), large: Memory::new(pieces * PIECE) }
+    }
+
+    async fn read_of(
+        bytes: usize,
+        length: Option<u64>,
+        bytes_max: usize,
+        all: &BodyMemory,
+        share: Option<&BodyMemory>,
+    ) -> Result<Received, Hcert> {
         let mut body = Full::new(Bytes::from(vec![7; bytes]));
-        receive(&mut body, length, 10_000, PATIENCE, memory).await.map_err(|outcome| outcome.leading())
+        let lender = Lender { all, share: share.cloned(), load: &Load::default() };
+        receive(&mut body, length, bytes_max, PATIENCE, &lender).await.map_err(|outcome| outcome.leading())
+    }
+
+    async fn read(bytes: usize, length: Option<u64>, memory: &BodyMemory) -> Result<Received, Hcert> {
+        read_of(bytes, length, 10_000, memory, None).await
     }
 
     #[tokio::test]
     async fn a_body_of_the_largest_size_passes_and_one_more_byte_does_not() {
-        let memory = Memory::new(1024 * 1024);
+        let memory = memory(256);
         assert_eq!(read(10_000, None, &memory).await.unwrap().bytes.len(), 10_000);
         assert_eq!(read(10_001, None, &memory).await.err(), Some(Hcert::BodyTooLong));
         assert!(read(0, Some(0), &memory).await.unwrap().bytes.is_empty());
@@ -191,14 +297,14 @@ mod tests {
     #[tokio::test]
     async fn a_body_that_stalls_is_too_late() {
         let patience = Patience { whole: Duration::from_millis(1), ..PATIENCE };
-        let refusal =
-            receive(&mut Stalled, None, 10, patience, &Memory::new(1024 * 1024)).await.map(|_| ()).unwrap_err();
+        let lender = Lender { all: &memory(256), share: None, load: &Load::default() };
+        let refusal = receive(&mut Stalled, None, 10, patience, &lender).await.map(|_| ()).unwrap_err();
         assert_eq!(refusal.leading(), Hcert::BodyTimeout);
     }
 
     #[tokio::test]
     async fn bodies_held_together_are_bounded_and_memory_comes_back() {
-        let memory = Memory(Arc::new(Semaphore::new(4)));
+        let memory = memory(4);
         let first = read(9_000, Some(9_000), &memory).await.unwrap();
         assert_eq!(read(5_000, Some(5_000), &memory).await.err(), Some(Hcert::BodiesFull));
         assert_eq!(read(5_000, None, &memory).await.err(), Some(Hcert::BodiesFull));
@@ -207,8 +313,41 @@ mod tests {
         assert!(read(5_000, None, &memory).await.is_ok());
         // Announced and never sent.
         let mut silent = Full::new(Bytes::new());
-        let received = receive(&mut silent, Some(10_000), 10_000, PATIENCE, &memory).await.unwrap();
-        assert_eq!((received.bytes.capacity(), memory.0.available_permits()), (0, 4));
-        assert_eq!(memory.0.available_permits(), 4);
+        let lender = Lender { all: &memory, share: None, load: &Load::default() };
+        let received = receive(&mut silent, Some(10_000), 10_000, PATIENCE, &lender).await.unwrap();
+        assert_eq!((received.bytes.capacity(), memory.small.0.available_permits()), (0, 4));
+    }
+
+    #[tokio::test]
+    async fn a_body_that_becomes_a_large_one_has_its_memory_apart() {
+        let all = memory(LARGE_BODY_BYTES / PIECE + 1);
+        let small = read_of(LARGE_BODY_BYTES, None, 2 * LARGE_BODY_BYTES, &all, None).await.unwrap();
+        assert_eq!((all.small.0.available_permits(), small.bytes.capacity()), (1, LARGE_BODY_BYTES));
+        let large = read_of(LARGE_BODY_BYTES + 1, None, 2 * LARGE_BODY_BYTES, &all, None).await.unwrap();
+        assert_eq!((all.small.0.available_permits(), all.large.0.available_permits()), (1, 0));
+        let next = read_of(LARGE_BODY_BYTES + 1, None, 2 * LARGE_BODY_BYTES, &all, None).await;
+        assert_eq!(next.err(), Some(Hcert::BodiesFull));
+        // What first was a small one gives that back.
+        let mut grown = small;
+        drop(large);
+        let lender = Lender { all: &all, share: None, load: &Load::default() };
+        lender.lend(&mut grown, BodySize::Large, LARGE_BODY_BYTES + 1).unwrap();
+        assert_eq!(
+            (all.small.0.available_permits(), all.large.0.available_permits()),
+            (LARGE_BODY_BYTES / PIECE + 1, 0)
+        );
+    }
+
+    #[tokio::test]
+    async fn one_client_has_its_share_of_memory_for_bodies_and_no_more() {
+        let (all, [one, other]) = (memory(5), [memory(2), memory(2)]);
+        let held = read_of(8_000, None, 10_000, &all, Some(&one)).await.unwrap();
+        assert_eq!(read_of(1, None, 10_000, &all, Some(&one)).await.err(), Some(Hcert::TooManyRequests));
+        let of_other = read_of(8_000, None, 10_000, &all, Some(&other)).await.unwrap();
+        assert!(one.is_shared() && other.is_shared());
+        drop((held, of_other));
+        assert!(!one.is_shared() && !other.is_shared());
+        assert!(read_of(8_000, None, 10_000, &all, Some(&one)).await.is_ok());
+        assert_eq!([&all, &one, &other].map(|memory| memory.small.0.available_permits()), [5, 2, 2]);
     }
 }

@@ -1,5 +1,5 @@
-//! Bounds on each client: requests under way at once, requests a second, large bodies processed at once, and memory for answers that it
-//! has not read. A client is an address, or what a trusted security server of X-Road names.
+//! Bounds on each client: requests under way at once, requests a second, large bodies processed at once, memory for its bodies and for
+//! answers that it has not read. A client is an address, or what a trusted security server of X-Road names.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::body::Memory;
+use super::body::{BodyMemory, Memory};
 use super::places::counted;
 use super::seat::now_ms;
 use crate::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, CLIENTS_MAX, LARGE_BODIES_PER_ADDRESS, REQUESTS_BURST_S};
@@ -51,6 +51,7 @@ pub struct Clients {
     under_way_max: usize,
     /// Of a trusted sender, with all its clients.
     of_sender_max: usize,
+    body_bytes_max: usize,
     /// 0: no bound.
     per_second: u32,
     known: Mutex<HashMap<ClientKey, Client>>,
@@ -64,6 +65,8 @@ struct Client {
     moment: u64,
     /// What its answers are lent from, once one was large enough.
     answers: Option<Memory>,
+    /// What its bodies are lent from, once it sent one.
+    bodies: Option<BodyMemory>,
     /// Its share of the large bodies processed at once, once it sent one.
     large_bodies: Option<Arc<Semaphore>>,
 }
@@ -85,8 +88,8 @@ pub enum Throttled {
 }
 
 impl Clients {
-    pub fn new(under_way_max: usize, of_sender_max: usize, per_second: u32) -> Clients {
-        Clients { under_way_max, of_sender_max, per_second, known: Mutex::default() }
+    pub fn new(under_way_max: usize, of_sender_max: usize, per_second: u32, body_bytes_max: usize) -> Clients {
+        Clients { under_way_max, of_sender_max, body_bytes_max, per_second, known: Mutex::default() }
     }
 
     /// Takes a request of a client.
@@ -125,6 +128,13 @@ impl Clients {
         client.answers.get_or_insert_with(|| Memory::new(ANSWERS_BYTES_PER_ADDRESS_MAX)).borrow(bytes)
     }
 
+    /// The share of a client in the memory for bodies.
+    pub fn bodies(&self, client: ClientKey) -> BodyMemory {
+        let mut known = self.known();
+        let client = self.client(&mut known, client, now_ms());
+        client.bodies.get_or_insert_with(|| BodyMemory::of_client(self.body_bytes_max)).clone()
+    }
+
     /// The share of a client in the large bodies that are processed at once.
     pub fn large_bodies(&self, client: ClientKey) -> Arc<Semaphore> {
         let mut known = self.known();
@@ -137,8 +147,14 @@ impl Clients {
         if known.len() >= CLIENTS_MAX && !known.contains_key(&key) {
             self.forget(known, now);
         }
-        let new = || Client { under_way: 0, credit: self.full(), moment: now, answers: None, large_bodies: None };
-        known.entry(key).or_insert_with(new)
+        known.entry(key).or_insert_with(|| Client {
+            under_way: 0,
+            credit: self.full(),
+            moment: now,
+            answers: None,
+            bodies: None,
+            large_bodies: None,
+        })
     }
 
     /// Forgets those at rest who have all their credit, and where that is nobody, all at rest: a new client must not be refused because
@@ -162,10 +178,11 @@ impl Clients {
 }
 
 impl Client {
-    /// Nothing of it is under way: no request, no large body, and no answer that is not read.
+    /// Nothing of it is under way: no request, no body, and no answer that is not read.
     fn rests(&self) -> bool {
         let has_large_body = self.large_bodies.as_ref().is_some_and(|share| Arc::strong_count(share) > 1);
-        self.under_way == 0 && !has_large_body && !self.answers.as_ref().is_some_and(Memory::is_shared)
+        let has_body = has_large_body || self.bodies.as_ref().is_some_and(BodyMemory::is_shared);
+        self.under_way == 0 && !has_body && !self.answers.as_ref().is_some_and(Memory::is_shared)
     }
 
     /// A request a second is a thousandth of one a millisecond.
@@ -197,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_client_has_no_more_requests_under_way_than_allowed() {
-        let clients = Clients::new(2, 9, 0);
+        let clients = Clients::new(2, 9, 0, 0);
         let first = clients.begin(address(1)).unwrap();
         let _second = clients.begin(address(1)).unwrap();
         assert_eq!(clients.begin(address(1)).unwrap_err(), Throttled::AtOnce(2));
@@ -208,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_trusted_sender_has_a_bound_of_its_own_and_no_rate() {
-        let clients = Clients::new(1, 3, 1);
+        let clients = Clients::new(1, 3, 1, 0);
         let sender = ClientKey::sender("192.0.2.1".parse().unwrap());
         let under_way: Vec<_> = (0..3).map(|_| clients.begin_at(sender, 0).unwrap()).collect();
         assert_eq!(clients.begin_at(sender, 0).unwrap_err(), Throttled::AtOnce(3));
@@ -221,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_client_that_is_too_fast_is_throttled_until_time_has_passed() {
-        let clients = Clients::new(100, 900, 10);
+        let clients = Clients::new(100, 900, 10, 0);
         let mut taken = 0;
         while clients.begin_at(address(1), 0).is_ok() {
             taken += 1;
@@ -238,7 +255,7 @@ mod tests {
 
     #[test]
     fn memory_for_clients_is_bounded() {
-        let clients = Clients::new(1, 9, 1);
+        let clients = Clients::new(1, 9, 1, 0);
         let _kept = clients.begin_at(address(7), 0).unwrap();
         for number in 100..100 + CLIENTS_MAX as u32 + 10 {
             drop(clients.begin_at(address(number), 0).unwrap());
@@ -251,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_client_has_its_share_of_memory_for_answers_and_is_known_until_they_are_read() {
-        let clients = Clients::new(1, 9, 0);
+        let clients = Clients::new(1, 9, 0, 0);
         let under_way = clients.begin(address(1)).unwrap();
         let half = ANSWERS_BYTES_PER_ADDRESS_MAX / 2;
         let lent = [clients.lend(address(1), half).unwrap(), clients.lend(address(1), half).unwrap()];
@@ -267,7 +284,7 @@ mod tests {
 
     #[test]
     fn without_a_rate_nobody_is_remembered_after_his_requests() {
-        let clients = Clients::new(1, 9, 0);
+        let clients = Clients::new(1, 9, 0, 0);
         drop(clients.begin(address(1)).unwrap());
         assert!(clients.known().is_empty());
     }

@@ -55,11 +55,12 @@ use hyper::body::{Body, Bytes};
 use hyper::header::ALLOW;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::interaction::context::{Action, Event};
 use crate::interaction::{Answer, Context, Instead, Interaction, Pool, Service};
-use crate::limits::{ANSWERS_BYTES_MAX, BODIES_BYTES_MAX, HEADS_BYTES_MAX, LARGE_FORM_BYTES};
+use crate::limits::{ANSWERS_BYTES_MAX, HEADS_BYTES_MAX, LARGE_FORM_BYTES};
 use crate::log::{self, Answered};
 use crate::metrics;
 use crate::outcome::{Hcert, Issue, Outcome};
@@ -148,7 +149,7 @@ pub struct Server<R> {
     /// For large resources.
     pool: Pool,
     settings: Settings,
-    memory: body::Memory,
+    bodies: body::BodyMemory,
     answers: body::Memory,
     heads: heads::Heads,
     load: Arc<Load>,
@@ -160,14 +161,20 @@ impl<R: Run> Server<R> {
     pub fn new(run: R, settings: Settings) -> Arc<Self> {
         let load: Arc<Load> = Arc::default();
         let admission = Admission::new(&settings, Arc::clone(&load));
-        let (memory, answers) = (body::Memory::new(BODIES_BYTES_MAX), body::Memory::new(ANSWERS_BYTES_MAX));
+        let bodies = body::BodyMemory::of_all(settings.body_bytes_max);
+        let answers = body::Memory::new(ANSWERS_BYTES_MAX);
         let heads = heads::Heads::new(HEADS_BYTES_MAX);
-        Arc::new(Server { run: Arc::new(run), pool: Pool::start(), settings, memory, answers, heads, load, admission })
+        Arc::new(Server { run: Arc::new(run), pool: Pool::start(), settings, bodies, answers, heads, load, admission })
     }
 
     /// What connections and requests cost now, and did so far.
     pub fn load(&self) -> &Arc<Load> {
         &self.load
+    }
+
+    /// The threads for large resources.
+    pub fn pool(&self) -> &Handle {
+        self.pool.handle()
     }
 
     /// What is shown over TLS and what is wrong with it, at a moment in seconds since 1970; nothing where no TLS is spoken.
@@ -185,7 +192,7 @@ impl<R: Run> Server<R> {
                 Issue::new(Hcert::TooManyRequests).with("problem", format!("{max} connections at once are allowed"))
             }
         };
-        self.refuse(issue, &wanted, proxy::address(&self.settings, &request.into_parts().0, peer))
+        self.refuse(issue, &wanted, proxy::logged(&self.settings, &request.into_parts().0, peer))
     }
 
     /// Answers a request whose head has no memory.
@@ -195,7 +202,7 @@ impl<R: Run> Server<R> {
         } else {
             &self.load.requests_throttled
         });
-        let client = proxy::address(&self.settings, parts, peer);
+        let client = proxy::logged(&self.settings, parts, peer);
         self.refuse(issue, &Wanted::new(&parts.method, &parts.headers), client)
     }
 
@@ -350,7 +357,7 @@ impl<R: Run> Server<R> {
         });
         let mut response = match (&route, tokens) {
             (Route::TokenService, Some(tokens)) => {
-                let issue = token::issue(tokens, &self.settings, &self.memory, &parts, body, &wanted, &mut event);
+                let issue = token::issue(tokens, &self.settings, self.lender(None), &parts, body, &wanted, &mut event);
                 let issued = Box::pin(issue).await;
                 match event.take().map(|event| self.run.end_plain(event, issued.status().as_u16())) {
                     Some(Err(unwritten)) => {
@@ -422,7 +429,7 @@ impl<R: Run> Server<R> {
             action: action.map(Action::name),
             status,
             took,
-            client: proxy::address(&self.settings, &parts, peer),
+            client: proxy::logged(&self.settings, &parts, peer),
             request_id: Some(wanted.request_id.logged()).filter(|id| !is_trace(id)),
             x_road_id: x_road::logged_id(&wanted).as_deref(),
             refused: response.extensions_mut().remove().as_ref(),

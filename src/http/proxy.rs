@@ -72,7 +72,7 @@ pub fn client(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Optio
 }
 
 /// The address that a request was sent from, whether or not it is counted: the peer's, or that which a trusted proxy forwards for.
-/// Nothing where that proxy names none that can be read.
+/// Nothing where that proxy names one that cannot be read.
 pub fn sender(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
     match is_trusted(settings, peer) && parts.headers.contains_key(FORWARDED_FOR) {
         true => forwarded(parts),
@@ -80,10 +80,9 @@ pub fn sender(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Optio
     }
 }
 
-/// The address that the log shows: the one that a trusted proxy forwards for, else the peer's.
-pub fn address(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
-    let forwarded = is_trusted(settings, peer).then(|| forwarded(parts)).flatten();
-    forwarded.or(peer).map(|address| address.to_canonical())
+/// The address that the log shows: the sender's, else the peer's.
+pub fn logged(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
+    sender(settings, parts, peer).or(peer).map(|address| address.to_canonical())
 }
 
 fn forwarded(parts: &Parts) -> Option<IpAddr> {
@@ -186,7 +185,7 @@ mod tests {
             let peer = Some(peer.parse().unwrap());
             let text = |address: Option<IpAddr>| address.map(|address| address.to_string());
             assert_eq!(text(client(&settings, &parts, peer)).as_deref(), counted, "{peer:?} {forwarded:?}");
-            assert_eq!(text(address(&settings, &parts, peer)).as_deref(), Some(shown), "{peer:?} {forwarded:?}");
+            assert_eq!(text(logged(&settings, &parts, peer)).as_deref(), Some(shown), "{peer:?} {forwarded:?}");
         }
     }
 

@@ -12,10 +12,13 @@ use hyper::body::Frame;
 use hyper::header::{ACCEPT, ACCEPT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, VARY};
 use hyper::http::request::Builder;
 
+use super::body::BodySize;
 use super::request_id::REQUEST_ID;
 use super::*;
 use crate::config::Config;
-use crate::limits::LARGE_BODY_BYTES;
+use crate::limits::{
+    INDENTED_EXPANSION, LARGE_BODIES_HELD, LARGE_BODY_BYTES, SMALL_ANSWER_BYTES, SMALL_BODIES_BYTES_MAX,
+};
 
 /// A stand-in for the service.
 pub type Answers = Box<dyn Fn(&Interaction) -> Result<Answer, Outcome> + Send + Sync>;
@@ -254,13 +257,14 @@ async fn what_a_body_becomes_is_lent_with_it() {
     let request = || create().header(hyper::header::TRANSFER_ENCODING, "chunked");
     let body = " ".repeat(LARGE_BODY_BYTES);
     let rest = LARGE_BODY_BYTES * crate::limits::BODY_EXPANSION;
-    let held = server.memory.borrow(crate::limits::BODIES_BYTES_MAX - rest + 4_096).unwrap();
+    let held = server.bodies.of(BodySize::Small).borrow(SMALL_BODIES_BYTES_MAX - rest + 4_096).unwrap();
     assert_eq!(send(&server, request(), &body).await.status, 503);
     assert!(server.run.seen.lock().unwrap().is_empty());
     assert_eq!(send(&server, request(), "{}").await.status, 200);
     drop(held);
     assert_eq!(send(&server, request(), &body).await.status, 200);
-    assert_eq!(server.memory.borrow(crate::limits::BODIES_BYTES_MAX).map(drop), Some(()), "its memory came back");
+    let all = server.bodies.of(BodySize::Small).borrow(SMALL_BODIES_BYTES_MAX);
+    assert_eq!(all.map(drop), Some(()), "its memory came back");
 }
 
 #[tokio::test]
@@ -271,7 +275,9 @@ async fn a_panic_on_the_pool_is_answered() {
     let told = send(&server, request, &large).await;
     assert_eq!(told.codes(), refused(500, Hcert::Internal));
     assert!(!told.body.contains("secret"));
-    assert_eq!(server.memory.borrow(crate::limits::BODIES_BYTES_MAX).map(drop), Some(()), "its memory came back");
+    let bytes_max = server.settings.body_bytes_max;
+    let all = server.bodies.of(BodySize::Large).borrow(LARGE_BODIES_HELD * bytes_max);
+    assert_eq!(all.map(drop), Some(()), "its memory came back");
 }
 
 #[tokio::test]
@@ -419,4 +425,73 @@ async fn links_follow_a_trusted_proxy() {
     Arc::clone(&server).answer(request, Some("10.0.0.1".parse().unwrap())).await;
     let (_, context, _) = server.run.seen.lock().unwrap().remove(0);
     assert_eq!(&*context.base_url, "https://hcert.example.ee/fhir");
+}
+
+/// Polls a request once: its status, where it has its answer by then.
+async fn at_once(request: &mut (impl Future<Output = Response<Full<Bytes>>> + Unpin)) -> Option<u16> {
+    std::future::poll_fn(|context| match Pin::new(&mut *request).poll(context) {
+        Poll::Ready(response) => Poll::Ready(Some(response.status().as_u16())),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
+}
+
+/// Compressing or indenting takes a thread for as long as an answer is large, and no thread that serves may be kept so.
+#[expect(clippy::await_holding_lock, reason = "those that wait for it are threads of the pool")]
+#[tokio::test]
+async fn large_answers_are_compressed_and_indented_on_the_pool() {
+    let body = |bytes: usize| format!("\"{}\"", "a".repeat(bytes - 2)).into_bytes();
+    for (bytes, is_large) in [(LARGE_FORM_BYTES, false), (LARGE_FORM_BYTES + 1, true)] {
+        let answers = move |_: &Interaction| Ok(Answer { status: 200, body: body(bytes), ..Answer::default() });
+        let server = server_with(settings(), Box::new(answers));
+        // Every thread of the pool waits until the lock is free.
+        let lock = Arc::new(Mutex::new(()));
+        let held = lock.lock().unwrap();
+        let (begin, begun) = std::sync::mpsc::channel();
+        let threads = server.pool().metrics().num_workers();
+        for _ in 0..threads {
+            let (lock, begin) = (Arc::clone(&lock), begin.clone());
+            server.pool().spawn(async move {
+                begin.send(()).unwrap();
+                drop(lock.lock());
+            });
+        }
+        (0..threads).for_each(|_| begun.recv().unwrap());
+        let mut waiting = Vec::new();
+        for (path, encoding, is_formed) in
+            [("metadata", "identity", false), ("metadata", "gzip", true), ("metadata?_pretty=true", "identity", true)]
+        {
+            let request = Request::get(format!("/fhir/{path}")).header(hyper::header::ACCEPT_ENCODING, encoding);
+            let request = request.body(Full::<Bytes>::default()).unwrap();
+            let mut answer = Box::pin(Arc::clone(&server).answer(request, None));
+            let expected = (!(is_large && is_formed)).then_some(200);
+            assert_eq!(at_once(&mut answer).await, expected, "{path} {encoding} {bytes}");
+            if expected.is_none() {
+                waiting.push(answer);
+            }
+        }
+        drop(held);
+        for answer in waiting {
+            assert_eq!(answer.await.status(), 200);
+        }
+    }
+}
+
+#[tokio::test]
+async fn memory_is_lent_for_what_an_indented_answer_may_become() {
+    let bytes = SMALL_ANSWER_BYTES;
+    let answers = move |_: &Interaction| Ok(Answer { status: 200, body: vec![b'1'; bytes], ..Answer::default() });
+    let server = server_with(settings(), Box::new(answers));
+    let free = |server: &Server<StandIn>, bytes| server.answers.borrow(ANSWERS_BYTES_MAX - bytes).is_some();
+    let held = server.answers.borrow(ANSWERS_BYTES_MAX - bytes * INDENTED_EXPANSION + 4_096).unwrap();
+    assert_eq!(send(&server, Request::get("/fhir/metadata"), "").await.status, 200);
+    let told = send(&server, Request::get("/fhir/metadata?_pretty=true"), "").await;
+    assert_eq!(told.codes(), refused(503, Hcert::AnswersFull));
+    drop(held);
+    let request = Request::get("/fhir/metadata?_pretty=true").body(Full::<Bytes>::default()).unwrap();
+    let response = Arc::clone(&server).answer(request, None).await;
+    assert_eq!(response.status(), 200);
+    assert!(free(&server, bytes * INDENTED_EXPANSION) && !free(&server, bytes * INDENTED_EXPANSION - 4_096));
+    drop(response);
+    assert!(free(&server, 0), "it came back");
 }

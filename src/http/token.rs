@@ -7,7 +7,7 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response};
 use serde_json::json;
 
-use super::body::{Memory, linger, receive};
+use super::body::{Lender, linger, receive};
 use super::quality::members;
 use super::settings::Settings;
 use super::wanted::Wanted;
@@ -41,7 +41,7 @@ impl Refusal {
 pub async fn issue<B>(
     tokens: &Tokens,
     settings: &Settings,
-    memory: &Memory,
+    lender: Lender<'_>,
     parts: &Parts,
     body: B,
     wanted: &Wanted,
@@ -53,7 +53,7 @@ where
     if parts.method != Method::POST {
         return other_method(parts, "POST, OPTIONS", wanted);
     }
-    match issued(tokens, settings, memory, &parts.headers, body, event).await {
+    match issued(tokens, settings, lender, &parts.headers, body, event).await {
         Ok(answer) => respond::json(200, answer, wanted),
         Err(Refusal { status, error, description }) => {
             let told = json!({"error": error, "error_description": description}).to_string();
@@ -92,7 +92,7 @@ pub async fn keys(tokens: &Tokens, parts: &Parts, wanted: &Wanted) -> Response<F
 async fn issued<B>(
     tokens: &Tokens,
     settings: &Settings,
-    memory: &Memory,
+    lender: Lender<'_>,
     headers: &HeaderMap,
     mut body: B,
     event: &mut Option<Box<Event>>,
@@ -109,7 +109,7 @@ where
         ));
     }
     let length = request::length(headers).map_err(|issue| refused(&issue.into()))?;
-    let received = match receive(&mut body, length, TOKEN_ORDER_BYTES_MAX, settings.patience(), memory).await {
+    let received = match receive(&mut body, length, TOKEN_ORDER_BYTES_MAX, settings.patience(), &lender).await {
         Ok(received) => received,
         Err(outcome) => {
             if outcome.leading() != Hcert::BodyTimeout {

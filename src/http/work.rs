@@ -8,7 +8,7 @@ use hyper::body::Body;
 use hyper::header::EXPECT;
 use hyper::http::request::Parts;
 
-use super::body::Received;
+use super::body::{BodySize, Lender, Received};
 use super::clients::ClientKey;
 use super::load::count;
 use super::media::{self, Content, Media};
@@ -54,6 +54,7 @@ impl<R: Run> Server<R> {
             return refused(stranger.into(), body, parts);
         }
         let counted = sender::counted_for(&self.settings, parts, peer);
+        let client = counted.map(|counted| counted.client);
         let under_way = counted.map(|counted| self.admission.begin(&counted));
         let _under_way = match under_way.transpose() {
             Ok(under_way) => under_way,
@@ -86,10 +87,10 @@ impl<R: Run> Server<R> {
         match request::content(&interaction, parts) {
             Some(content) => {
                 // On the heap, so that the way of a request without a body stays short.
-                Box::pin(self.work_with_body(interaction, context, content, parts, body, peer, wanted, event)).await
+                let work = self.work_with_body(interaction, context, content, parts, body, peer, client, wanted, event);
+                Box::pin(work).await
             }
             None if self.run.stored_bytes(&interaction, &context) > LARGE_BODY_BYTES => {
-                let client = sender::counted_for(&self.settings, parts, peer).map(|counted| counted.client);
                 Box::pin(self.work_on_pool(interaction, context, Received::default(), client)).await
             }
             None => {
@@ -130,6 +131,12 @@ impl<R: Run> Server<R> {
         }
     }
 
+    /// Where the body of a request has its memory from; without a client it is that of nobody who is counted.
+    pub(super) fn lender(&self, client: Option<ClientKey>) -> Lender<'_> {
+        let share = client.map(|client| self.admission.bodies(client));
+        Lender { all: &self.bodies, share, load: &self.load }
+    }
+
     #[expect(clippy::too_many_arguments, reason = "it is the second half of one way")]
     pub(super) async fn work_with_body<B>(
         &self,
@@ -139,6 +146,7 @@ impl<R: Run> Server<R> {
         parts: &Parts,
         mut body: B,
         peer: Option<IpAddr>,
+        client: Option<ClientKey>,
         wanted: &mut Wanted,
         event: &mut Option<Box<Event>>,
     ) -> Result<Answer, Outcome>
@@ -148,7 +156,8 @@ impl<R: Run> Server<R> {
         let length = request::length(&parts.headers)?;
         let patience = self.settings.patience();
         let bytes_max = self.bytes_max(Some(content));
-        let mut received = match body::receive(&mut body, length, bytes_max, patience, &self.memory).await {
+        let lender = self.lender(client);
+        let mut received = match body::receive(&mut body, length, bytes_max, patience, &lender).await {
             Ok(received) => received,
             Err(refusal) => {
                 match refusal.leading() {
@@ -176,11 +185,10 @@ impl<R: Run> Server<R> {
         }
         let bytes = received.bytes.len().max(self.run.stored_bytes(&interaction, &context));
         if bytes > LARGE_BODY_BYTES {
-            let client = sender::counted_for(&self.settings, parts, peer).map(|counted| counted.client);
             return Box::pin(self.work_on_pool(interaction, context, received, client)).await;
         }
         let _admitted = self.admission.enter(interaction.may_change()).await?;
-        self.memory.lend(&mut received, bytes * BODY_EXPANSION)?;
+        lender.lend(&mut received, BodySize::Small, bytes * BODY_EXPANSION)?;
         self.run.run(interaction, context, received.bytes).await
     }
 

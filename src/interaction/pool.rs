@@ -24,7 +24,14 @@ impl Pool {
         let half = thread::available_parallelism().map_or(1, |processors| processors.get() / 2);
         let mut threads = Builder::new_multi_thread();
         threads.worker_threads(half.clamp(1, LARGE_BODIES)).thread_name("hcert-pool").on_thread_start(give_way);
+        // Each step is counted when it ends, so that whoever watches the threads can tell many of them from one that hangs.
+        threads.event_interval(1);
         Pool { threads: Some(threads.build().expect("only timers and sockets can fail, and it has none")) }
+    }
+
+    /// The runtime of its threads, for whoever watches them.
+    pub fn handle(&self) -> &Handle {
+        self.threads.as_ref().expect("it is there until the pool is dropped").handle()
     }
 
     /// Runs a future on the threads of the pool, for the trace of the caller. It waits without holding a thread. Timers, sockets and tasks
@@ -44,9 +51,8 @@ impl Pool {
             })
             .await
         };
-        let threads = self.threads.as_ref().expect("it is there until the pool is dropped");
         let mut tasks = JoinSet::new();
-        tasks.spawn_on(work, threads.handle());
+        tasks.spawn_on(work, self.handle());
         tasks.join_next().await.expect("it has one task")
     }
 }

@@ -82,3 +82,46 @@ async fn connection(stream: TcpStream, management: &Management, has_asked: &Atom
     let time = Duration::from_secs(MANAGEMENT_CONNECTION_S);
     drop(timeout(time, builder.serve_connection(TokioIo::new(stream), answer)).await);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    fn place(has_asked: bool) -> Place {
+        let task = tokio::spawn(pending::<()>()).abort_handle();
+        Place { task, has_asked: Arc::new(AtomicBool::new(has_asked)) }
+    }
+
+    async fn ended(task: &AbortHandle) {
+        let ending = async {
+            while !task.is_finished() {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(60), ending).await.expect("it was closed");
+    }
+
+    #[tokio::test]
+    async fn one_connection_too_many_takes_the_place_of_the_oldest_that_is_silent_and_then_of_the_oldest() {
+        let mut places: VecDeque<Place> = (1..MANAGEMENT_CONNECTIONS_MAX).map(|number| place(number != 7)).collect();
+        let (oldest, silent) = (places[0].task.clone(), places[6].task.clone());
+        make_room(&mut places);
+        assert_eq!(places.len(), MANAGEMENT_CONNECTIONS_MAX - 1, "there was room for one more");
+        places.push_back(place(true));
+        make_room(&mut places);
+        ended(&silent).await;
+        assert!(places.len() == MANAGEMENT_CONNECTIONS_MAX - 1 && !oldest.is_finished());
+        places.push_back(place(true));
+        make_room(&mut places);
+        ended(&oldest).await;
+        assert_eq!(places.len(), MANAGEMENT_CONNECTIONS_MAX - 1);
+        // One that has ended by itself leaves its place to the newcomer, and nobody else has to go.
+        places[5].task.abort();
+        ended(&places[5].task).await;
+        places.push_back(place(false));
+        make_room(&mut places);
+        assert_eq!(places.iter().filter(|place| !place.task.is_finished()).count(), MANAGEMENT_CONNECTIONS_MAX - 1);
+    }
+}

@@ -1,9 +1,10 @@
-//! Whether the threads that answer requests run (Contract 10.2).
+//! Whether the threads that answer requests run, and those for large resources (Contract 10.2).
 //!
 //! Two observations are made once a second, from a thread that answers no requests. A task is sent through the request runtime: if it does
 //! not come back, no thread of it is free. And each thread of the runtime is asked whether it has returned to its scheduler: one blocked
-//! thread lets the task through on another one, but the requests that it holds hang. Both count seconds as the observer saw them, so a
-//! process that was suspended is not taken for one that hangs. Decision 168.
+//! thread lets the task through on another one, but the requests that it holds hang. The threads for large
+//! resources are asked the same, with more patience. All of this counts seconds as the observer saw them, so a process that was
+//! suspended is not taken for one that hangs. Decision 168.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,15 +13,21 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use super::report::{Part, Status};
-use crate::limits::{LIVE_BEATS_MISSED_MAX, LIVE_THREAD_BUSY_S};
+use crate::limits::{LIVE_BEATS_MISSED_MAX, LIVE_POOL_BUSY_S, LIVE_THREAD_BUSY_S};
 
-/// Watches the threads of a runtime.
+/// Watches the threads of the request runtime, and those for large resources.
 pub struct Heartbeat {
-    runtime: Handle,
+    requests: Threads,
     /// Set by the task that was sent.
     is_back: Arc<AtomicBool>,
     missed: u32,
-    threads: Vec<Thread>,
+    pool: Option<Threads>,
+}
+
+/// The threads of one runtime.
+struct Threads {
+    runtime: Handle,
+    seen: Vec<Thread>,
 }
 
 /// One thread of the runtime, as it was seen last.
@@ -41,26 +48,48 @@ pub struct Liveness {
     pub threads: u32,
     /// Those that have not returned to their scheduler for too long.
     pub blocked_threads: u32,
+    /// The same of those for large resources; none before there are any.
+    pub pool_threads: u32,
+    pub blocked_pool_threads: u32,
 }
 
 impl Heartbeat {
     pub fn new(runtime: Handle) -> Heartbeat {
-        let threads = vec![Thread::default(); runtime.metrics().num_workers()];
-        Heartbeat { runtime, is_back: Arc::new(AtomicBool::new(true)), missed: 0, threads }
+        Heartbeat { requests: Threads::new(runtime), is_back: Arc::new(AtomicBool::new(true)), missed: 0, pool: None }
     }
 
-    /// Makes both observations; to be called once a second.
-    pub fn beat(&mut self) -> Liveness {
+    /// Makes all observations; to be called once a second, with the runtime for large resources once there is one.
+    pub fn beat(&mut self, pool: Option<&Handle>) -> Liveness {
         // One task at a time is under way, so that they do not pile up in a runtime that hangs.
         if self.is_back.swap(false, Ordering::AcqRel) {
             self.missed = 0;
             let is_back = Arc::clone(&self.is_back);
-            self.runtime.spawn(async move { is_back.store(true, Ordering::Release) });
+            self.requests.runtime.spawn(async move { is_back.store(true, Ordering::Release) });
         } else {
             self.missed = self.missed.saturating_add(1);
         }
+        match pool {
+            Some(pool) if self.pool.is_none() => self.pool = Some(Threads::new(pool.clone())),
+            Some(_) => {}
+            None => self.pool = None,
+        }
+        let (threads, blocked_threads) = self.requests.blocked(LIVE_THREAD_BUSY_S);
+        let pool = self.pool.as_mut().map(|pool| pool.blocked(LIVE_POOL_BUSY_S));
+        let (pool_threads, blocked_pool_threads) = pool.unwrap_or_default();
+        Liveness { missed_beats: self.missed, threads, blocked_threads, pool_threads, blocked_pool_threads }
+    }
+}
+
+impl Threads {
+    fn new(runtime: Handle) -> Threads {
+        let seen = vec![Thread::default(); runtime.metrics().num_workers()];
+        Threads { runtime, seen }
+    }
+
+    /// Looks at all: how many there are, and how many have not returned to their scheduler in so many observations.
+    fn blocked(&mut self, busy_max: u32) -> (u32, u32) {
         let metrics = self.runtime.metrics();
-        for (number, thread) in self.threads.iter_mut().enumerate() {
+        for (number, thread) in self.seen.iter_mut().enumerate() {
             let waits = metrics.worker_park_unpark_count(number);
             let counted = (metrics.worker_total_busy_duration(number), waits);
             // An odd number means that it waits for work.
@@ -68,8 +97,8 @@ impl Heartbeat {
             thread.busy = if is_still { thread.busy.saturating_add(1) } else { 0 };
             thread.counted = counted;
         }
-        let blocked = self.threads.iter().filter(|thread| thread.busy >= LIVE_THREAD_BUSY_S).count();
-        Liveness { missed_beats: self.missed, threads: self.threads.len() as u32, blocked_threads: blocked as u32 }
+        let blocked = self.seen.iter().filter(|thread| thread.busy >= busy_max).count();
+        (self.seen.len() as u32, blocked as u32)
     }
 }
 
@@ -79,7 +108,11 @@ impl Liveness {
         if self.missed_beats > LIVE_BEATS_MISSED_MAX {
             return Some(format!("no thread that answers requests has been free for {} s", self.missed_beats));
         }
-        let Liveness { threads, blocked_threads, .. } = self;
+        let Liveness { threads, blocked_threads, pool_threads, blocked_pool_threads, .. } = self;
+        if *pool_threads > 0 && blocked_pool_threads == pool_threads {
+            let words = "no thread for large resources has come back from one step for more than";
+            return Some(format!("{words} {LIVE_POOL_BUSY_S} s"));
+        }
         (*blocked_threads > 0).then(|| {
             let words = "threads that answer requests have not come back from one step for more than";
             format!("{blocked_threads} of {threads} {words} {LIVE_THREAD_BUSY_S} s")
@@ -98,6 +131,8 @@ impl Liveness {
         part.with("threads", self.threads.into())
             .with("blocked_threads", self.blocked_threads.into())
             .with("missed_beats", self.missed_beats.into())
+            .with("pool_threads", self.pool_threads.into())
+            .with("blocked_pool_threads", self.blocked_pool_threads.into())
     }
 }
 
@@ -109,6 +144,7 @@ mod tests {
     use tokio::runtime;
 
     use super::*;
+    use crate::interaction::Pool;
 
     /// A runtime of two threads, some of which hang until the sender is dropped.
     fn blocked(count: usize) -> (runtime::Runtime, mpsc::Sender<()>) {
@@ -128,10 +164,10 @@ mod tests {
         (runtime, release)
     }
 
-    fn until(heartbeat: &mut Heartbeat, holds: impl Fn(&Liveness) -> bool) -> Liveness {
+    fn until(mut beat: impl FnMut() -> Liveness, holds: impl Fn(&Liveness) -> bool) -> Liveness {
         let start = Instant::now();
         loop {
-            let liveness = heartbeat.beat();
+            let liveness = beat();
             if holds(&liveness) {
                 return liveness;
             }
@@ -145,14 +181,14 @@ mod tests {
         let (runtime, release) = blocked(2);
         let mut heartbeat = Heartbeat::new(runtime.handle().clone());
         for missed in 0..=LIVE_BEATS_MISSED_MAX {
-            let liveness = heartbeat.beat();
+            let liveness = heartbeat.beat(None);
             assert_eq!((liveness.missed_beats, liveness.problem()), (missed, None));
         }
-        let liveness = heartbeat.beat();
+        let liveness = heartbeat.beat(None);
         assert!(liveness.problem().is_some_and(|told| told.contains("has been free for 5 s")), "{liveness:?}");
         assert!(liveness.part().status == Status::Down && liveness.part().holds_up);
         drop(release);
-        let liveness = until(&mut heartbeat, |liveness| liveness.missed_beats == 0);
+        let liveness = until(|| heartbeat.beat(None), |liveness| liveness.missed_beats == 0);
         assert_eq!((liveness.problem(), liveness.part().status), (None, Status::Ok));
     }
 
@@ -160,11 +196,39 @@ mod tests {
     fn one_thread_that_hangs_is_found_though_the_other_passes_the_heartbeat() {
         let (runtime, release) = blocked(1);
         let mut heartbeat = Heartbeat::new(runtime.handle().clone());
-        let liveness = until(&mut heartbeat, |liveness| liveness.blocked_threads > 0);
+        let liveness = until(|| heartbeat.beat(None), |liveness| liveness.blocked_threads > 0);
         assert_eq!((liveness.blocked_threads, liveness.threads), (1, 2));
         assert!(liveness.problem().is_some_and(|told| told.starts_with("1 of 2 threads")), "{liveness:?}");
         drop(release);
-        until(&mut heartbeat, |liveness| liveness.problem().is_none());
+        until(|| heartbeat.beat(None), |liveness| liveness.problem().is_none());
+    }
+
+    #[test]
+    fn a_pool_is_hung_when_all_its_threads_are_and_not_before() {
+        for (count, is_hung) in [(1, false), (2, true)] {
+            let ((requests, _), (pool, release)) = (blocked(0), blocked(count));
+            let mut heartbeat = Heartbeat::new(requests.handle().clone());
+            assert_eq!(heartbeat.beat(None).pool_threads, 0);
+            let all_found = |liveness: &Liveness| liveness.blocked_pool_threads == count as u32;
+            let liveness = until(|| heartbeat.beat(Some(pool.handle())), all_found);
+            assert_eq!((liveness.pool_threads, liveness.problem().is_some()), (2, is_hung), "{liveness:?}");
+            assert_eq!(liveness.part().status == Status::Down, is_hung);
+            drop(release);
+            until(|| heartbeat.beat(Some(pool.handle())), |liveness| liveness.blocked_pool_threads == 0);
+        }
+    }
+
+    #[test]
+    fn a_pool_that_always_has_work_is_not_hung() {
+        let pool = Pool::start();
+        let mut threads = Threads::new(pool.handle().clone());
+        for _ in 0..200 {
+            pool.handle().spawn(async { std::thread::sleep(Duration::from_millis(50)) });
+        }
+        for _ in 0..200 {
+            std::thread::sleep(Duration::from_millis(10));
+            assert_eq!(threads.blocked(150).1, 0);
+        }
     }
 
     #[test]
@@ -180,7 +244,7 @@ mod tests {
         let mut heartbeat = Heartbeat::new(runtime.handle().clone());
         for _ in 0..2 * LIVE_THREAD_BUSY_S {
             std::thread::sleep(Duration::from_millis(20));
-            assert_eq!(heartbeat.beat().blocked_threads, 0);
+            assert_eq!(heartbeat.beat(None).blocked_threads, 0);
         }
         runtime.shutdown_background();
     }

@@ -24,6 +24,7 @@ pub use parts::{
 };
 pub use report::{Fact, Part, Status, Told};
 
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use crate::metrics::Metrics;
@@ -42,6 +43,8 @@ pub struct Management {
     phase: AtomicU8,
     phase_changed: Notify,
     liveness: Mutex<Liveness>,
+    /// The threads for large resources, while there are any.
+    pool: Mutex<Option<Handle>>,
     watched: Mutex<Arc<Vec<Box<dyn Watched>>>>,
     looking: Arc<tokio::sync::Mutex<()>>,
 }
@@ -66,6 +69,7 @@ impl Management {
             phase: AtomicU8::new(Phase::Opening as u8),
             phase_changed: Notify::new(),
             liveness: Mutex::default(),
+            pool: Mutex::default(),
             watched: Mutex::default(),
             looking: Arc::default(),
         })
@@ -96,6 +100,15 @@ impl Management {
     pub fn watch(&self, watched: Vec<Box<dyn Watched>>) {
         let before = std::mem::replace(&mut *self.lock(), Arc::new(watched));
         drop(before);
+    }
+
+    /// Watches these threads for large resources from now on; none before they are let go.
+    pub fn watch_pool(&self, pool: Option<Handle>) {
+        *self.pool.lock().unwrap_or_else(PoisonError::into_inner) = pool;
+    }
+
+    fn pool(&self) -> Option<Handle> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn watched(&self) -> Arc<Vec<Box<dyn Watched>>> {

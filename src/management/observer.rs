@@ -47,7 +47,7 @@ async fn observe(management: &Management, mut heartbeat: Heartbeat, mut systemd:
             () = management.phase_changed.notified() => false,
         };
         if second {
-            let (before, now) = (management.liveness().problem(), heartbeat.beat());
+            let (before, now) = (management.liveness().problem(), heartbeat.beat(management.pool().as_ref()));
             management.set_liveness(now);
             match (before, now.problem()) {
                 (None, Some(problem)) => event!(SERVICE_HANGS, problem),

@@ -395,11 +395,14 @@ fn a_log_that_loses_lines_is_told_and_holds_up_nobody() {
             last_problem: last_problem.map(str::to_owned),
             writes_for: Some(Duration::from_secs(writes_for)),
             queued_bytes: 7,
+            is_discarded: false,
         });
         assert!(!part.holds_up && part.facts["dropped_lines"] == Fact::Number(6), "{part:?}");
         part
     };
     assert_eq!(log::part(&OutputState::default()).status, Status::Ok);
+    let discarded = log::part(&OutputState { is_discarded: true, ..OutputState::default() });
+    assert!(discarded.status == Status::Degraded && !discarded.holds_up, "{discarded:?}");
     assert_eq!((at(300, 4, None).status, at(299, 4, None).status), (Status::Ok, Status::Degraded));
     let stalled = at(300, 5, None);
     assert!(stalled.status == Status::Degraded && stalled.words.contains("has not read for 5 s"), "{stalled:?}");

@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::mem;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::MetadataExt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -54,11 +55,15 @@ pub struct OutputState {
     pub last_problem: Option<String>,
     /// How long the write under way has taken; none if the thread does not write.
     pub writes_for: Option<Duration>,
-    /// What waits to be written.
+    /// What is not written yet, with what the thread has in its hands.
     pub queued_bytes: usize,
+    /// The file is `/dev/null`: everything is thrown away. What starts the process may close the file too; then the runtime of Rust
+    /// opens that one in its place.
+    pub is_discarded: bool,
 }
 
 struct Shared {
+    is_discarded: bool,
     queue: Mutex<Queue>,
     /// The thread has work.
     filled: Condvar,
@@ -69,6 +74,8 @@ struct Shared {
 #[derive(Default)]
 struct Queue {
     lines: Vec<u8>,
+    /// What the thread took and has not written yet.
+    taken_bytes: usize,
     /// The thread waits for `filled`. Only then does a caller spend a system call to wake it.
     is_waiting: bool,
     writes_since: Option<Instant>,
@@ -86,7 +93,8 @@ impl Output {
     /// The file cannot be opened a second time, or no thread can be started.
     pub fn start(file: impl AsFd) -> io::Result<Output> {
         let file = File::from(file.as_fd().try_clone_to_owned()?);
-        let shared = Shared { queue: Mutex::default(), filled: Condvar::new(), emptied: Condvar::new() };
+        let is_discarded = is_null(&file);
+        let shared = Shared { is_discarded, queue: Mutex::default(), filled: Condvar::new(), emptied: Condvar::new() };
         let output = Output(Arc::new(shared));
         let of_thread = output.clone();
         thread::Builder::new().name("log-output".to_owned()).spawn(move || of_thread.0.run(file))?;
@@ -131,7 +139,8 @@ impl Output {
             last_drop: queue.last_drop.map(|at| at.elapsed()),
             last_problem: queue.last_problem.clone(),
             writes_for: queue.writes_since.map(|since| since.elapsed()),
-            queued_bytes: queue.lines.len(),
+            queued_bytes: queue.lines.len() + queue.taken_bytes,
+            is_discarded: self.0.is_discarded,
         }
     }
 }
@@ -174,7 +183,7 @@ impl Shared {
             }
             let written = write(&mut file, &lines);
             let mut queue = self.lock();
-            queue.writes_since = None;
+            (queue.writes_since, queue.taken_bytes) = (None, 0);
             match written {
                 Ok(()) => {
                     is_inside_line = false;
@@ -210,7 +219,7 @@ impl Shared {
             let is_due = report_in.is_some_and(|time| time.is_zero());
             if is_due || !queue.lines.is_empty() {
                 mem::swap(lines, &mut queue.lines);
-                queue.is_waiting = false;
+                (queue.is_waiting, queue.taken_bytes) = (false, lines.len());
                 queue.writes_since = Some(Instant::now());
                 return is_due.then(|| mem::take(&mut queue.unreported));
             }
@@ -229,14 +238,21 @@ pub fn write_aside(file: impl AsFd, text: String) -> io::Result<()> {
     thread::Builder::new().name("output".to_owned()).spawn(move || drop(write(&mut file, text.as_bytes()))).map(drop)
 }
 
-/// Writes all bytes, also where the file does not block (another process that shares it may have asked for that).
+fn is_null(file: &File) -> bool {
+    let devices =
+        [file.metadata(), std::fs::metadata("/dev/null")].map(|of| of.ok().map(|of| (of.file_type(), of.rdev())));
+    devices[0].is_some() && devices[0] == devices[1]
+}
+
+/// Writes all bytes, also where the file does not block (another process that shares it may have asked for that). A pipe gets each piece
+/// whole or not at all, so that an end of the process while nobody reads cuts no line.
 ///
 /// # Errors
 /// How many bytes were written, and why no more.
 fn write(file: &mut File, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
     let mut at = 0;
     while at < bytes.len() {
-        match file.write(&bytes[at..]) {
+        match file.write(piece(&bytes[at..])) {
             Ok(0) => return Err((at, ErrorKind::WriteZero.into())),
             Ok(count) => at += count,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -245,6 +261,13 @@ fn write(file: &mut File, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
         }
     }
     Ok(())
+}
+
+/// As many whole lines as a pipe takes at once, or as much of one that is longer.
+fn piece(bytes: &[u8]) -> &[u8] {
+    let most = &bytes[..bytes.len().min(libc::PIPE_BUF)];
+    let end = most.iter().rposition(|byte| *byte == b'\n').map_or(most.len(), |at| at + 1);
+    &most[..end]
 }
 
 /// Waits until a file takes bytes or failed; without a time, for as long as that takes. It allocates nothing and takes no lock.

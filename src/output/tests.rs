@@ -11,7 +11,7 @@ fn piped() -> (Output, PipeReader) {
     (Output::start(writer).unwrap(), reader)
 }
 
-fn until(what: &str, holds: impl Fn() -> bool) {
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < PATIENCE, "{what}");
@@ -49,7 +49,7 @@ fn a_reader_that_stops_costs_lines_and_holds_up_nobody() {
     let state = output.state();
     assert!(state.dropped.queue > 0 && state.dropped == DroppedLines { queue: state.dropped.queue, ..state.dropped });
     assert!(state.last_drop.is_some() && state.writes_for.is_some() && state.last_problem.is_none(), "{state:?}");
-    assert!(state.queued_bytes <= LOG_QUEUE_ROUTINE_BYTES_MAX && !output.flush(Duration::from_millis(10)));
+    assert!(state.queued_bytes <= 2 * LOG_QUEUE_ROUTINE_BYTES_MAX && !output.flush(Duration::from_millis(10)));
     // What is urgent finds room that the others may not fill.
     output.push(b"urgent\n", Importance::Urgent);
     assert_eq!(output.state().dropped, state.dropped);
@@ -71,22 +71,23 @@ fn lines_beyond_the_bounds_are_dropped_and_those_at_them_are_not() {
     // Now the pipe has no room for all of this line, so the thread hangs in its write and the queue keeps what it gets from here on.
     output.push(&line(LOG_QUEUE_LINE_BYTES_MAX), Importance::Urgent);
     until("the thread writes", || output.state().writes_for.is_some());
-    let mut room = LOG_QUEUE_ROUTINE_BYTES_MAX - output.state().queued_bytes;
+    let taken = output.state().queued_bytes;
+    let mut room = LOG_QUEUE_ROUTINE_BYTES_MAX;
     while room > 0 {
         let bytes = room.min(LOG_QUEUE_LINE_BYTES_MAX);
         output.push(&line(bytes), Importance::Routine);
         room -= bytes;
     }
-    assert_eq!((output.state().dropped.total(), output.state().queued_bytes), (0, LOG_QUEUE_ROUTINE_BYTES_MAX));
+    assert_eq!((output.state().dropped.total(), output.state().queued_bytes), (0, taken + LOG_QUEUE_ROUTINE_BYTES_MAX));
     output.push(b"\n", Importance::Routine);
     assert_eq!(output.state().dropped, DroppedLines { queue: 1, ..DroppedLines::default() });
-    while output.state().queued_bytes < LOG_QUEUE_BYTES_MAX {
+    while output.state().queued_bytes < taken + LOG_QUEUE_BYTES_MAX {
         output.push(&line(LOG_QUEUE_LINE_BYTES_MAX), Importance::Urgent);
     }
     output.push(b"\n", Importance::Urgent);
     output.push(&line(LOG_QUEUE_LINE_BYTES_MAX + 1), Importance::Urgent);
     assert_eq!(output.state().dropped, DroppedLines { queue: 2, write: 0, long: 1 });
-    assert_eq!(output.state().queued_bytes, LOG_QUEUE_BYTES_MAX);
+    assert_eq!(output.state().queued_bytes, taken + LOG_QUEUE_BYTES_MAX);
 }
 
 #[test]
@@ -154,4 +155,38 @@ fn a_file_that_does_not_block_is_waited_for() {
     reader.read_exact(&mut read).unwrap();
     assert!(output.flush(PATIENCE));
     assert_eq!(output.state(), OutputState::default());
+}
+
+#[test]
+fn lines_count_as_queued_until_they_are_written() {
+    let (mut reader, mut writer) = pipe().unwrap();
+    writer.write_all(b"taken").unwrap();
+    let output = Output::start(writer).unwrap();
+    output.push(&line(LOG_QUEUE_LINE_BYTES_MAX), Importance::Urgent);
+    until("the thread writes", || output.state().writes_for.is_some());
+    assert_eq!(output.state().queued_bytes, LOG_QUEUE_LINE_BYTES_MAX);
+    output.push(b"next\n", Importance::Urgent);
+    assert_eq!(output.state().queued_bytes, LOG_QUEUE_LINE_BYTES_MAX + 5);
+    let mut read = vec![0; "taken".len() + LOG_QUEUE_LINE_BYTES_MAX + 5];
+    reader.read_exact(&mut read).unwrap();
+    assert!(output.flush(PATIENCE));
+    assert_eq!(output.state().queued_bytes, 0);
+}
+
+/// The end of the process does not wait for a reader for ever. What was seen: the last line that a slow one got was a piece of one.
+#[test]
+fn a_pipe_that_nobody_reads_holds_whole_lines() {
+    let (output, mut reader) = piped();
+    for _ in 0..1_000 {
+        output.push(&line(301), Importance::Routine);
+    }
+    let mut held = 0;
+    until("the pipe is full", || {
+        // SAFETY: the call writes one number of our own, which lives through it.
+        unsafe { libc::ioctl(reader.as_raw_fd(), libc::FIONREAD, &raw mut held) };
+        held > 60_000 && output.state().writes_for.is_some()
+    });
+    let mut read = vec![0; usize::try_from(held).unwrap()];
+    reader.read_exact(&mut read).unwrap();
+    assert_eq!((read.last(), read.len() % 301), (Some(&b'\n'), 0), "{held} bytes");
 }

@@ -1,19 +1,23 @@
 //! More than the service can take: whoever is too many is told so and when to come back, and the others get their answers.
 
-use std::net::SocketAddr;
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{self, Poll};
 use std::time::Duration;
 
 use hcert::certificate::{Id, Version};
 use hcert::interaction::{Context, Instance, Interaction, Subset};
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
-use hyper::body::Bytes;
+use hyper::body::{Bytes, Frame};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::body::{self, Body};
@@ -189,6 +193,73 @@ async fn reads_are_answered_while_many_large_bodies_are_processed() {
         assert!(matches!(status, 200 | 400 | 422 | 503), "{status}");
     }
     server.get("Composition/1").await.expect(200);
+}
+
+/// All of a body but its last byte, which never comes; counts that the rest was taken.
+struct WithoutEnd(Option<Bytes>, Arc<AtomicUsize>);
+
+impl hyper::body::Body for WithoutEnd {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut task::Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.0.take() {
+            Some(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+            None => {
+                self.1.fetch_add(1, Ordering::Relaxed);
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// What was seen: two clients held all memory for bodies by 64 bodies of 2 MiB each, and the certificates of others, 4 KB each, were
+/// 503 for as long.
+#[tokio::test]
+async fn large_bodies_that_wait_leave_memory_to_small_ones_and_to_large_ones_of_others() {
+    let server = Server::with(START, |config| WritesToTheConnection.set_default_names(config)).await;
+    let [crowd, other] = [[2, 3, 4], [5, 6, 7]].map(|hosts| hosts.map(|host| IpAddr::from([192, 0, 2, host])));
+    let post = |length: usize| {
+        let request = Request::post("/fhir/Composition").header("content-type", "application/fhir+json");
+        request.header("content-length", length)
+    };
+    let (taken, refused) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let length = 2 << 20;
+    let large = Bytes::from(vec![b' '; length - 1]);
+    let count = 64;
+    let mut waiting = JoinSet::new();
+    for (peer, _) in crowd.iter().flat_map(|peer| (0..count).map(move |number| (*peer, number))) {
+        let (door, refused) = (server.door(), Arc::clone(&refused));
+        let request = post(length).body(WithoutEnd(Some(large.clone()), Arc::clone(&taken))).expect("a request");
+        waiting.spawn(async move {
+            let status = door.answer(request, Some(peer)).await.status().as_u16();
+            assert!(matches!(status, 429 | 503), "{status}");
+            refused.fetch_add(1, Ordering::Relaxed);
+        });
+    }
+    // Those that were refused are read on, and thrown away.
+    let all_taken = async {
+        while taken.load(Ordering::Relaxed) < count * crowd.len() {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(PATIENCE, all_taken).await.expect("every body is read");
+    let draft = body::text("driver-draft");
+    let grown = draft.clone() + &" ".repeat(hcert::limits::LARGE_BODY_BYTES);
+    for (peer, text) in other.into_iter().chain(crowd).flat_map(|peer| [(peer, draft.clone()), (peer, grown.clone())]) {
+        let is_large_of_crowd = crowd.contains(&peer) && text.len() > hcert::limits::LARGE_BODY_BYTES;
+        let request = post(text.len()).body(Full::new(Bytes::from(text))).expect("a request");
+        let response = server.door().answer(request, Some(peer)).await;
+        let status = response.status().as_u16();
+        let text = response.into_body().collect().await.expect("a body in memory").to_bytes();
+        let expected = if is_large_of_crowd { 429 } else { 201 };
+        assert_eq!(status, expected, "{peer}: {}", String::from_utf8_lossy(&text));
+    }
+    assert!(refused.load(Ordering::Relaxed) < taken.load(Ordering::Relaxed));
+    waiting.abort_all();
 }
 
 /// What is done with a large stored certificate grows with it as well: it is read through for its parts, its rules and its new state.

@@ -2,10 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hcert::limits::COMMANDS_MAX;
 use serde_json::Value;
 
 use super::open_metrics::{self, Samples};
@@ -37,6 +39,24 @@ fn metrics(at: SocketAddr) -> Samples {
 
 fn draft() -> Vec<u8> {
     std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/driver-draft.json")).expect("an example")
+}
+
+#[test]
+fn one_command_too_many_is_refused_and_one_that_ends_leaves_its_place() {
+    let place = Place::new();
+    let server = start(&place.path("data"), &[]);
+    let connect = || UnixStream::connect(place.path("data").join("hcert.sock")).expect("the server listens");
+    // None of them says what it asks for.
+    let mut silent: Vec<UnixStream> = (0..COMMANDS_MAX).map(|_| connect()).collect();
+    let mut told = String::new();
+    connect().read_to_string(&mut told).expect("a refusal");
+    assert!(told.contains("64 commands are under way"), "{told}");
+    silent.truncate(COMMANDS_MAX - 1);
+    let folder = place.path("data");
+    let log = |folder: &Path| hcert(&["log", "level", "--data", folder.to_str().expect("text")]).output().expect("run");
+    eventually("a place is free", || log(&folder).status.success());
+    drop(silent);
+    assert!(server.stop().success());
 }
 
 #[test]

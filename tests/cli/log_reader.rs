@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -149,6 +149,46 @@ fn a_slow_reader_holds_up_nobody() {
     goes_on_and_stops(server);
     ended.store(true, Ordering::Release);
     reading.join().expect("it reads");
+}
+
+#[test]
+fn a_log_that_was_closed_before_the_start_is_reported() {
+    let place = Place::new();
+    let server = Process::start_onto(&place.path("data"), Stdio::null(), |command| {
+        command.env("HCERT__MANAGEMENT__LISTEN", "127.0.0.1:0");
+        // SAFETY: closing a file is all that it does.
+        unsafe {
+            command.pre_exec(|| {
+                libc::close(libc::STDERR_FILENO);
+                Ok(())
+            });
+        }
+    });
+    let at = server.watched_at.expect("it can be watched");
+    let log = part(at);
+    assert_eq!(log["status"], "degraded", "{log}");
+    assert!(log["words"].as_str().is_some_and(|words| words.contains("/dev/null")), "{log}");
+    assert_eq!((ask(at, "/live").0, ask(at, "/ready").0), (200, 200));
+    assert!(server.stop().success(), "SIGTERM ends it in order");
+}
+
+/// What was seen: a stop cut the line that was being written when the reader was slow.
+#[test]
+fn a_stop_while_the_reader_is_slow_leaves_no_torn_line() {
+    let place = Place::new();
+    let (mut reader, writer) = pipe().expect("a pipe");
+    let server = start(&place, writer);
+    load(&server);
+    // Now the pipe is full and lines wait; room for some of them has the thread begin with all of them.
+    let mut read = vec![0; 32 * 1024];
+    reader.read_exact(&mut read).expect("lines");
+    assert!(server.stop().success(), "SIGTERM ends it in order");
+    let mut text = String::from_utf8(read).expect("text");
+    reader.read_to_string(&mut text).expect("the writer has gone");
+    assert!(text.len() > 50_000 && text.ends_with('\n'), "{:?}", &text[text.len().saturating_sub(200)..]);
+    for line in text.lines() {
+        serde_json::from_str::<Value>(line).unwrap_or_else(|problem| panic!("{problem}: {line}"));
+    }
 }
 
 #[test]

@@ -107,7 +107,7 @@ pub fn way(code: Hcert) -> &'static str {
         Hcert::SearchFailed              => "a search in an index whose files were overwritten, before it is built again",
         Hcert::TokenKeysUnavailable      => "`access.mode = \"jwt\"`, a token, and an address in `access.token.jwks` that does not answer",
         Hcert::RequestsFull              => "more requests at once than `server.requests_max`, for longer than a second",
-        Hcert::BodiesFull                => "256 MiB of bodies that arrive at once",
+        Hcert::BodiesFull                => "64 MiB of bodies above 64 KiB that arrive or wait at once, from several clients",
         Hcert::AnswersFull               => "256 MiB of answers that their clients do not read",
         Hcert::RequestTimeout            => "a search that takes longer than `server.request_timeout_s`",
         Hcert::WritesFull                => "more than 4 096 changes while the disk stalls",

@@ -33,6 +33,10 @@ pub fn part(state: &OutputState) -> Part {
             let advice = " Look at the log collector, and at the disk that it writes to.";
             (Status::Degraded, words + advice)
         }
+        OutputState { is_discarded: true, .. } => {
+            let words = "The log is lost: standard error was closed at the start, or is /dev/null.";
+            (Status::Degraded, words.to_owned() + " Start the service with one that is kept.")
+        }
         _ => (Status::Ok, "The log is written.".to_owned()),
     };
     let part = Part::new("log", status, words).with("dropped_lines", state.dropped.total());

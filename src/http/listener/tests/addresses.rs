@@ -1,11 +1,17 @@
 //! Shares of addresses: clients on many of them, all of this machine, which are counted here.
 
 use std::net::IpAddr;
+use std::sync::atomic::AtomicU64;
 
 use serde_json::Value;
 use tokio::net::TcpSocket;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use super::*;
+use crate::interaction::{Answer, Context, Interaction};
+use crate::limits::{HEADER_BYTES_MAX, HEADS_BYTES_PER_ADDRESS_MAX};
+use crate::outcome::Outcome;
 
 /// Places of one address.
 const SHARE: usize = 3;
@@ -49,6 +55,59 @@ fn is_too_many(text: &str) {
     let outcome: Value = serde_json::from_str(body).expect("JSON");
     assert_eq!(outcome["resourceType"], "OperationOutcome");
     assert_eq!(outcome["issue"][0]["details"]["coding"][0]["code"], "HCERT-200");
+}
+
+/// A service that answers nothing until it is told to.
+struct Holding(Arc<Semaphore>);
+
+impl Run for Holding {
+    async fn run(&self, interaction: Interaction, _: Context, _: Vec<u8>) -> Result<Answer, Outcome> {
+        drop(self.0.acquire().await);
+        ok(&interaction)
+    }
+}
+
+/// A security server stands for many clients, so its heads are bounded with those of everybody and not as one address.
+#[tokio::test]
+async fn the_heads_of_a_security_server_have_no_share_of_one_address() {
+    let streams = 60;
+    let connections = HEADS_BYTES_PER_ADDRESS_MAX / (streams * HEADER_BYTES_MAX) + 1;
+    for from in [Vec::new(), vec!["127.0.0.1".parse().unwrap()]] {
+        let is_sender = !from.is_empty();
+        let mut settings = Settings { uncounted: Vec::new(), requests_per_address_max: usize::MAX, ..settings() };
+        settings.x_road.from = Some(from);
+        let answered = Arc::new(Semaphore::new(0));
+        let running = start_with(Server::new(Holding(answered.clone()), settings)).await;
+        let mut requests = JoinSet::new();
+        for _ in 0..connections {
+            let io = TokioIo::new(running.connect().await);
+            let (sender, connection) =
+                hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.expect("HTTP/2");
+            tokio::spawn(connection);
+            for _ in 0..streams {
+                let request = Request::get(format!("http://{}/fhir/metadata", running.address));
+                let request = request.header("x", "x".repeat(HEADER_BYTES_MAX - 1_024));
+                let mut sender = sender.clone();
+                requests.spawn(async move {
+                    let request = request.body(Empty::<Bytes>::new()).unwrap();
+                    sender.send_request(request).await.unwrap().status().as_u16()
+                });
+            }
+        }
+        let count = |counter: &AtomicU64| usize::try_from(counter.load(Ordering::Relaxed)).unwrap();
+        let all_came = async {
+            let load = &running.load;
+            while load.requests.load(Ordering::Relaxed) + count(&load.requests_throttled) < connections * streams {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        timeout(Duration::from_secs(60), all_came).await.expect("each is worked on or refused");
+        assert_eq!(count(&running.load.requests_throttled) == 0, is_sender);
+        answered.close();
+        let statuses = requests.join_all().await;
+        assert_eq!(statuses.iter().all(|status| *status == 200), is_sender);
+        assert!(statuses.iter().all(|status| [200, 429].contains(status)), "{statuses:?}");
+    }
 }
 
 #[tokio::test]
