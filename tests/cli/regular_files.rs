@@ -44,6 +44,41 @@ fn a_fifo_or_a_device_in_the_data_folder_is_named_and_not_waited_for() {
 }
 
 #[test]
+fn what_lies_in_the_place_of_the_index_gives_way_to_one() {
+    let place = with_store();
+    let make: [fn(&Path); 3] =
+        [|path| fs::write(path, "").unwrap(), make_fifo, |path| std::os::unix::fs::symlink("nowhere", path).unwrap()];
+    let index = place.path("data/index");
+    for (make, command) in
+        make.into_iter().flat_map(|make| ["reindex", "compact", "import -", "serve"].map(|it| (make, it)))
+    {
+        fs::remove_dir_all(&index).unwrap();
+        make(&index);
+        for left in ["data/index.new", "data/index.old"] {
+            make(&place.path(left));
+        }
+        place.run(&["stats", "--data", "data"]).expect(0);
+        place.run(&["verify", "--data", "data"]).expect(0);
+        assert!(!index.is_dir(), "a look changes nothing");
+        match command {
+            "serve" => {
+                let server = Process::start(&place.path("data"));
+                assert_eq!(server.client().get("/Composition?_count=0").status, 200);
+                assert!(server.stop().success());
+            }
+            command => {
+                let arguments: Vec<&str> = command.split(' ').chain(["--data", "data"]).collect();
+                place.run_with(&arguments, b"").expect(0);
+            }
+        }
+        assert!(index.is_dir(), "{command}");
+        let left: Vec<_> = fs::read_dir(place.path("data")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(!left.iter().any(|name| name == "index.new" || name == "index.old"), "{command}: {left:?}");
+        assert!(place.run(&["verify", "--data", "data"]).expect(0).text().contains("certificates in the index"));
+    }
+}
+
+#[test]
 fn a_fifo_is_no_settings_file_and_no_archive() {
     let place = with_store();
     make_fifo(&place.path("fifo"));
