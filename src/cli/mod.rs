@@ -21,6 +21,7 @@ mod patients;
 mod progress;
 mod reindex;
 mod restore;
+mod room;
 mod salvage;
 mod serve;
 mod stats;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::Failure;
+use super::{Failure, room};
 
 /// Flags of every command whose result can be a file.
 #[derive(Args, Debug, Default)]
@@ -87,7 +87,8 @@ impl Target {
         };
         let name = path.display().to_string();
         let file = file.map_err(|error| Failure::Failed(format!("{name}: {error}")))?;
-        Ok(Output { replaced, ..Output::new(file, name) })
+        let kept = (!matches!(self, Target::AsItIs(_))).then(|| path.clone());
+        Ok(Output { file: kept, replaced, ..Output::new(file, name) })
     }
 }
 
@@ -102,6 +103,8 @@ pub fn suffixed(path: &Path, suffix: &str) -> PathBuf {
 pub struct Output {
     to: BufWriter<Box<dyn Write>>,
     name: String,
+    /// Where it is none of standard output, a pipe or a device.
+    file: Option<PathBuf>,
     problem: Option<io::Error>,
     replaced: Option<Replaced>,
 }
@@ -121,12 +124,18 @@ impl Drop for Replaced {
 
 impl Output {
     fn new(to: impl Write + 'static, name: String) -> Output {
-        Output { to: BufWriter::with_capacity(256 * 1024, Box::new(to)), name, problem: None, replaced: None }
+        Output {
+            to: BufWriter::with_capacity(256 * 1024, Box::new(to)),
+            name,
+            file: None,
+            problem: None,
+            replaced: None,
+        }
     }
 
     /// An earlier file, at the place where it goes on.
     pub fn resumed(file: File, path: &Path) -> Output {
-        Output::new(file, path.display().to_string())
+        Output { file: Some(path.to_owned()), ..Output::new(file, path.display().to_string()) }
     }
 
     /// Ends the output after the work. What comes back is what the work gave; nothing when the reader of a pipe has closed it:
@@ -141,7 +150,7 @@ impl Output {
         }
         if let Some(problem) = self.problem() {
             let is_closed = self.problem.as_ref().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe);
-            return if is_closed { Ok(None) } else { Err(Failure::Failed(problem)) };
+            return if is_closed { Ok(None) } else { Err(Failure::Failed(self.with_room(problem))) };
         }
         let done = done.map_err(Failure::Failed)?;
         if let Some(replaced) = &self.replaced {
@@ -151,6 +160,17 @@ impl Output {
             renamed.map_err(|error| Failure::Failed(format!("{} cannot be replaced: {error}", self.name)))?;
         }
         Ok(Some(done))
+    }
+
+    /// Names the disk where it has no room, and what is left of a new file.
+    fn with_room(&self, problem: String) -> String {
+        match &self.file {
+            None => problem,
+            Some(path) => room::named(problem, path, || match &self.replaced {
+                Some(_) => "the old content is kept".to_owned(),
+                None => format!("{} holds what was written so far: add --force to replace it", self.name),
+            }),
+        }
     }
 
     /// Why it cannot be written, where it could not.
