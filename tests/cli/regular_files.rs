@@ -150,3 +150,74 @@ fn sigterm_ends_a_start_that_hangs() {
     unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
     assert!(wait(&mut child).success());
 }
+
+#[test]
+fn a_start_with_few_open_files_says_so_and_takes_fewer_connections() {
+    let place = with_store();
+    let limit = |command: &mut std::process::Command, files: u64| {
+        let limit = libc::rlimit { rlim_cur: files, rlim_max: files };
+        // SAFETY: the call is among those that are allowed between fork and exec, and reads a value of our own.
+        unsafe {
+            command.pre_exec(move || match libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            });
+        }
+    };
+    let reserved = hcert::limits::OPEN_FILES_RESERVED as u64;
+    for files in [20, 100, reserved] {
+        let mut serve = place.command(&["serve", "--data", "data", "--listen", "127.0.0.1:0"]);
+        limit(&mut serve, files);
+        let ran = Ran::from(serve.env("HCERT__MANAGEMENT__LISTEN", "").output().unwrap());
+        ran.expect(1).says("the limit of open files allows 0 of 1024 connections").says("ulimit -n");
+    }
+    let server = Process::start_with(&place.path("data"), |command| limit(command, reserved + 50));
+    assert_eq!(server.client().get("/Composition?_count=0").status, 200);
+    assert!(server.log().contains("50"), "the log says how many fit: {}", server.log());
+    assert!(server.stop().success());
+}
+
+/// The files of the index are overwritten under a running server: the search that meets it says that searches do not work, reads go on, and
+/// the index is built again.
+#[test]
+fn a_search_in_an_index_that_was_overwritten_is_503_until_it_is_built_again() {
+    let place = with_store();
+    let mut server = Process::start(&place.path("data"));
+    let mut client = server.client();
+    let search = "/Composition?status=final&_sort=_id&_count=50";
+    let before = client.get(search).json()["total"].clone();
+    let mut codes = Vec::new();
+    for seed in 0..40 {
+        for entry in fs::read_dir(place.path("data/index")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|kind| !["json", "lock"].iter().any(|other| kind == *other)) {
+                // In place: the server has it mapped.
+                let length = fs::metadata(&path).unwrap().len();
+                let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+                io::Write::write_all(&mut file, &vec![0xFF; usize::try_from(length).unwrap()]).unwrap();
+            }
+        }
+        for path in [format!("/Composition?title:contains=e{seed}"), "/Composition?_sort=-title&_count=50".to_owned()] {
+            let told = client.send("GET", &path, &[], b"").unwrap();
+            if told.status != 200 {
+                assert_eq!(told.status, 503, "{}", told.text());
+                codes.push(told.json()["issue"][0]["details"]["coding"][0]["code"].as_str().unwrap().to_owned());
+            }
+        }
+        assert_eq!(client.send("GET", "/Composition/1", &[], b"").unwrap().status / 100, 2);
+        if codes.iter().any(|code| code == "HCERT-229") {
+            break;
+        }
+    }
+    assert!(codes.iter().all(|code| code == "HCERT-229" || code == "HCERT-150"), "{codes:?}");
+    assert!(codes.iter().any(|code| code == "HCERT-229"), "{codes:?}");
+    eventually("searches work again", || {
+        let told = client.send("GET", search, &[], b"").unwrap();
+        told.status == 200 && told.json()["total"] == before
+    });
+    assert!(server.log().contains("index.given_up") || server.log().contains("is given up"), "{}", server.log());
+    drop(client);
+    // Its log has the error that the index was.
+    server.terminate();
+    assert!(server.ends_by_itself().success());
+}
