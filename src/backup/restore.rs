@@ -154,8 +154,10 @@ struct Mark<'d> {
 }
 
 impl<'d> Mark<'d> {
+    /// Nothing is left of a mark, and of the folder made for it, that cannot be written.
     fn set(data: &'d Path, chain: &[Archive]) -> Result<Mark<'d>, String> {
         let text = |error: io::Error| error.to_string();
+        let is_there = data.exists();
         match fs::read_dir(data) {
             Ok(mut entries) => {
                 // The folder of a file system of its own holds what a check of it found.
@@ -175,12 +177,17 @@ impl<'d> Mark<'d> {
             }
             Err(error) => return Err(text(error)),
         }
-        let mut mark =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(data.join(RESTORING)).map_err(text)?;
-        for archive in chain {
-            writeln!(mark, "{}", archive.path.display()).map_err(text)?;
-        }
-        mark.sync_all().and_then(|()| sync(data)).map_err(text)?;
+        let path = data.join(RESTORING);
+        let mut mark = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(text)?;
+        let names: String = chain.iter().map(|archive| format!("{}\n", archive.path.display())).collect();
+        let written = mark.write_all(names.as_bytes()).and_then(|()| mark.sync_all()).and_then(|()| sync(data));
+        written.map_err(|error| {
+            drop(fs::remove_file(&path));
+            if !is_there {
+                drop(fs::remove_dir(data));
+            }
+            text(error)
+        })?;
         Ok(Mark { data })
     }
 

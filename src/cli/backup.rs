@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::output::{missing_folder, no_folder};
 use super::progress::Steps;
-use super::{Common, Failure, counted, note, open, say};
+use super::{Common, Failure, counted, note, open, room, say};
 use crate::backup::{self, Archive, Base, Progress, Taking, Target, Unfinished, Written};
 use crate::config::{Config, is_within};
 use crate::engine::system_clock;
@@ -69,7 +69,10 @@ impl Backup {
         };
         let base = base.transpose().map_err(Failure::Failed)?.map(|archive| archive.base());
         let target = if to.is_dir() { Target::Folder(to) } else { Target::File(to) };
-        let written = take(target, base, &config).map_err(Failure::Failed)?;
+        let (Target::Folder(place) | Target::File(place)) = &target;
+        let place = place.clone();
+        let written = take(target, base, &config)
+            .map_err(|problem| Failure::Failed(room::named(problem, &place, || room::of_backup(&config))))?;
         say(&(if json { as_json(&written) } else { in_words(&written) } + "\n"))
     }
 }

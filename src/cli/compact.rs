@@ -4,7 +4,7 @@ use std::fs;
 
 use clap::Args;
 
-use super::{Common, Failure, open, say};
+use super::{Common, Failure, open, room, say};
 use crate::audit::Action;
 use crate::config::Config;
 use crate::engine::{Compacted, STORE_FILE, system_clock};
@@ -25,7 +25,9 @@ impl Compact {
     pub fn run(self) -> Result<(), Failure> {
         let config = self.common.load(|_| ())?;
         open::for_owner_only();
-        let Compacted { store, index } = compact(&config).map_err(Failure::Failed)?;
+        let Compacted { store, index } = compact(&config).map_err(|problem| {
+            Failure::Failed(room::named(problem, &config.storage.data, || room::of_compact(&config)))
+        })?;
         say(&format!(
             "store.redb: {} bytes before, {} after\nindex: {} bytes before, {} after\n",
             store.0, store.1, index.0, index.1

@@ -45,7 +45,7 @@ impl Export {
         if salvage {
             let file =
                 out.file().ok_or_else(|| Failure::Usage("--salvage writes three files: name one with --out".into()))?;
-            return salvage::salvage(file, &config);
+            return salvage::salvage(file, out.force, &config);
         }
         export(&out, resume, &config)
     }

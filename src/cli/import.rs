@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::progress::Bar;
-use super::{Common, Failure, note};
+use super::{Common, Failure, note, room};
 use crate::audit::Action;
 use crate::bulk::{self, Event, ImportOptions, Progress};
 use crate::config::Config;
@@ -39,7 +39,9 @@ impl Import {
         let config = common.load(|_| ())?;
         super::open::for_owner_only();
         let Progress { lines, stored, identical, bad, .. } =
-            import(&file, stop_at_bad, &config).map_err(Failure::Failed)?;
+            import(&file, stop_at_bad, &config).map_err(|problem| {
+                Failure::Failed(room::named(problem, &config.storage.data, || room::of_import(&file)))
+            })?;
         note(format_args!("{lines} lines: {stored} stored, {identical} there already, {bad} not taken"));
         if bad == 0 { Ok(()) } else { Err(Failure::Failed(format!("{bad} of {lines} lines were not taken"))) }
     }

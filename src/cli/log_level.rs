@@ -43,9 +43,9 @@ impl LogCommand {
     pub fn run(self) -> Result<(), Failure> {
         let What::Level(LevelOf { level, target, sample, common }) = self.what;
         let config = common.load(|_| ())?;
-        open::expect_store(&config).map_err(Failure::Failed)?;
         let order = LogOrder { level, target, sample };
         order.check().map_err(Failure::Usage)?;
+        open::expect_store(&config).map_err(Failure::Failed)?;
         let Some(server) = open::ask(&config, &Request::Log(order)).map_err(Failure::Failed)? else {
             let folder = config.storage.data.display();
             let advice = "the next start takes the settings log.level and log.sample";

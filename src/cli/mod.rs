@@ -21,6 +21,7 @@ mod patients;
 mod progress;
 mod reindex;
 mod restore;
+mod room;
 mod salvage;
 mod serve;
 mod stats;
@@ -33,11 +34,15 @@ use std::fmt;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::config::{Config, ConfigError};
 use crate::engine::DAMAGED;
+use crate::limits::LOG_FLUSH_MS;
 use crate::registry::fault::Rules;
 
 /// Contract 9.4.
@@ -92,9 +97,23 @@ pub fn main() -> u8 {
         // Help that was asked for goes to standard output.
         Err(told) if !told.use_stderr() => exit_code(|| written(told.print())),
         Err(told) => {
-            drop(told.print());
+            print_shortly(told);
             2
         }
+    }
+}
+
+/// Prints what is wrong with the command line. A full pipe that nobody reads keeps the process for a moment only: nothing was written to it
+/// before, so it was not this command's output that filled it. Decision 228.
+fn print_shortly(told: clap::Error) {
+    let (printed, waiting) = mpsc::channel::<()>();
+    let printing = thread::Builder::new().name("output".to_owned()).spawn(move || {
+        drop(told.print());
+        drop(printed);
+    });
+    if printing.is_ok() {
+        // It ends by the other side that is dropped, or by the time.
+        let _ = waiting.recv_timeout(Duration::from_millis(LOG_FLUSH_MS));
     }
 }
 

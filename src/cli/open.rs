@@ -41,14 +41,16 @@ pub fn exposed(folder: &Path) -> Option<String> {
     })
 }
 
-/// Whether no file of the data folder would hold up whoever opens it.
+/// Whether no file of the data folder would hold up whoever opens it. What lies in the place of the index, or of one that was being made,
+/// is never opened but as a folder; the next start puts an index there.
 ///
 /// # Errors
 /// One of them is a FIFO or a device.
 pub fn expect_regular_files(folder: &Path) -> Result<(), String> {
     let files = [folder.to_owned(), folder.join("audit")].into_iter().filter_map(|folder| fs::read_dir(folder).ok());
     let mut paths = files.flatten().filter_map(|entry| Some(entry.ok()?.path()));
-    match paths.find_map(|path| Some((regular_file::kind(&path)?, path))) {
+    let is_of_index = |path: &Path| path.file_stem().is_some_and(|name| name == "index");
+    match paths.find_map(|path| Some((regular_file::kind(&path).filter(|_| !is_of_index(&path))?, path))) {
         Some((kind, path)) => Err(format!("{DAMAGED}: {} is {kind} and no regular file; remove it", path.display())),
         None => Ok(()),
     }

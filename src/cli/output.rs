@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::Failure;
+use super::{Failure, room};
 
 /// Flags of every command whose result can be a file.
 #[derive(Args, Debug, Default)]
@@ -26,47 +26,85 @@ impl Out {
         self.out.as_deref().filter(|path| path.as_os_str() != "-")
     }
 
-    /// Opens the output. A new file is written under its own name; one that is replaced gets its content in the end. Devices and
-    /// pipes are written to as they are.
+    /// Opens the output, as [`target`](Self::target) says.
     ///
     /// # Errors
-    /// There is such a file and `force` is not given, it is a folder, or it cannot be made.
+    /// Those of `target`, or the file cannot be made.
     pub fn open(&self) -> Result<Output, Failure> {
-        let Some(path) = self.file() else { return Ok(Output::new(io::stdout(), "standard output".to_owned())) };
-        let name = path.display();
-        let failed = |problem: String| Failure::Failed(format!("{name}: {problem}"));
+        self.target()?.open()
+    }
+
+    /// Where the output will go; nothing is made yet. A new file is written under its own name; one that is replaced gets its content in the
+    /// end. Devices and pipes are written to as they are.
+    ///
+    /// # Errors
+    /// There is such a file and `force` is not given, or it is a folder.
+    pub fn target(&self) -> Result<Target, Failure> {
+        let Some(path) = self.file() else { return Ok(Target::Stdout) };
+        let failed = |problem: String| Failure::Failed(format!("{}: {problem}", path.display()));
         if let Some(folder) = missing_folder(path) {
             return Err(Failure::Failed(no_folder(&folder)));
         }
-        let create = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
-        let (file, replaced) = match fs::metadata(path) {
+        Ok(match fs::metadata(path) {
             Ok(found) if found.is_dir() => return Err(failed("this is a folder; name a file in it".to_owned())),
-            Ok(found) if !found.is_file() || is_descriptor(path) => (OpenOptions::new().append(true).open(path), None),
+            Ok(found) if !found.is_file() || is_descriptor(path) => Target::AsItIs(path.to_owned()),
             Ok(_) if !self.force => {
                 return Err(failed("File exists; name another file, or add --force to replace it".to_owned()));
             }
-            Ok(_) => {
-                // What a link leads to is replaced, not the link.
-                let path = fs::canonicalize(path).map_err(|error| failed(error.to_string()))?;
-                let mut part = path.as_os_str().to_owned();
-                part.push(format!(".{}.part", std::process::id()));
-                let part = PathBuf::from(part);
-                (create(&part), Some(Replaced { part, path }))
-            }
+            // What a link leads to is replaced, not the link.
+            Ok(_) => Target::Replaced(fs::canonicalize(path).map_err(|error| failed(error.to_string()))?),
             Err(_) if path.is_symlink() => {
                 return Err(failed("this is a link to nothing; name another file".to_owned()));
             }
-            Err(_) => (create(path), None),
-        };
-        let file = file.map_err(|error| failed(error.to_string()))?;
-        Ok(Output { replaced, ..Output::new(file, name.to_string()) })
+            Err(_) => Target::New(path.to_owned()),
+        })
     }
+}
+
+/// Where an output will go.
+pub enum Target {
+    Stdout,
+    /// A device, a pipe, or what is open already.
+    AsItIs(PathBuf),
+    New(PathBuf),
+    /// A file whose content stays until the new one is complete.
+    Replaced(PathBuf),
+}
+
+impl Target {
+    /// # Errors
+    /// The file cannot be made.
+    pub fn open(&self) -> Result<Output, Failure> {
+        let create = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
+        let (path, file, replaced) = match self {
+            Target::Stdout => return Ok(Output::new(io::stdout(), "standard output".to_owned())),
+            Target::AsItIs(path) => (path, OpenOptions::new().append(true).open(path), None),
+            Target::New(path) => (path, create(path), None),
+            Target::Replaced(path) => {
+                let part = suffixed(path, &format!(".{}.part", std::process::id()));
+                (path, create(&part), Some(Replaced { part, path: path.clone() }))
+            }
+        };
+        let name = path.display().to_string();
+        let file = file.map_err(|error| Failure::Failed(format!("{name}: {error}")))?;
+        let kept = (!matches!(self, Target::AsItIs(_))).then(|| path.clone());
+        Ok(Output { file: kept, replaced, ..Output::new(file, name) })
+    }
+}
+
+/// A path with more letters behind its name.
+pub fn suffixed(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 /// An open output. Its first problem is kept: what is written knows only that writing failed.
 pub struct Output {
     to: BufWriter<Box<dyn Write>>,
     name: String,
+    /// Where it is none of standard output, a pipe or a device.
+    file: Option<PathBuf>,
     problem: Option<io::Error>,
     replaced: Option<Replaced>,
 }
@@ -86,12 +124,18 @@ impl Drop for Replaced {
 
 impl Output {
     fn new(to: impl Write + 'static, name: String) -> Output {
-        Output { to: BufWriter::with_capacity(256 * 1024, Box::new(to)), name, problem: None, replaced: None }
+        Output {
+            to: BufWriter::with_capacity(256 * 1024, Box::new(to)),
+            name,
+            file: None,
+            problem: None,
+            replaced: None,
+        }
     }
 
     /// An earlier file, at the place where it goes on.
     pub fn resumed(file: File, path: &Path) -> Output {
-        Output::new(file, path.display().to_string())
+        Output { file: Some(path.to_owned()), ..Output::new(file, path.display().to_string()) }
     }
 
     /// Ends the output after the work. What comes back is what the work gave; nothing when the reader of a pipe has closed it:
@@ -104,10 +148,9 @@ impl Output {
             // What it returns is kept as the problem.
             drop(self.flush());
         }
-        match self.problem.take() {
-            Some(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(None),
-            Some(error) => return Err(Failure::Failed(format!("{} cannot be written: {error}", self.name))),
-            None => {}
+        if let Some(problem) = self.problem() {
+            let is_closed = self.problem.as_ref().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe);
+            return if is_closed { Ok(None) } else { Err(Failure::Failed(self.with_room(problem))) };
         }
         let done = done.map_err(Failure::Failed)?;
         if let Some(replaced) = &self.replaced {
@@ -117,6 +160,22 @@ impl Output {
             renamed.map_err(|error| Failure::Failed(format!("{} cannot be replaced: {error}", self.name)))?;
         }
         Ok(Some(done))
+    }
+
+    /// Names the disk where it has no room, and what is left of a new file.
+    fn with_room(&self, problem: String) -> String {
+        match &self.file {
+            None => problem,
+            Some(path) => room::named(problem, path, || match &self.replaced {
+                Some(_) => "the old content is kept".to_owned(),
+                None => format!("{} holds what was written so far: add --force to replace it", self.name),
+            }),
+        }
+    }
+
+    /// Why it cannot be written, where it could not.
+    pub fn problem(&self) -> Option<String> {
+        self.problem.as_ref().map(|error| format!("{} cannot be written: {error}", self.name))
     }
 
     fn kept<T>(&mut self, done: io::Result<T>) -> io::Result<T> {

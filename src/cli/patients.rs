@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use super::import::{open, through_server};
 use super::output::{Out, Output};
 use super::progress::Bar;
-use super::{Common, Failure, note};
+use super::{Common, Failure, note, room};
 use crate::audit::Action;
 use crate::bulk::{self, ImportOptions, Listed, Progress};
 use crate::config::Config;
@@ -80,7 +80,8 @@ impl Import {
                 _ => Failure::Failed(format!("{}: {problem}", file.display())),
             };
             let (lines_of_file, bytes) = open(file).map_err(Failure::Failed)?;
-            let done = import(lines_of_file, bytes, stop_at_bad, &config).map_err(of_file)?;
+            let done = import(lines_of_file, bytes, stop_at_bad, &config)
+                .map_err(|problem| of_file(room::named(problem, &config.storage.data, || room::of_import(file))))?;
             let of_file = if files.len() > 1 { format!("{}: ", file.display()) } else { String::new() };
             summary(&of_file, done);
             lines += done.lines;

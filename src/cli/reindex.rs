@@ -5,7 +5,7 @@ use std::io::BufRead;
 use clap::Args;
 
 use super::progress::Steps;
-use super::{Common, Failure, note, open};
+use super::{Common, Failure, note, open, room};
 use crate::audit::Action;
 use crate::certificate::Seq;
 use crate::config::Config;
@@ -27,7 +27,9 @@ impl Reindex {
     pub fn run(self) -> Result<(), Failure> {
         let config = self.common.load(|_| ())?;
         open::for_owner_only();
-        let certificates = reindex(&config).map_err(Failure::Failed)?;
+        let certificates = reindex(&config).map_err(|problem| {
+            Failure::Failed(room::named(problem, &config.storage.data, || room::of_index(&config)))
+        })?;
         note(format_args!("the index was built again: {certificates} certificates"));
         Ok(())
     }

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::progress::Steps;
-use super::{Common, Failure, counted, note, open, say};
+use super::{Common, Failure, counted, note, open, room, say};
 use crate::audit::{Action, Log};
 use crate::backup::{self, Apart, Archive, Checked, Judged, Progress, Restored, Survey, Wanted};
 use crate::bulk;
@@ -54,8 +54,11 @@ impl Restore {
             };
         }
         open::expect_writable(&config.storage.data).map_err(Failure::Failed)?;
-        let told = restored(&archives, to, &config, json);
-        say(&(told.map_err(Failure::Failed)? + "\n"))?;
+        let told = restored(&archives, to, &config, json).map_err(|problem| {
+            let wants = || room::of_restore(archives.iter().map(PathBuf::as_path));
+            Failure::Failed(room::named(problem, &config.storage.data, wants))
+        })?;
+        say(&(told + "\n"))?;
         match verify {
             true => super::verify::checked(&config, json),
             false => Ok(()),

@@ -1,11 +1,10 @@
 //! `hcert export --salvage`: what can still be read of a damaged store, without a server and without changing the data folder.
 
-use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
 
+use super::output::{Out, Output, Target, suffixed};
 use super::{Failure, open, say};
 use crate::bulk;
 use crate::config::Config;
@@ -14,7 +13,8 @@ use crate::engine::{Salvage, Salvaged};
 pub const HELP: &str = "Write what can still be read of a damaged store; the server must be stopped
 
 FILE gets the certificates of which every version can be read; `hcert import` takes it. FILE.incomplete gets what is left of the others, \
-and FILE.report.json names what is lost. Consents, patients and code lists are not part of an export; the report names closed consents. The \
+and FILE.report.json names what is lost; it is written last, so an empty one means that the salvage was cut off. --force replaces all \
+three. Consents, patients and code lists are not part of an export; the report names closed consents. The \
 data folder is not changed, so the audit trail does not record it. Exit codes: 0 every version was read, 3 something is lost, 1 it could \
 not be done.";
 
@@ -22,24 +22,29 @@ not be done.";
 ///
 /// # Errors
 /// It could not be done, or something is lost.
-pub fn salvage(out: &Path, config: &Config) -> Result<(), Failure> {
+pub fn salvage(out: &Path, force: bool, config: &Config) -> Result<(), Failure> {
     open::expect_store(config).map_err(Failure::Failed)?;
-    let (incomplete, report) = (beside(out, ".incomplete"), beside(out, ".report.json"));
+    let (incomplete, report) = (suffixed(out, ".incomplete"), suffixed(out, ".report.json"));
     // All three before the first is made, and before a long reading.
-    for path in [out, &incomplete, &report] {
-        if path.symlink_metadata().is_ok() {
-            return Err(Failure::Failed(format!("{}: File exists; name another file", path.display())));
+    let target = |path: &Path| match (Out { out: Some(path.to_owned()), force }).target()? {
+        Target::AsItIs(_) => {
+            Err(Failure::Failed(format!("{}: --salvage writes three regular files; name a new one", path.display())))
         }
-    }
-    let told = |error: &dyn std::fmt::Display| Failure::Failed(format!("{}: {error}", config.storage.data.display()));
-    let salvage = Salvage::open(&config.storage.data).map_err(|error| told(&error))?;
-    let mut report_file = new(&report).map_err(Failure::Failed)?;
-    let mut whole = new(out).map_err(Failure::Failed)?;
-    bulk::salvage(&salvage, &mut whole, &mut || new(&incomplete)).map_err(Failure::Failed)?;
+        target => Ok(target),
+    };
+    let (whole, left, told) = (target(out)?, target(&incomplete)?, target(&report)?);
+    let problem =
+        |error: &dyn std::fmt::Display| Failure::Failed(format!("{}: {error}", config.storage.data.display()));
+    let salvage = Salvage::open(&config.storage.data).map_err(|error| problem(&error))?;
+    let (mut told, mut whole, mut left) = (told.open()?, whole.open()?, OnFirstWrite::Unopened(left));
+    let done = bulk::salvage(&salvage, &mut whole, &mut left);
+    let done = done.map_err(|error| whole.problem().or_else(|| left.problem()).unwrap_or(error));
+    whole.finish(done)?;
+    left.finish()?;
     let found = salvage.report();
-    let json = serde_json::to_string_pretty(found).expect("texts and numbers have a JSON form");
-    let written = report_file.write_all(json.as_bytes()).and_then(|()| report_file.flush());
-    written.map_err(|error| Failure::Failed(format!("{}: {error}", report.display())))?;
+    let json = serde_json::to_vec_pretty(found).expect("texts and numbers have a JSON form");
+    let written = told.write_all(&json).map_err(|error| error.to_string());
+    told.finish(written)?;
     say(&in_words(found, out, &incomplete, &report))?;
     match found.is_whole() {
         true => Ok(()),
@@ -47,16 +52,52 @@ pub fn salvage(out: &Path, config: &Config) -> Result<(), Failure> {
     }
 }
 
-fn beside(out: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(out);
-    name.push(suffix);
-    name.into()
+/// A file that is made by the first write to it.
+enum OnFirstWrite {
+    Unopened(Target),
+    Opened(Output),
 }
 
-/// A new file; one that is there is never written over.
-fn new(path: &Path) -> Result<BufWriter<File>, String> {
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    file.map(BufWriter::new).map_err(|error| format!("{}: {error}", path.display()))
+impl OnFirstWrite {
+    fn opened(&mut self) -> io::Result<&mut Output> {
+        if let OnFirstWrite::Unopened(target) = self {
+            *self = OnFirstWrite::Opened(target.open().map_err(|failure| io::Error::other(failure.to_string()))?);
+        }
+        match self {
+            OnFirstWrite::Opened(output) => Ok(output),
+            OnFirstWrite::Unopened(_) => unreachable!("it was opened above"),
+        }
+    }
+
+    fn problem(&self) -> Option<String> {
+        match self {
+            OnFirstWrite::Opened(output) => output.problem(),
+            OnFirstWrite::Unopened(_) => None,
+        }
+    }
+
+    /// Ends the file. One that was to be replaced and has no content any more is removed.
+    fn finish(self) -> Result<(), Failure> {
+        match self {
+            OnFirstWrite::Opened(output) => output.finish(Ok(())).map(drop),
+            OnFirstWrite::Unopened(Target::Replaced(path)) => fs::remove_file(&path)
+                .map_err(|error| Failure::Failed(format!("{} cannot be removed: {error}", path.display()))),
+            OnFirstWrite::Unopened(_) => Ok(()),
+        }
+    }
+}
+
+impl Write for OnFirstWrite {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.opened()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            OnFirstWrite::Opened(output) => output.flush(),
+            OnFirstWrite::Unopened(_) => Ok(()),
+        }
+    }
 }
 
 fn in_words(found: &Salvaged, out: &Path, incomplete: &Path, report: &Path) -> String {

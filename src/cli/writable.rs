@@ -1,6 +1,7 @@
 //! Whether a data folder can be written to, and if not, why, in words that name the mount or the owner: "Permission denied" names neither.
 
 use std::ffi::CString;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -100,6 +101,19 @@ struct Mount {
     at: PathBuf,
     kind: String,
     source: String,
+}
+
+/// The mount that a path lies on, in words.
+pub fn mount_at(path: &Path) -> Option<String> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let whole = fs::canonicalize(path).ok()?;
+    mount_of(&mounts, &whole).map(|mount| mount.to_string())
+}
+
+impl fmt::Display for Mount {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{}, {} of {}", self.at.display(), self.kind, self.source)
+    }
 }
 
 /// The mount that a path lies on, of those in `/proc/self/mountinfo`: the last of the longest.

@@ -158,6 +158,20 @@ fn a_whole_store_is_salvaged_as_it_is_exported() {
     fs::write(place.path("other.incomplete"), "").unwrap();
     place.run(&["export", "--salvage", "--out", "other", "--data", "data"]).expect(1).says("other.incomplete");
     assert!(!place.path("other").exists() && !place.path("other.report.json").exists());
+    let forced = |out: &str| place.run(&["export", "--salvage", "--force", "--out", out, "--data", "data"]);
+    for name in ["other", "other.report.json"] {
+        fs::write(place.path(name), "old").unwrap();
+    }
+    forced("other").expect(0);
+    for ending in ["", ".report.json"] {
+        let [all, other] = ["all", "other"].map(|name| fs::read(place.path(&format!("{name}{ending}"))).unwrap());
+        assert!(all == other, "{ending}");
+    }
+    assert!(!place.path("other.incomplete").exists(), "it would be taken for a part of this salvage");
+    fs::create_dir(place.path("third.report.json")).unwrap();
+    forced("third").expect(1).says("third.report.json: this is a folder");
+    forced("/dev/full").expect(1).says("/dev/full: --salvage writes three regular files");
+    assert!(!place.path("third").exists());
     copy(&place.path("data"), &place.path("damaged"));
     fs::write(place.path("damaged/store.redb"), "").unwrap();
     place.run(&["export", "--out", "next", "--data", "damaged"]).expect(3);
@@ -165,6 +179,43 @@ fn a_whole_store_is_salvaged_as_it_is_exported() {
     let server = super::Process::start(&place.path("data"));
     place.run(&["export", "--salvage", "--out", "more", "--data", "data"]).expect(1).says("in use");
     drop(server);
+}
+
+/// Whenever a salvage is killed, each of its files is the one before or complete, and the next one replaces them all.
+#[test]
+fn a_salvage_that_is_killed_leaves_no_part_of_a_file_in_the_place_of_another() {
+    let place = Place::new();
+    place.run_with(&["import", "-", "--data", "data"], &place.corpus(400, 9)).expect(0);
+    let store = place.path("data/store.redb");
+    let mut bytes = fs::read(&store).unwrap();
+    for page in bytes.chunks_mut(4096).skip(20).step_by(40) {
+        page.fill(0xFF);
+    }
+    fs::write(&store, &bytes).unwrap();
+    let arguments = |out| ["export", "--salvage", "--force", "--out", out, "--data", "data"];
+    let files =
+        |out: &str| ["", ".incomplete", ".report.json"].map(|ending| fs::read(place.path(&format!("{out}{ending}"))));
+    place.run(&arguments("whole")).expect(3);
+    let whole = files("whole").map(Result::unwrap);
+    assert!(whole.iter().all(|content| !content.is_empty()));
+    for ending in ["", ".incomplete", ".report.json"] {
+        fs::write(place.path(&format!("out{ending}")), "old").unwrap();
+    }
+    let mut after = std::time::Duration::from_millis(1);
+    let mut killed = 0;
+    while files("out").into_iter().any(|content| content.unwrap() == b"old") {
+        let mut child = place.command(&arguments("out")).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(after);
+        child.kill().unwrap();
+        killed += usize::from(child.wait().unwrap().code().is_none());
+        for (content, whole) in files("out").into_iter().map(Result::unwrap).zip(&whole) {
+            assert!(content == b"old" || content == *whole, "a part of a file after {after:?}");
+        }
+        after = after * 3 / 2;
+    }
+    assert!(killed > 0);
+    place.run(&arguments("out")).expect(3);
+    assert!(files("out").map(Result::unwrap) == whole);
 }
 
 /// The end of a damaged trail is evidence: a check that finds damage leaves it as it is.

@@ -276,3 +276,27 @@ fn the_level_and_the_sampling_change_while_the_service_runs() {
     let exported = place.run(&["audit", "export", "--data", "data"]);
     assert!(exported.expect(0).text().contains("log.level"), "the trail says who changes what is seen");
 }
+
+/// What is wrong with the order itself is said first: a script learns of its mistake also where no service runs.
+#[test]
+fn an_order_that_makes_no_sense_is_refused_before_anything_is_opened_or_asked() {
+    let place = Place::new();
+    let log_level =
+        |arguments: &[&str], data: &str| place.run(&[&["log", "level"], arguments, &["--data", data]].concat());
+    let wrong: [(&[&str], &str); 4] = [
+        (&["loud"], "there is no level 'loud'; known are: "),
+        (&["off"], "there is no level 'off'"),
+        (&["info", "--sample", "0"], "--sample 0 is out of range"),
+        (&["--target", "hcert::http"], "<LEVEL>"),
+    ];
+    for (arguments, told) in wrong {
+        log_level(arguments, "none").expect(2).says(told);
+    }
+    log_level(&["info"], "none").expect(1).says("none: there is no data folder");
+    assert!(!place.path("none").exists());
+    place.run(&["import", "-", "--data", "data"]).expect(0);
+    for (arguments, told) in wrong {
+        log_level(arguments, "data").expect(2).says(told);
+    }
+    log_level(&["info"], "data").expect(1).says("no service runs on data");
+}

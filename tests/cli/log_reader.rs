@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -285,10 +286,38 @@ fn systemd_is_told_of_the_start_of_life_and_of_the_end() {
 #[test]
 fn a_start_that_fails_ends_though_nobody_reads_why() {
     let place = Place::new();
-    let (_reader, writer) = full_pipe();
+    for arguments in [&["serve", "--data", "data"][..], &["serve", "--prot", "1"], &["sevre"], &["import"], &[]] {
+        let (_reader, writer) = full_pipe();
+        let mut command = hcert(arguments);
+        command.current_dir(place.path(".")).env("HCERT__SERVER__WORKERS", "99999").stderr(writer);
+        assert_eq!(wait(&mut command.spawn().expect("a process")).code(), Some(2), "{arguments:?}");
+    }
+}
+
+/// The start waits for a table of permissions here, long before it catches any signal.
+#[test]
+fn sighup_in_the_first_moments_of_a_start_ends_nothing() {
+    let place = Place::new();
+    let path = place.path("permissions");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
     let mut command = hcert(&["serve", "--data", "data"]);
-    command.current_dir(place.path(".")).env("HCERT__SERVER__WORKERS", "99999").stderr(writer);
-    assert_eq!(wait(&mut command.spawn().expect("a process")).code(), Some(2));
+    command.current_dir(place.path(".")).env("HCERT__ACCESS__PERMISSIONS", &path).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("a process");
+    let mut writer = None;
+    eventually("the start reads the table", || {
+        // Without a reader it fails.
+        writer = File::options().write(true).custom_flags(libc::O_NONBLOCK).open(&path).ok();
+        writer.is_some()
+    });
+    for number in [libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2] {
+        // SAFETY: the call sends a signal to a child of our own that was not waited for yet.
+        unsafe { libc::kill(child.id().cast_signed(), number) };
+    }
+    drop(writer);
+    let ended = wait(&mut child);
+    let said = std::io::read_to_string(child.stderr.take().expect("a pipe")).expect("text");
+    // An empty table is none.
+    assert!(ended.code() == Some(2) && said.contains("access.permissions"), "{ended} {said}");
 }
 
 #[test]

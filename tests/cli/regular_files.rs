@@ -44,6 +44,41 @@ fn a_fifo_or_a_device_in_the_data_folder_is_named_and_not_waited_for() {
 }
 
 #[test]
+fn what_lies_in_the_place_of_the_index_gives_way_to_one() {
+    let place = with_store();
+    let make: [fn(&Path); 3] =
+        [|path| fs::write(path, "").unwrap(), make_fifo, |path| std::os::unix::fs::symlink("nowhere", path).unwrap()];
+    let index = place.path("data/index");
+    for (make, command) in
+        make.into_iter().flat_map(|make| ["reindex", "compact", "import -", "serve"].map(|it| (make, it)))
+    {
+        fs::remove_dir_all(&index).unwrap();
+        make(&index);
+        for left in ["data/index.new", "data/index.old"] {
+            make(&place.path(left));
+        }
+        place.run(&["stats", "--data", "data"]).expect(0);
+        place.run(&["verify", "--data", "data"]).expect(0);
+        assert!(!index.is_dir(), "a look changes nothing");
+        match command {
+            "serve" => {
+                let server = Process::start(&place.path("data"));
+                assert_eq!(server.client().get("/Composition?_count=0").status, 200);
+                assert!(server.stop().success());
+            }
+            command => {
+                let arguments: Vec<&str> = command.split(' ').chain(["--data", "data"]).collect();
+                place.run_with(&arguments, b"").expect(0);
+            }
+        }
+        assert!(index.is_dir(), "{command}");
+        let left: Vec<_> = fs::read_dir(place.path("data")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(!left.iter().any(|name| name == "index.new" || name == "index.old"), "{command}: {left:?}");
+        assert!(place.run(&["verify", "--data", "data"]).expect(0).text().contains("certificates in the index"));
+    }
+}
+
+#[test]
 fn a_fifo_is_no_settings_file_and_no_archive() {
     let place = with_store();
     make_fifo(&place.path("fifo"));
@@ -114,4 +149,77 @@ fn sigterm_ends_a_start_that_hangs() {
     // SAFETY: it sends a signal to our own child.
     unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
     assert!(wait(&mut child).success());
+}
+
+#[test]
+fn a_start_with_few_open_files_says_so_and_takes_fewer_connections() {
+    let place = with_store();
+    let limit = |command: &mut std::process::Command, files: u64| {
+        let limit = libc::rlimit { rlim_cur: files, rlim_max: files };
+        // SAFETY: the call is among those that are allowed between fork and exec, and reads a value of our own.
+        unsafe {
+            command.pre_exec(move || match libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            });
+        }
+    };
+    let reserved = hcert::limits::OPEN_FILES_RESERVED as u64;
+    for files in [20, 100, reserved] {
+        let mut serve = place.command(&["serve", "--data", "data", "--listen", "127.0.0.1:0"]);
+        limit(&mut serve, files);
+        let ran = Ran::from(serve.env("HCERT__MANAGEMENT__LISTEN", "").output().unwrap());
+        ran.expect(1).says("the limit of open files allows 0 of 1024 connections").says("ulimit -n");
+    }
+    let server = Process::start_with(&place.path("data"), |command| limit(command, reserved + 50));
+    assert_eq!(server.client().get("/Composition?_count=0").status, 200);
+    assert!(
+        server.log().contains("connections.fewer") && server.log().contains("\"hcert.connections_max\":50"),
+        "the log says how many fit: {}",
+        server.log()
+    );
+    assert!(server.stop().success());
+}
+
+/// The files of the index are overwritten under a running server: the search that meets it says that searches do not work, reads go on, and
+/// the index is built again.
+#[test]
+fn a_search_in_an_index_that_was_overwritten_is_503_until_it_is_built_again() {
+    let place = with_store();
+    let mut server = Process::start(&place.path("data"));
+    let mut client = server.client();
+    let search = "/Composition?status=final&_sort=_id&_count=50";
+    let before = client.get(search).json()["total"].clone();
+    let mut codes: Vec<String> = Vec::new();
+    // The server may look through its files before a search meets them; then it is tried once more.
+    while codes.len() < 20 && !codes.iter().any(|code| code == "HCERT-229") {
+        eventually("searches work", || client.send("GET", search, &[], b"").unwrap().status == 200);
+        for entry in fs::read_dir(place.path("data/index")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|kind| kind != "json" && kind != "lock") {
+                // In place: the server has it mapped. One that a merge removed meanwhile is none.
+                let Ok(mut file) = fs::OpenOptions::new().write(true).open(&path) else { continue };
+                let length = usize::try_from(file.metadata().unwrap().len()).unwrap();
+                io::Write::write_all(&mut file, &vec![0xFF; length]).unwrap();
+            }
+        }
+        let told = client.send("GET", &format!("/Composition?title:contains=e{}", codes.len()), &[], b"").unwrap();
+        assert!(matches!(told.status, 200 | 503), "{}", told.text());
+        codes.push(match told.status {
+            200 => String::new(),
+            _ => told.json()["issue"][0]["details"]["coding"][0]["code"].as_str().unwrap().to_owned(),
+        });
+        assert_eq!(client.send("GET", "/Composition/1", &[], b"").unwrap().status / 100, 2, "reads go on");
+    }
+    assert_eq!(codes.pop().as_deref(), Some("HCERT-229"), "{codes:?}");
+    assert!(codes.iter().all(|code| code.is_empty() || code == "HCERT-150"), "{codes:?}");
+    eventually("searches work again", || {
+        let told = client.send("GET", search, &[], b"").unwrap();
+        told.status == 200 && told.json()["total"] == before
+    });
+    assert!(server.log().contains("index.given_up") || server.log().contains("is given up"), "{}", server.log());
+    drop(client);
+    // Its log has the error that the index was.
+    server.terminate();
+    assert!(server.ends_by_itself().success());
 }

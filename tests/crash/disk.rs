@@ -1,8 +1,9 @@
 //! The disk fills up, or takes no more files, while the server runs: reads and searches go on, writes are refused in clear words and come
 //! back by themselves, and nothing that was acknowledged is lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -168,4 +169,86 @@ fn a_folder_that_takes_no_more_files_keeps_the_index_waiting_and_no_search() {
     known.check(&mut server.client());
     is_well(&server);
     assert_eq!(server.stop().code(), Some(0));
+}
+
+/// Every file and folder below one, by its path.
+fn names(folder: &Path) -> BTreeSet<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| if path.is_dir() { names(&path) } else { BTreeSet::new() }.into_iter().chain([path]))
+        .collect()
+}
+
+#[test]
+fn a_command_on_a_full_disk_names_it_and_what_it_wants_and_leaves_nothing_unnamed() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("disk");
+    fs::create_dir(&place).unwrap();
+    let Some(disk) = SmallDisk::mount(&place) else { return };
+    let [big, patients, small, archive, source] =
+        ["big.ndjson", "patients.ndjson", "small.ndjson", "small.tar", "source"].map(|name| folder.path().join(name));
+    let name = |path: &Path| path.to_str().unwrap().to_owned();
+    let run = |line: &str| {
+        let ended = disk.run_hcert(&line.split(' ').collect::<Vec<_>>());
+        (ended.status.code(), String::from_utf8(ended.stderr).unwrap())
+    };
+    let (data, outside) = (name(&disk.data()), name(&source));
+    for line in [
+        format!("generate --count 2000 --seed 5 --out {}", name(&big)),
+        format!("generate --count 300 --seed 4 --out {}", name(&small)),
+        format!("generate --patients --count 20k --out {}", name(&patients)),
+        format!("import {} --data {data}", name(&small)),
+        format!("import {} --data {outside}", name(&small)),
+        format!("backup {} --data {outside}", name(&archive)),
+    ] {
+        let (code, said) = run(&line);
+        assert_eq!(code, Some(0), "{line}: {said}");
+    }
+    let at = name(&place);
+    #[rustfmt::skip]
+    let rows = [
+        //  command                                                  what is wanted                             what is left
+        (format!("reindex --data {data}"),                              "a new index takes as much",               ""),
+        (format!("compact --data {data}"),                              "to compact takes about",                  ""),
+        (format!("import {} --data {data}", name(&big)),                "the file has",                            ""),
+        (format!("patients import {} --data {data}", name(&patients)),  "the file has",                            ""),
+        (format!("backup {at}/one.tar --data {outside}"),               "a full archive takes up to",              ""),
+        (format!("backup {at}/ --data {outside}"),                      "a full archive takes up to",              ""),
+        (format!("restore {} --data {at}/new", name(&archive)),         "what is restored takes more than",        "new"),
+        (format!("export --out {at}/out --data {outside}"),             "add --force to replace it",               "out"),
+        (format!("export --salvage --out {at}/saved --data {outside}"), "add --force to replace it",               "saved"),
+    ];
+    for room in [0, 128 * 1024] {
+        for (line, wanted, left) in &rows {
+            disk.fill();
+            disk.leave(room);
+            let before = names(&disk.root());
+            let (code, said) = run(line);
+            let is_small = code == Some(0) && room > 0;
+            assert!(is_small || code == Some(1), "{line}: {code:?} {said}");
+            if !is_small {
+                assert!(said.contains("No space left on device"), "{line}: {said}");
+                assert!(said.contains(&format!("the disk of {at}")) && said.contains("tmpfs"), "{line}: {said}");
+                assert!(said.contains(wanted), "{line}: {said}");
+            }
+            let new: BTreeSet<PathBuf> = names(&disk.root()).difference(&before).cloned().collect();
+            for path in new.iter().filter(|path| !path.starts_with(disk.root().join("data"))) {
+                let path = path.strip_prefix(disk.root()).unwrap();
+                let is_named = !left.is_empty()
+                    && path.to_str().unwrap().starts_with(left)
+                    && said.contains(&format!("{at}/{left}"));
+                assert!(is_small || is_named, "{line} leaves {}: {said}", path.display());
+            }
+            let data_has: Vec<_> =
+                fs::read_dir(disk.root().join("data")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+            assert!(!data_has.iter().any(|name| name == "index.new" || name == "store.room"), "{line}: {data_has:?}");
+            disk.make_room();
+            for path in new.iter().filter(|path| !path.starts_with(disk.root().join("data"))) {
+                drop(fs::remove_dir_all(path));
+                drop(fs::remove_file(path));
+            }
+            let (code, said) = run(&format!("verify --data {data}"));
+            assert_eq!(code, Some(0), "after {line}: {said}");
+        }
+    }
 }

@@ -4,9 +4,9 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
-use crate::process::Process;
+use crate::process::{Process, hcert};
 
 /// Bytes of the disk.
 const BYTES: usize = 48 * 1024 * 1024;
@@ -76,9 +76,22 @@ impl SmallDisk {
         })
     }
 
-    fn ballast(&self) -> PathBuf {
+    /// Runs a command that sees the disk to its end.
+    pub fn run_hcert(&self, arguments: &[&str]) -> Output {
+        let command = hcert(arguments);
+        let mut entered = self.entered();
+        entered.arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+        entered.env("HCERT__AUDIT__FILE_MB", "1").output().expect("nsenter runs")
+    }
+
+    /// The disk as the tests see it, who are outside of its name space.
+    pub fn root(&self) -> PathBuf {
         let root = PathBuf::from(format!("/proc/{}/root", self.holder.id()));
-        root.join(self.mounted_on.strip_prefix("/").expect("folders of tests have whole paths")).join("ballast")
+        root.join(self.mounted_on.strip_prefix("/").expect("folders of tests have whole paths"))
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.root().join("ballast")
     }
 
     /// Leaves no room on it.
@@ -88,6 +101,13 @@ impl SmallDisk {
         for piece in [1 << 20, 1 << 12] {
             while file.write_all(&vec![7; piece]).is_ok() {}
         }
+    }
+
+    /// Leaves some bytes of room on the disk that was filled.
+    pub fn leave(&self, bytes: u64) {
+        let file = OpenOptions::new().write(true).open(self.ballast()).expect("it was filled");
+        let length = file.metadata().expect("it is open").len();
+        file.set_len(length - bytes).expect("a file can be cut");
     }
 
     pub fn make_room(&self) {

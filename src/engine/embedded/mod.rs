@@ -57,7 +57,7 @@ pub use packed::Packed;
 use patients::Links;
 pub use restore::Restore;
 pub use salvage::{Salvage, Salvaged};
-pub use stats::{FileSize, Stats, TableSize};
+pub use stats::{FileSize, Stats, TableSize, size};
 pub use store::copy::RESTORING;
 use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error};

@@ -72,7 +72,7 @@ impl Embedded {
                 let thread = thread.map_err(|error| format!("no thread can be started: {error}"))?;
                 thread.join().unwrap_or_else(|_| Err("it panicked".into()))
             });
-            built.inspect_err(|_| drop(fs::remove_dir_all(beside(&self.shared.index_folder))))?;
+            built.inspect_err(|_| drop(index::remove(&beside(&self.shared.index_folder))))?;
         }
         let view = self.shared.view().ok_or("the index was given up meanwhile and is being built")?;
         Ok(view.index.alive)
@@ -161,10 +161,7 @@ pub fn beside(index_folder: &Path) -> PathBuf {
 /// Puts the folder made beside in the place of the index. Nobody may have either of them open for writing.
 pub fn exchange(index_folder: &Path) -> io::Result<()> {
     let before = index_folder.with_extension("old");
-    match fs::remove_dir_all(&before) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    index::remove(&before)?;
     fs::rename(index_folder, &before)?;
     if let Err(error) = fs::rename(beside(index_folder), index_folder) {
         fs::rename(&before, index_folder)?;
@@ -174,18 +171,15 @@ pub fn exchange(index_folder: &Path) -> io::Result<()> {
         fs::File::open(folder)?.sync_all()?;
     }
     // What it still fails to remove goes at the next start.
-    drop(fs::remove_dir_all(&before));
+    drop(index::remove(&before));
     Ok(())
 }
 
 /// Removes what an exchange that was cut off left behind.
 pub fn clear_away(index_folder: &Path) {
     for left in [beside(index_folder), index_folder.with_extension("old")] {
-        match fs::remove_dir_all(&left) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                event!(REINDEX_LEFT, problem = %error);
-            }
-            _ => {}
+        if let Err(error) = index::remove(&left) {
+            event!(REINDEX_LEFT, problem = %error);
         }
     }
 }

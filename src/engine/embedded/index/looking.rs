@@ -57,11 +57,15 @@ pub fn look(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
 
 /// As [`look`], without reading more than what the index says of itself.
 pub fn read(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
-    let Ok(directory) = medium.looking(folder) else { return Found::Missing("there is none".to_owned()) };
+    let none = || {
+        let is_other = folder.exists() && !folder.is_dir();
+        Found::Missing(if is_other { "it is no folder" } else { "there is none" }.to_owned())
+    };
+    let Ok(directory) = medium.looking(folder) else { return none() };
     let lacks = |name: &&str| !directory.exists(Path::new(name)).unwrap_or(false);
     let lists: Vec<&str> = LISTS.into_iter().filter(lacks).collect();
     if lists.len() == LISTS.len() && holds_nothing(folder) {
-        return Found::Missing("there is none".to_owned());
+        return none();
     }
     if !lists.is_empty() {
         return Found::Damaged(lists.into_iter().map(|name| missing(Path::new(name))).collect());

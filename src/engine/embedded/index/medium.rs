@@ -3,7 +3,7 @@
 #[cfg(test)]
 pub mod memory;
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use tantivy::directory::{Directory, MmapDirectory};
@@ -11,6 +11,21 @@ use tantivy::indexer::IndexWriterOptions;
 
 use super::looking::Looking;
 use super::{ARENA_BYTES, Error};
+
+/// Removes a folder of an index with all it holds, or whatever lies in its place. Nothing is opened, so a FIFO holds up nobody.
+///
+/// # Errors
+/// It is still there.
+pub fn remove(folder: &Path) -> io::Result<()> {
+    let removed = match std::fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == ErrorKind::NotADirectory => std::fs::remove_file(folder),
+        done => done,
+    };
+    match removed {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
 
 /// What the index is opened on.
 #[derive(Clone, Debug, Default)]
@@ -46,10 +61,7 @@ impl Medium {
         if let Some(memory) = &self.memory {
             return Ok(memory.clear()?);
         }
-        match std::fs::remove_dir_all(folder) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
+        remove(folder)?;
         Ok(std::fs::create_dir_all(folder)?)
     }
 

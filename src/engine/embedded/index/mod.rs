@@ -39,7 +39,7 @@ use columns::Columns;
 pub use columns::Segment;
 pub use held::{Held, Holdings};
 pub use looking::{Found, look, read};
-pub use medium::Medium;
+pub use medium::{Medium, remove};
 pub use merge::merge;
 pub use order::{Candidate, OrderBy, Ranks};
 pub use plan::{Plan, Test, plan, rows};
