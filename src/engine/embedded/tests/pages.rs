@@ -339,3 +339,28 @@ fn a_commit_that_meets_damage_refuses_writes_until_the_page_is_whole_again() {
     }
     assert!(failed > 8, "{failed} pages are needed for a create");
 }
+
+/// The time in the head of a record is under no checksum but that of its page: a program that wrote through redb may have changed it.
+#[test]
+fn an_export_meets_damage_where_a_version_has_another_time_than_its_change() {
+    let fixture = Fixture::new();
+    let written = fixture.create(State::Draft, "Patient/1");
+    let path = fixture.folder.path().join("data").join(STORE_FILE);
+    fixture.engine.close();
+    {
+        let database = redb::Database::open(&path).unwrap();
+        let transaction = database.begin_write().unwrap();
+        {
+            let table = redb::TableDefinition::<(u64, u32), &[u8]>::new("version");
+            let mut versions = transaction.open_table(table).unwrap();
+            let key = (written.id.get(), written.version.get());
+            let mut record = redb::ReadableTable::get(&versions, key).unwrap().unwrap().value().to_vec();
+            record[16] ^= 1;
+            versions.insert(key, record.as_slice()).unwrap();
+        }
+        transaction.commit().unwrap();
+    }
+    let engine = Embedded::look(options(&fixture.folder, &fixture.now)).unwrap();
+    let exported = engine.export(Seq(0), 10).map(|found| found.len());
+    assert!(matches!(&exported, Err(Error::Damaged(problem)) if problem.contains("change 1")), "{exported:?}");
+}
