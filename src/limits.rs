@@ -661,6 +661,12 @@ pub const REFLECTED_TEXT_CHARACTERS_MAX: usize = 8_000;
 /// Bytes that must find room beside the store before it is opened again after a failure: a batch of the writer and what redb writes with it.
 pub const STORE_ROOM_BYTES: usize = 8 * 1024 * 1024;
 
+/// The longest pause between two tries to open the store again after a failure, in seconds.
+pub const STORE_REOPEN_PAUSE_SECONDS: u64 = 5;
+
+/// The same after a commit met damage, when each try reads the whole file.
+pub const STORE_DAMAGED_PAUSE_SECONDS: u64 = 300;
+
 /// Parts of the store's file that are remembered as written since the last sync that succeeded, in case the next one fails. A batch of the
 /// writer has some hundreds of pages; those of a larger commit grow to windows of the file.
 pub const STORE_RANGES_MAX: usize = 4_096;

@@ -17,6 +17,12 @@ pub struct Archive {
 
 impl Archive {
     /// # Errors
+    /// The file cannot be read, or is none. Whether it is an archive is not looked at.
+    pub fn expect_readable(path: &Path) -> Result<(), String> {
+        read::open(path, 0).map(drop)
+    }
+
+    /// # Errors
     /// It is no archive, cut off, or of a later release.
     pub fn look(path: &Path) -> Result<Archive, String> {
         let (about, digest) = read::look(path)?;

@@ -237,7 +237,9 @@ fn look_inner(inner: &mut Inner) -> Result<(About, Digest), String> {
     }
 }
 
-fn open(path: &Path, buffer_bytes: usize) -> Result<BufReader<File>, String> {
+/// # Errors
+/// The file cannot be read, or is none.
+pub fn open(path: &Path, buffer_bytes: usize) -> Result<BufReader<File>, String> {
     let told = |error: io::Error| format!("{}: {error}", path.display());
     regular_file::refuse(path).map_err(told)?;
     let mut file = File::open(path).map_err(told)?;

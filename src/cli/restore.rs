@@ -96,6 +96,7 @@ fn checked(archives: &[PathBuf], json: bool) -> Result<(), Failure> {
     if let Some(missing) = archives.iter().find(|path| !path.exists()) {
         return Err(Failure::Failed(format!("{}: there is no such file or folder", missing.display())));
     }
+    archives.iter().try_for_each(|path| Archive::expect_readable(path)).map_err(Failure::Failed)?;
     let mut bars = Bars::new();
     let looked = archives.iter().map(|path| Archive::look(path)).collect::<Result<_, _>>().and_then(backup::in_order);
     let checked = looked.and_then(|chain| {
@@ -255,4 +256,20 @@ fn write_down(chain: &[Archive], restored: &Restored, config: &Config) -> Result
     drop(trail);
     engine.close();
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_that_cannot_be_read_is_no_corrupt_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let broken = folder.path().join("broken.tar");
+        std::fs::write(&broken, "no archive").unwrap();
+        let code = |archives: &[PathBuf]| checked(archives, false).unwrap_err().exit_code();
+        assert_eq!(code(&[folder.path().to_owned(), broken.clone()]), 1);
+        assert_eq!(code(&[folder.path().join("none.tar")]), 1);
+        assert_eq!(code(&[broken]), 3);
+    }
 }

@@ -36,6 +36,13 @@ pub enum StoreHealth {
         /// The last failure, in words without personal data.
         problem: String,
     },
+    /// A commit met damage. Writes are refused until every page of the file is as it was written, reads go on where they can.
+    Damaged {
+        /// Milliseconds since 1970 UTC.
+        since: i64,
+        /// What was met, in words without personal data.
+        problem: String,
+    },
     /// Its file was removed, moved or replaced. Writes are refused until a restart.
     Gone,
     /// It was closed in order.

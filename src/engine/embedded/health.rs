@@ -30,7 +30,11 @@ impl Embedded {
             },
         };
         let store = match shared.notes.store().clone() {
-            StoreHealth::Good | StoreHealth::Reopening { .. } if shared.store.is_gone() => StoreHealth::Gone,
+            StoreHealth::Good | StoreHealth::Reopening { .. } | StoreHealth::Damaged { .. }
+                if shared.store.is_gone() =>
+            {
+                StoreHealth::Gone
+            }
             noted => noted,
         };
         Health {
@@ -59,10 +63,13 @@ impl Shared {
         let now = (self.clock)();
         let mut store = self.notes.store();
         let since = match &*store {
-            StoreHealth::Reopening { since, .. } => *since,
+            StoreHealth::Reopening { since, .. } | StoreHealth::Damaged { since, .. } => *since,
             StoreHealth::Good | StoreHealth::Gone | StoreHealth::Closed => now,
         };
-        *store = StoreHealth::Reopening { since, problem };
+        *store = match self.store.is_damaged() {
+            true => StoreHealth::Damaged { since, problem },
+            false => StoreHealth::Reopening { since, problem },
+        };
     }
 
     /// The store reads and writes again.

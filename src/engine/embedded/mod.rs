@@ -497,8 +497,13 @@ impl Embedded {
                 self.shared.stored(change.id, version, bytes).map(|stored| (seq, stored))
             })?;
             match found.transpose()? {
-                Some((seq, stored)) if seq == change.seq => Ok((seq, stored)),
-                _ => Err(Error::Damaged(format!("change {} has not version {version} of {}", change.seq, change.id))),
+                Some((seq, stored)) if (seq, stored.stamp.milliseconds) == (change.seq, change.milliseconds) => {
+                    Ok((seq, stored))
+                }
+                _ => Err(Error::Damaged(format!(
+                    "change {} has not version {version} of Composition/{}, or another time than it",
+                    change.seq, change.id
+                ))),
             }
         };
         let (mut at, mut found) = (after, Vec::new());

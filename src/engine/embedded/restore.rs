@@ -83,9 +83,8 @@ impl Restore {
                 }
                 taking.change(&copied)?;
             }
-            taking.deltas.retain(|_, delta| *delta != 0);
             let deltas = std::mem::take(&mut taking.deltas);
-            batch.count(deltas)?;
+            batch.count(deltas);
             Ok(((), Commit::Yes))
         })?;
         self.progress = progress;

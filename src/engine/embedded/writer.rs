@@ -220,10 +220,7 @@ impl Writer {
                     later.push_back(job);
                 }
             }
-            let moved = counters::deltas(&pending.entries);
-            if !moved.is_empty() {
-                batch.count(moved)?;
-            }
+            batch.count(counters::deltas(&pending.entries));
             let nothing = pending.entries.is_empty()
                 && !pending.lists_changed
                 && !pending.patients_changed
@@ -400,7 +397,7 @@ impl Writer {
                     Err(RecvTimeoutError::Disconnected) => return None,
                 }
             }
-            pause = (pause * 2).min(Duration::from_secs(5));
+            pause = (pause * 2).min(self.shared.store.reopen_pause_max());
         }
     }
 

@@ -44,6 +44,13 @@ pub fn store(health: &Health) -> Part {
             let words = format!("The store failed and is being opened again; writes are refused. {problem}");
             Part::new("storage", Status::Down, words).with("since_ms", u64::try_from(*since).unwrap_or(0))
         }
+        StoreHealth::Damaged { since, problem } => {
+            let words = format!(
+                "The store is damaged; writes are refused, reads go on where they can. Stop the server, then `hcert verify` names the damage \
+                 and `hcert export --salvage` exports what can be read. {problem}"
+            );
+            Part::new("storage", Status::Down, words).with("since_ms", u64::try_from(*since).unwrap_or(0))
+        }
         StoreHealth::Gone => {
             let words = "store.redb was removed, moved or replaced, or its disk was unmounted. Writes are refused until the server is \
                          started again; put the file back before.";

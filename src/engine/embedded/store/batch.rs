@@ -21,6 +21,8 @@ pub struct Batch<'t> {
     changes: WrittenTable<'t, u64, &'static [u8; CHANGE_BYTES]>,
     new_versions: BTreeMap<(u64, u32), Vec<u8>>,
     new_changes: Vec<Change>,
+    /// By how much the numbers of current certificates of classes move.
+    moved: BTreeMap<u32, i64>,
     has_consent: &'t AtomicBool,
     /// Opened when they are needed first.
     consents: Option<consent::Tables<'t>>,
@@ -34,6 +36,7 @@ impl<'t> Batch<'t> {
             transaction,
             new_versions: BTreeMap::new(),
             new_changes: Vec::new(),
+            moved: BTreeMap::new(),
             has_consent,
             consents: None,
         })
@@ -113,9 +116,10 @@ impl<'t> Batch<'t> {
         Ok(self.consents.as_mut().expect("it was opened above"))
     }
 
-    /// Puts the rows into their tables.
+    /// Puts the rows into their tables. Every write comes through the pages that this needs.
     pub(super) fn finish(mut self) -> Result<(), Error> {
-        self.flush()
+        self.flush()?;
+        self.move_counters()
     }
 
     fn flush(&mut self) -> Result<(), Error> {
@@ -141,9 +145,19 @@ impl<'t> Batch<'t> {
     }
 
     /// Moves the numbers of current certificates of some classes.
-    pub fn count(&mut self, deltas: impl IntoIterator<Item = (u32, i64)>) -> Result<(), Error> {
-        let mut counters = self.transaction.open_table(COUNTER)?;
+    pub fn count(&mut self, deltas: impl IntoIterator<Item = (u32, i64)>) {
         for (class, delta) in deltas {
+            *self.moved.entry(class).or_default() += delta;
+        }
+    }
+
+    fn move_counters(&mut self) -> Result<(), Error> {
+        self.moved.retain(|_, delta| *delta != 0);
+        if self.moved.is_empty() {
+            return Ok(());
+        }
+        let mut counters = self.transaction.open_table(COUNTER)?;
+        for (&class, &delta) in &self.moved {
             let number = counters.get(class)?.map_or(0, |number| number.value());
             let moved = number.checked_add_signed(delta);
             let moved =

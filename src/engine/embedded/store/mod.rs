@@ -31,6 +31,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
 
 use redb::{
     CommitError, CompactionError, DatabaseError, Key, StorageError, TableDefinition, TableError, TransactionError,
@@ -38,6 +39,7 @@ use redb::{
 };
 
 use crate::engine::{DAMAGED, Names, QuickRepair, STORE_FILE};
+use crate::limits::{STORE_DAMAGED_PAUSE_SECONDS, STORE_REOPEN_PAUSE_SECONDS};
 pub use backend::Medium;
 pub use bare::Records;
 pub use batch::Batch;
@@ -49,6 +51,7 @@ pub use holder::Holder;
 use holder::Holding;
 pub use opening::{Opened, Position, Stands};
 use opening::{first_look, lock_folder, look_again, make_database, open_aside, open_database, open_looking};
+use pages::Pages;
 pub use reader::{Lying, Reader};
 use table::{OpenDatabase, ReadOnlyTable, ReadTransaction, begin_read, begin_write};
 pub use time::{LATEST_STAMP, LatestStamp};
@@ -223,6 +226,9 @@ pub struct Store {
     has_consent: AtomicBool,
     /// What is in memory may not be what is stored: the database is to be opened again.
     distrusted: AtomicBool,
+    /// A commit met damage: the database is opened again when every page of it is as it was written, since the next commit would meet the
+    /// same.
+    is_damaged: AtomicBool,
     /// The disk takes no writes; the database is opened aside.
     is_aside: AtomicBool,
     /// Opened to be looked at: it is aside from the beginning to the end.
@@ -288,7 +294,8 @@ impl Store {
         let (holding, lock) = (Mutex::new(holding), Mutex::new(lock));
         let (kept, dictionaries) = (RwLock::default(), RwLock::default());
         let has_consent = AtomicBool::new(consent::is_used(&begin_read(&database)?)?);
-        let (distrusted, is_aside) = (AtomicBool::new(false), AtomicBool::new(is_looked_at));
+        let (distrusted, is_damaged, is_aside) =
+            (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(is_looked_at));
         let database = RwLock::new(Some(database));
         let store = Store {
             holding,
@@ -299,6 +306,7 @@ impl Store {
             dictionaries,
             has_consent,
             distrusted,
+            is_damaged,
             is_aside,
             is_looked_at,
             lock,
@@ -380,18 +388,21 @@ impl Store {
         self.expect_in_place()?;
         let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
         let database = guard.as_ref().filter(|_| !self.is_aside()).ok_or(Error::Reopening)?;
-        let mut transaction = begin_write(database)?;
+        let mut transaction = begin_write(database).inspect_err(|error| self.heed(error))?;
         transaction.durable(self.quick_repair())?;
         let outcome = {
-            let mut batch = Batch::new(&transaction, &self.has_consent)?;
+            let mut batch = Batch::new(&transaction, &self.has_consent).inspect_err(|error| self.heed(error))?;
             match write(&mut batch) {
-                Ok((value, Commit::Yes)) => batch.finish().map(|()| (value, Commit::Yes)),
+                Ok((value, Commit::Yes)) => {
+                    batch.finish().map(|()| (value, Commit::Yes)).inspect_err(|error| self.heed(error))
+                }
                 outcome => outcome,
             }
         };
         match outcome {
             Ok((value, Commit::Yes)) => {
                 transaction.commit().map_err(|error| {
+                    self.heed(&error);
                     self.distrust();
                     Error::CommitUnknown(error.to_string())
                 })?;
@@ -407,8 +418,8 @@ impl Store {
             }
             Err(error) => {
                 // Opening it again walks the file, and damage would keep it closed: only where redb cannot give the transaction up.
-                if let Err(Error::Damaged(_)) = transaction.abort() {
-                    self.distrust();
+                if let Err(error @ Error::Damaged(_)) = transaction.abort() {
+                    self.heed(&error);
                 }
                 Err(error)
             }
@@ -443,11 +454,21 @@ impl Store {
     pub fn reopen(&self) -> Result<Stands, Error> {
         self.distrust();
         self.expect_in_place()?;
+        let whole = self.expect_whole();
+        let is_open = || self.database.read().unwrap_or_else(PoisonError::into_inner).is_some();
+        if self.is_aside()
+            && is_open()
+            && let Err(error) = whole
+        {
+            // Reads go on from what is open.
+            return Err(error);
+        }
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *kept = None;
         let mut guard = self.database.write().unwrap_or_else(PoisonError::into_inner);
         *guard = None;
         let open = || -> Result<_, Error> {
+            whole?;
             self.options.medium.prove_room(&self.path)?;
             let database = open_database(&self.path, &self.options)?;
             Ok((Stands::read(&database)?, database))
@@ -469,7 +490,32 @@ impl Store {
 
     /// What is in memory was read from the database that is open.
     pub fn trust(&self) {
+        self.is_damaged.store(false, Ordering::Release);
         self.distrusted.store(false, Ordering::Release);
+    }
+
+    /// Damage that a commit met will be met by the next one.
+    fn heed(&self, error: &Error) {
+        if let Error::Damaged(_) = error {
+            self.is_damaged.store(true, Ordering::Release);
+            self.distrust();
+        }
+    }
+
+    /// Whether a commit met damage since the database was opened.
+    pub fn is_damaged(&self) -> bool {
+        self.is_damaged.load(Ordering::Acquire)
+    }
+
+    /// The longest pause between two tries to open the database again. Behind damage each of them reads the whole file.
+    pub fn reopen_pause_max(&self) -> Duration {
+        Duration::from_secs(if self.is_damaged() { STORE_DAMAGED_PAUSE_SECONDS } else { STORE_REOPEN_PAUSE_SECONDS })
+    }
+
+    /// After a commit met damage: whether every page is as it was written.
+    fn expect_whole(&self) -> Result<(), Error> {
+        let problem = if self.is_damaged() { Pages::damage_of_all(&self.path)? } else { None };
+        problem.map_or(Ok(()), |problem| Err(Error::Damaged(problem)))
     }
 
     /// Whether the database is to be opened again.

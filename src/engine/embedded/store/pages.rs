@@ -146,6 +146,24 @@ impl Pages {
         Ok(problem)
     }
 
+    /// What is wrong with the header and the tables of the newest commit, in words; nothing where every page has its checksum. The commit
+    /// before it does not count, as nobody may go back behind what was acknowledged.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn damage_of_all(path: &Path) -> Result<Option<String>, Error> {
+        let (pages, _) = Pages::by_header(File::open(path)?)?;
+        let mut problem = pages.header.first().cloned();
+        if let Some(commit) = pages.commits().next() {
+            pages.walk_all(commit, &mut |table, met| {
+                if let Met::Damaged(lost) = met {
+                    problem.get_or_insert_with(|| format!("{table}: {}", lost.problem));
+                }
+            });
+        }
+        Ok(problem)
+    }
+
     /// The file as its header describes it, and whether it was closed in order.
     fn by_header(file: File) -> Result<(Pages, bool), Error> {
         let bytes = file.metadata()?.len();

@@ -73,7 +73,7 @@ impl ReadTransaction {
         definition: TableDefinition<'static, K, V>,
     ) -> Result<ReadOnlyTable<K, V>, Error> {
         let table = guarded(definition.name(), || Ok(self.0.open_table(definition)?))?;
-        Ok(Table { definition, table })
+        Ok(Table::new(definition, table))
     }
 
     /// A table that may be absent.
@@ -82,7 +82,7 @@ impl ReadTransaction {
         definition: TableDefinition<'static, K, V>,
     ) -> Result<Option<ReadOnlyTable<K, V>>, Error> {
         guarded(definition.name(), || match self.0.open_table(definition) {
-            Ok(table) => Ok(Some(Table { definition, table })),
+            Ok(table) => Ok(Some(Table::new(definition, table))),
             Err(TableError::TableDoesNotExist(_)) => Ok(None),
             Err(error) => Err(error.into()),
         })
@@ -111,7 +111,7 @@ impl WriteTransaction {
         definition: TableDefinition<'static, K, V>,
     ) -> Result<WrittenTable<'_, K, V>, Error> {
         let table = guarded(definition.name(), || Ok(self.0.open_table(definition)?))?;
-        Ok(Table { definition, table })
+        Ok(Table::new(definition, table))
     }
 
     pub fn commit(self) -> Result<(), Error> {
@@ -123,10 +123,16 @@ impl WriteTransaction {
     }
 }
 
-/// A table of redb.
+/// A table of redb. One that is dropped tells its transaction, which panics where a call met damage before.
 pub struct Table<T, K: Key + 'static, V: Value + 'static> {
     definition: TableDefinition<'static, K, V>,
-    table: T,
+    table: GuardedDrop<T>,
+}
+
+impl<T, K: Key + 'static, V: Value + 'static> Table<T, K, V> {
+    fn new(definition: TableDefinition<'static, K, V>, table: T) -> Self {
+        Table { definition, table: GuardedDrop::new(table) }
+    }
 }
 
 /// A table at one moment.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::*;
 use crate::certificate::Names as Namespaces;
-use crate::engine::{STORE_FILE, Salvage};
+use crate::engine::{STORE_FILE, Salvage, StoreHealth};
 
 const PAGE_BYTES: usize = 4096;
 
@@ -288,4 +288,79 @@ fn a_key_out_of_order_is_damage_and_no_check_reads_a_piece_twice() {
         assert!(!found.is_whole(), "{table}: {found:?}");
         engine.close();
     }
+}
+
+/// An engine whose commits met damage opened its store again and again, and said in between that it was good; and redb's own panics, a
+/// second one while the first was handled, ended the process.
+#[test]
+fn a_commit_that_meets_damage_refuses_writes_until_the_page_is_whole_again() {
+    let fixture = filled();
+    let path = fixture.folder.path().join("data").join(STORE_FILE);
+    let bytes = fs::read(&path).unwrap();
+    let mut failed = 0;
+    let used =
+        (1..bytes.len() / PAGE_BYTES).filter(|page| bytes[page * PAGE_BYTES..][..PAGE_BYTES].iter().any(|b| *b != 0));
+    let mut healed = false;
+    for (page, place) in used.flat_map(|page| [(page, 0), (page, 512)]) {
+        let what = format!("page {page} from {place} on");
+        fs::write(&path, &bytes).unwrap();
+        let engine = Embedded::open(Options { cache_bytes: 0, ..options(&fixture.folder, &fixture.now) }).unwrap();
+        let create = || {
+            let content = content(Trigger::Create, State::Draft, "Patient/1");
+            engine.write(Write::Create { content, if_none_exist: None, rows: None }).blocking_recv().unwrap()
+        };
+        let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.write_all_at(&[0xFF; 512], (page * PAGE_BYTES + place) as u64).unwrap();
+        if create().is_err() {
+            failed += 1;
+            // What is told of it comes behind the answer.
+            let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+            while !matches!(engine.health().store, StoreHealth::Damaged { .. }) {
+                assert!(std::time::Instant::now() < deadline, "{what}: {:?}", engine.health().store);
+                std::thread::yield_now();
+            }
+            for _ in 0..20 {
+                assert!(create().is_err(), "{what}");
+                assert!(matches!(engine.health().store, StoreHealth::Damaged { .. }), "{what}: {:?}", engine.health());
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            // Once is enough: it is waited for the next try.
+            if !std::mem::replace(&mut healed, true) {
+                let good = &bytes[page * PAGE_BYTES..][..PAGE_BYTES];
+                file.write_all_at(good, (page * PAGE_BYTES) as u64).unwrap();
+                while create().is_err() {
+                    assert!(std::time::Instant::now() < deadline, "{what}: {:?}", engine.health().store);
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                assert_eq!(engine.health().store, StoreHealth::Good);
+            }
+        }
+        engine.close();
+    }
+    assert!(failed > 8, "{failed} pages are needed for a create");
+}
+
+/// The time in the head of a record is under no checksum but that of its page: a program that wrote through redb may have changed it.
+#[test]
+fn an_export_meets_damage_where_a_version_has_another_time_than_its_change() {
+    let fixture = Fixture::new();
+    let written = fixture.create(State::Draft, "Patient/1");
+    let path = fixture.folder.path().join("data").join(STORE_FILE);
+    fixture.engine.close();
+    {
+        let database = redb::Database::open(&path).unwrap();
+        let transaction = database.begin_write().unwrap();
+        {
+            let table = redb::TableDefinition::<(u64, u32), &[u8]>::new("version");
+            let mut versions = transaction.open_table(table).unwrap();
+            let key = (written.id.get(), written.version.get());
+            let mut record = redb::ReadableTable::get(&versions, key).unwrap().unwrap().value().to_vec();
+            record[16] ^= 1;
+            versions.insert(key, record.as_slice()).unwrap();
+        }
+        transaction.commit().unwrap();
+    }
+    let engine = Embedded::look(options(&fixture.folder, &fixture.now)).unwrap();
+    let exported = engine.export(Seq(0), 10).map(|found| found.len());
+    assert!(matches!(&exported, Err(Error::Damaged(problem)) if problem.contains("change 1")), "{exported:?}");
 }
