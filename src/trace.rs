@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
-use std::pin::pin;
+use std::pin::Pin;
 
 /// A request within all that happens on behalf of one caller. Source: W3C Trace Context, level 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +53,9 @@ impl Trace {
         Entered::set(Some(self))
     }
 
-    /// Does work of a future for this trace, on whichever threads it runs.
-    pub async fn within<T>(self, work: impl Future<Output = T>) -> T {
-        let mut work = pin!(work);
+    /// Does work of a future for this trace, on whichever threads it runs. The future is pinned where it is made: taken by value, it
+    /// would have a place here a second time, and be copied from one to the other.
+    pub async fn within<T>(self, mut work: Pin<&mut impl Future<Output = T>>) -> T {
         poll_fn(|context| {
             let _entered = self.enter();
             work.as_mut().poll(context)
@@ -98,6 +98,8 @@ impl fmt::Display for Hex<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
 
     fn trace(number: u8) -> Trace {
@@ -126,15 +128,16 @@ mod tests {
 
     #[tokio::test]
     async fn requests_that_take_turns_on_a_thread_keep_their_traces_apart() {
-        let work = |number| {
-            trace(number).within(async move {
+        let work = async |number| {
+            let work = pin!(async move {
                 for _ in 0..10 {
                     assert_eq!(Trace::current(), Some(trace(number)));
                     tokio::task::yield_now().await;
                 }
                 let carried = Trace::carried(Trace::current);
                 tokio::task::spawn_blocking(carried).await.unwrap()
-            })
+            });
+            trace(number).within(work).await
         };
         let found = tokio::join!(work(1), work(2));
         assert_eq!(found, (Some(trace(1)), Some(trace(2))));

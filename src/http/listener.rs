@@ -221,12 +221,12 @@ async fn speak<S, R>(
         let busy = of_requests.begin();
         let server = Arc::clone(&server);
         async move {
-            let response = match no_place {
-                None => call(server, request, peer).await?,
-                Some(reason) => server.turn_away(request, reason, peer),
-            };
             // The request is under way until its answer is on its own.
-            Ok::<_, io::Error>((response, busy))
+            let _busy = busy;
+            match no_place {
+                None => call(server, request, peer).await,
+                Some(reason) => Ok(server.turn_away(request, reason, peer)),
+            }
         }
     };
     match secured.map_or(told, |secured| secured.protocol) {
@@ -235,13 +235,10 @@ async fn speak<S, R>(
             builder.timer(TokioTimer::new()).header_read_timeout(silence).max_header_size(HEADER_BYTES_MAX);
             // Whoever has sent all that he wants to send may end his half of the connection (`nc -N`), and still reads.
             builder.max_buf_size(HTTP1_BUFFER_BYTES_MAX).keep_alive(no_place.is_none()).half_close(true);
-            let service = service_fn(move |request| {
-                let answered = answer(request);
-                async { answered.await.map(|(response, _busy)| response) }
-            });
             let io = TokioIo::new(Unparsed::new(stream, move |reason| of_refusals.refuse_unparsed(reason, peer)));
             // hyper's time limit for the next head ends a silent connection too.
-            drive(builder.serve_connection(io, service), phase, &seat, None, std::future::pending(), silence).await;
+            let connection = builder.serve_connection(io, service_fn(answer));
+            drive(connection, phase, &seat, None, std::future::pending(), silence).await;
         }
         Protocol::Http2 => {
             let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -265,7 +262,7 @@ async fn speak<S, R>(
                 let unread = Arc::clone(&of_answers);
                 async move {
                     let response = match answered {
-                        Ok(answered) => answered.await?.0,
+                        Ok(answered) => answered.await?,
                         Err(refusal) => refusal,
                     };
                     Ok::<_, io::Error>(response.map(|body| unread.watch(body)))

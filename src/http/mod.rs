@@ -318,7 +318,8 @@ impl<R: Run> Server<R> {
         let _under_way = self.settings.metrics.requests.begin();
         let wanted = Wanted::new(&parts.method, &parts.headers);
         let traced = Traced::of(&parts.headers, &wanted.request_id);
-        let mut response = traced.trace.within(self.settle(started, route, parts, body, peer, formed, wanted)).await;
+        let settled = pin!(self.settle(started, route, parts, body, peer, formed, wanted));
+        let mut response = traced.trace.within(settled).await;
         traced.give_back(&mut response);
         response
     }
@@ -399,7 +400,7 @@ impl<R: Run> Server<R> {
                 match result {
                     Ok(Answer { instead: Some(instead), .. }) => respond::instead(instead),
                     Ok(answer) if answer.body.len() > LARGE_FORM_BYTES && (wanted.gzip || wanted.pretty) => {
-                        self.respond_at_length(answer, &wanted).await
+                        Box::pin(self.respond_at_length(answer, &wanted)).await
                     }
                     Ok(answer) => respond::answer(answer, &wanted),
                     Err(outcome) => {

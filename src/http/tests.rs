@@ -52,6 +52,14 @@ fn server() -> Arc<Server<StandIn>> {
     server_with(settings(), Box::new(ok))
 }
 
+/// hyper moves the future of each request several times, and keeps room for one in each connection.
+#[tokio::test]
+async fn the_future_of_a_request_is_small() {
+    let request = Request::get("/fhir/Composition/1").body(Full::<Bytes>::default()).unwrap();
+    let bytes = size_of_val(&server().answer(request, None));
+    assert!(bytes <= 6 * 1024, "{bytes} bytes");
+}
+
 struct Told {
     status: u16,
     headers: hyper::HeaderMap,

@@ -102,7 +102,7 @@ mod tests {
             tokio::task::yield_now().await;
             (first, Trace::current())
         };
-        assert_eq!(trace.within(pool.run(traces)).await.unwrap(), (Some(trace), Some(trace)));
+        assert_eq!(trace.within(pin!(pool.run(traces))).await.unwrap(), (Some(trace), Some(trace)));
         assert_eq!(pool.run(async { Trace::current() }).await.unwrap(), None);
     }
 
