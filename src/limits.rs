@@ -737,6 +737,9 @@ pub const LOG_QUEUE_ROUTINE_BYTES_MAX: usize = 3 * 1024 * 1024;
 /// Bytes of one line of the log; a longer one is dropped and counted. journald cuts lines at 48 KiB by default, Docker at 16 KiB.
 pub const LOG_QUEUE_LINE_BYTES_MAX: usize = 64 * 1024;
 
+/// How long lines of the log gather behind a write before the next one, unless one of them is urgent (Decision 167).
+pub const LOG_GATHER_MS: u64 = 10;
+
 /// Milliseconds before the log is written again after a write failed. Otherwise each line of a full disk would cost a system call.
 pub const LOG_RETRY_MS: u64 = 100;
 

@@ -17,7 +17,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::limits::{
-    LOG_DROPS_REPORT_S, LOG_QUEUE_BYTES_MAX, LOG_QUEUE_LINE_BYTES_MAX, LOG_QUEUE_ROUTINE_BYTES_MAX, LOG_RETRY_MS,
+    LOG_DROPS_REPORT_S, LOG_GATHER_MS, LOG_QUEUE_BYTES_MAX, LOG_QUEUE_LINE_BYTES_MAX, LOG_QUEUE_ROUTINE_BYTES_MAX,
+    LOG_RETRY_MS,
 };
 use crate::log::event;
 
@@ -71,13 +72,25 @@ struct Shared {
     emptied: Condvar,
 }
 
+/// The lines that wake the thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Wakes {
+    /// None: it is at work.
+    #[default]
+    None,
+    /// Urgent ones: it has just written, and lets routine lines gather.
+    Urgent,
+    /// All: it has waited for a while, and nothing came.
+    All,
+}
+
 #[derive(Default)]
 struct Queue {
     lines: Vec<u8>,
     /// What the thread took and has not written yet.
     taken_bytes: usize,
-    /// The thread waits for `filled`. Only then does a caller spend a system call to wake it.
-    is_waiting: bool,
+    /// The lines for which a caller spends a system call to wake the thread.
+    wakes: Wakes,
     writes_since: Option<Instant>,
     dropped: DroppedLines,
     /// Dropped lines that no line of the log reports yet.
@@ -116,9 +129,9 @@ impl Output {
             queue.drop_lines(dropped, |dropped| &mut dropped.queue);
         } else {
             queue.lines.extend_from_slice(lines);
-            let is_waiting = mem::take(&mut queue.is_waiting);
+            let is_woken = queue.wakes.take_for(importance);
             drop(queue);
-            if is_waiting {
+            if is_woken {
                 self.0.filled.notify_one();
             }
         }
@@ -149,6 +162,17 @@ impl DroppedLines {
     /// All of them.
     pub fn total(&self) -> u64 {
         self.queue + self.write + self.long
+    }
+}
+
+impl Wakes {
+    /// Whether a line wakes the thread. It is woken once.
+    fn take_for(&mut self, importance: Importance) -> bool {
+        let is_woken = *self == Wakes::All || (*self == Wakes::Urgent && importance == Importance::Urgent);
+        if is_woken {
+            *self = Wakes::None;
+        }
+        is_woken
     }
 }
 
@@ -207,7 +231,16 @@ impl Shared {
             if written.is_err() {
                 thread::sleep(Duration::from_millis(LOG_RETRY_MS));
             }
+            self.gather();
         }
+    }
+
+    /// Lets lines gather for a moment, unless an urgent one comes: a wake-up and a write for each would cost as much as a small request.
+    fn gather(&self) {
+        let mut queue = self.lock();
+        queue.wakes = Wakes::Urgent;
+        let time = Duration::from_millis(LOG_GATHER_MS);
+        drop(self.filled.wait_timeout_while(queue, time, |queue| queue.wakes == Wakes::Urgent));
     }
 
     /// Waits for lines, or for the moment at which dropped lines can be reported. Fills `lines` with what is queued and returns how many
@@ -219,11 +252,11 @@ impl Shared {
             let is_due = report_in.is_some_and(|time| time.is_zero());
             if is_due || !queue.lines.is_empty() {
                 mem::swap(lines, &mut queue.lines);
-                (queue.is_waiting, queue.taken_bytes) = (false, lines.len());
+                (queue.wakes, queue.taken_bytes) = (Wakes::None, lines.len());
                 queue.writes_since = Some(Instant::now());
                 return is_due.then(|| mem::take(&mut queue.unreported));
             }
-            queue.is_waiting = true;
+            queue.wakes = Wakes::All;
             queue = match report_in {
                 Some(time) => self.filled.wait_timeout(queue, time).unwrap_or_else(PoisonError::into_inner).0,
                 None => self.filled.wait(queue).unwrap_or_else(PoisonError::into_inner),

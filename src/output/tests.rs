@@ -190,3 +190,21 @@ fn a_pipe_that_nobody_reads_holds_whole_lines() {
     reader.read_exact(&mut read).unwrap();
     assert_eq!((read.last(), read.len() % 301), (Some(&b'\n'), 0), "{held} bytes");
 }
+
+#[test]
+fn every_line_wakes_an_idle_thread_and_only_an_urgent_one_a_thread_that_has_just_written() {
+    for (mut wakes, routine, urgent) in
+        [(Wakes::None, false, false), (Wakes::Urgent, false, true), (Wakes::All, true, true)]
+    {
+        let mut of_urgent = wakes;
+        assert_eq!((wakes.take_for(Importance::Routine), of_urgent.take_for(Importance::Urgent)), (routine, urgent));
+        assert_eq!(of_urgent, Wakes::None, "it is woken once");
+    }
+    let (output, mut reader) = piped();
+    for importance in [Importance::Routine, Importance::Routine, Importance::Urgent] {
+        output.push(b"a\n", importance);
+        let mut read = [0; 2];
+        reader.read_exact(&mut read).unwrap();
+        assert_eq!(&read, b"a\n");
+    }
+}
