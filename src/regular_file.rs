@@ -27,6 +27,15 @@ pub fn kind(path: &Path) -> Option<&'static str> {
     }
 }
 
+/// A FIFO or a device that lies in a folder, in words: `meta.json is a FIFO and no regular file`. Nothing where the folder cannot be read.
+pub fn irregular_in(folder: &Path) -> Option<String> {
+    let mut entries = fs::read_dir(folder).ok()?.flatten();
+    entries.find_map(|entry| {
+        let kind = kind(&entry.path())?;
+        Some(format!("{} is {kind} and no regular file", entry.file_name().display()))
+    })
+}
+
 /// # Errors
 /// It is a FIFO or a device.
 pub fn refuse(path: &Path) -> io::Result<()> {

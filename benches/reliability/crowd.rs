@@ -63,8 +63,9 @@ pub fn report(server: &Process) {
     tell("dripping connections", dripping.len(), before, server);
 }
 
-/// Prints how long reads take beside each crowd and each attacker, and beside all of them.
-pub fn reads_beside(server: &Process, count: u64, quiet: &Latency) {
+/// Prints how long reads take beside each crowd and each attacker, and beside all of them. Attackers of the server `elsewhere`, a second
+/// one on the same machine, show what the machine alone costs a reader: its processors are shared.
+pub fn reads_beside(server: &Process, elsewhere: &Process, count: u64, quiet: &Latency) {
     let beside = |what: &str, other: &(dyn Fn() + Sync)| {
         let over = AtomicBool::new(false);
         let (latency, ()) = readers::read_while(server.address, count, || {
@@ -81,15 +82,16 @@ pub fn reads_beside(server: &Process, count: u64, quiet: &Latency) {
         println!("{:<34}{}", format!("reads beside {what}"), latency.line(Some(quiet)));
     };
     let rest = || thread::sleep(Duration::from_millis(10));
-    let heads = || {
-        for fields in [attack::FIELDS, HEADERS_MAX - 1] {
-            drop(attack::heads(server.address, attack::CONNECTIONS, fields));
-        }
+    let heads = |address, fields| {
+        drop(attack::heads(address, attack::CONNECTIONS, fields));
         rest();
     };
-    let bodies = || attack::bodies(server.address, attack::BODIES);
-    beside("attackers with heads", &heads);
-    beside("attackers with bodies", &bodies);
+    let bodies = |address| attack::bodies(address, attack::BODIES);
+    for (whose, address) in [("", server.address), (" elsewhere", elsewhere.address)] {
+        beside(&format!("refused heads{whose}"), &|| heads(address, attack::FIELDS));
+        beside(&format!("heads that are served{whose}"), &|| heads(address, HEADERS_MAX - 1));
+        beside(&format!("large bodies{whose}"), &|| bodies(address));
+    }
     let idle = connect(server, IDLE);
     beside(&format!("{} idle connections", idle.len()), &rest);
     let dripping = Mutex::new(connect(server, DRIPPING));
@@ -102,8 +104,8 @@ pub fn reads_beside(server: &Process, count: u64, quiet: &Latency) {
     beside(&format!("and {DRIPPING} dripping ones"), &drip);
     beside("and both attackers", &|| {
         thread::scope(|scope| {
-            scope.spawn(heads);
-            scope.spawn(bodies);
+            scope.spawn(|| heads(server.address, attack::FIELDS));
+            scope.spawn(|| bodies(server.address));
             drip();
         });
     });

@@ -57,14 +57,15 @@ fn main() {
     }
     println!("{count} certificates");
     let mut server = serve(&data);
+    let elsewhere = temporary.path().join("elsewhere");
     if only_crowd {
-        crowd::reads_beside(&server, count, &alone(&server, count));
+        crowd::reads_beside(&server, &serve(&elsewhere), count, &alone(&server, count));
         assert_eq!(server.stop().code(), Some(0), "it stops well");
         return;
     }
     let quiet = while_serving(&server, &folder, &data, count);
     crowd::report(&server);
-    crowd::reads_beside(&server, count, &quiet);
+    crowd::reads_beside(&server, &serve(&elsewhere), count, &quiet);
 
     let (drained, storm) = storm::storm(&server, |server| {
         let begun = Instant::now();

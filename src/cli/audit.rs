@@ -214,6 +214,7 @@ fn engine(config: &Config) -> Result<Engine, String> {
 
 fn expect_trail(config: &Config) -> Result<(), String> {
     let folder = &config.storage.data;
+    open::expect_regular_files(folder)?;
     match audit::folder(folder).is_dir() {
         true => Ok(()),
         false => {

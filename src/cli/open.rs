@@ -45,13 +45,19 @@ pub fn exposed(folder: &Path) -> Option<String> {
 /// is never opened but as a folder; the next start puts an index there.
 ///
 /// # Errors
-/// One of them is a FIFO or a device.
+/// One of them is a FIFO or a device. In place of the store or of a file of the audit trail that is damage; every other file is made again
+/// where it is missing.
 pub fn expect_regular_files(folder: &Path) -> Result<(), String> {
-    let files = [folder.to_owned(), folder.join("audit")].into_iter().filter_map(|folder| fs::read_dir(folder).ok());
+    let audit = folder.join("audit");
+    let files = [folder, &audit].into_iter().filter_map(|folder| fs::read_dir(folder).ok());
     let mut paths = files.flatten().filter_map(|entry| Some(entry.ok()?.path()));
     let is_of_index = |path: &Path| path.file_stem().is_some_and(|name| name == "index");
     match paths.find_map(|path| Some((regular_file::kind(&path).filter(|_| !is_of_index(&path))?, path))) {
-        Some((kind, path)) => Err(format!("{DAMAGED}: {} is {kind} and no regular file; remove it", path.display())),
+        Some((kind, path)) => {
+            let is_lost = path.parent() == Some(&audit) || path.file_name().is_some_and(|name| name == STORE_FILE);
+            let problem = format!("{} is {kind} and no regular file; remove it", path.display());
+            Err(if is_lost { format!("{DAMAGED}: {problem}") } else { problem })
+        }
         None => Ok(()),
     }
 }

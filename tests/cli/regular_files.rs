@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::fs;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -29,18 +30,45 @@ fn a_fifo_or_a_device_in_the_data_folder_is_named_and_not_waited_for() {
     let place = with_store();
     let audit = fs::read_dir(place.path("data/audit")).unwrap().next().unwrap().unwrap().path();
     fs::remove_file(audit).unwrap();
-    for name in ["store.unsynced", "developer-key.pem", "hcert.pid", "audit.unsynced", "audit/00000001.log"] {
+    for (name, code) in [
+        ("store.unsynced", 1),
+        ("developer-key.pem", 1),
+        ("hcert.pid", 1),
+        ("hcert.sock", 1),
+        ("audit.unsynced", 1),
+        ("audit/00000001.log", 3),
+    ] {
         let path = place.path("data").join(name);
         make_fifo(&path);
-        for command in ["serve", "stats", "verify", "clock", "import -", "token --role doctor --person 37605030299"] {
+        let token = "token --role doctor --person 37605030299";
+        for command in ["serve", "stats", "verify", "clock", "import -", "audit verify", "audit export", token] {
             let mut arguments: Vec<&str> = command.split(' ').collect();
             arguments.extend(["--data", "data"]);
-            place.run_with(&arguments, b"").expect(3).says(name).says("is a FIFO and no regular file");
+            place.run_with(&arguments, b"").expect(code).says(name).says("is a FIFO and no regular file; remove it");
         }
         fs::remove_file(&path).unwrap();
     }
     std::os::unix::fs::symlink("/dev/zero", place.path("data/store.unsynced")).unwrap();
-    place.run(&["stats", "--data", "data"]).expect(3).says("store.unsynced is a device");
+    place.run(&["stats", "--data", "data"]).expect(1).says("store.unsynced is a device");
+}
+
+#[test]
+fn a_fifo_or_a_device_in_the_index_is_damage_that_the_next_start_mends() {
+    let place = with_store();
+    let make: [fn(&Path); 2] = [make_fifo, |path| std::os::unix::fs::symlink("/dev/zero", path).unwrap()];
+    for (make, name) in make.into_iter().flat_map(|make| ["meta.json", "strange"].map(|name| (make, name))) {
+        let path = place.path("data/index").join(name);
+        drop(fs::remove_file(&path));
+        make(&path);
+        let verified = place.run(&["verify", "--data", "data"]);
+        let verified = verified.expect(3).says("`hcert reindex`").text();
+        assert!(verified.contains(name) && verified.contains("and no regular file"), "{verified}");
+        place.run(&["stats", "--data", "data"]).expect(0);
+        let server = Process::start(&place.path("data"));
+        assert_eq!(server.client().get("/Composition?_count=0").status, 200);
+        assert!(server.stop().success());
+        place.run(&["verify", "--data", "data"]).expect(0);
+    }
 }
 
 #[test]
@@ -134,13 +162,22 @@ fn a_store_that_cannot_be_compacted_is_a_failure() {
     place.run(&["compact", "--data", "data"]).expect(0);
 }
 
-/// The start hangs on a FIFO that is none of the files of which the service knows the names.
+/// The start hangs on a file that another process has leased: the system lets it wait for the end of the lease, most of a minute.
 #[test]
 fn sigterm_ends_a_start_that_hangs() {
     let place = with_store();
-    let meta = place.path("data/index/meta.json");
-    fs::remove_file(&meta).unwrap();
-    make_fifo(&meta);
+    let file = fs::OpenOptions::new().write(true).open(place.path("data/index/meta.json")).unwrap();
+    /// Which signal tells the end of a lease: libc has no name for it.
+    const F_SETSIG: libc::c_int = 10;
+    // SAFETY: both calls only change what the system knows of a file of ours. The signal is one that is ignored.
+    let is_leased = unsafe {
+        libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGURG) == 0
+            && libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) == 0
+    };
+    if !is_leased {
+        println!("skipped: files of this disk cannot be leased: {}", io::Error::last_os_error());
+        return;
+    }
     let mut serve = place.command(&["serve", "--data", "data", "--listen", "127.0.0.1:0"]);
     serve.env("HCERT__SERVER__DRAIN_TIMEOUT_S", "1").env("HCERT__MANAGEMENT__LISTEN", "");
     let mut child = serve.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -149,6 +186,7 @@ fn sigterm_ends_a_start_that_hangs() {
     // SAFETY: it sends a signal to our own child.
     unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
     assert!(wait(&mut child).success());
+    drop(file);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use tantivy::{Index, IndexMeta, ReloadPolicy, SegmentReader, TantivyDocument};
 use super::columns::Columns;
 use super::{Error, Fields, Medium, Origin, Payload, Segment, Snapshot, schema};
 use crate::certificate::Seq;
+use crate::regular_file;
 
 /// The list of the files of the last commit, and of all that were ever made.
 const LISTS: [&str; 2] = ["meta.json", ".managed.json"];
@@ -61,6 +62,9 @@ pub fn read(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
         let is_other = folder.exists() && !folder.is_dir();
         Found::Missing(if is_other { "it is no folder" } else { "there is none" }.to_owned())
     };
+    if let Some(problem) = regular_file::irregular_in(folder) {
+        return Found::Damaged(vec![problem]);
+    }
     let Ok(directory) = medium.looking(folder) else { return none() };
     let lacks = |name: &&str| !directory.exists(Path::new(name)).unwrap_or(false);
     let lists: Vec<&str> = LISTS.into_iter().filter(lacks).collect();

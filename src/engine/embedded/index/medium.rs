@@ -11,6 +11,7 @@ use tantivy::indexer::IndexWriterOptions;
 
 use super::looking::Looking;
 use super::{ARENA_BYTES, Error};
+use crate::regular_file;
 
 /// Removes a folder of an index with all it holds, or whatever lies in its place. Nothing is opened, so a FIFO holds up nobody.
 ///
@@ -42,10 +43,16 @@ impl Medium {
     }
 
     /// The files of a folder that is there.
+    ///
+    /// # Errors
+    /// It is no folder, or one of its files would hold up whoever opens it.
     pub fn directory(&self, folder: &Path) -> Result<Box<dyn Directory>, Error> {
         #[cfg(test)]
         if let Some(memory) = &self.memory {
             return Ok(Box::new(memory.power_on()));
+        }
+        if let Some(problem) = regular_file::irregular_in(folder) {
+            return Err(Error(problem));
         }
         Ok(Box::new(MmapDirectory::open(folder).map_err(|error| Error(error.to_string()))?))
     }
