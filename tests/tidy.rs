@@ -22,7 +22,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("profile", &["certificate", "definitions", "fhir", "limits", "outcome", "terminology"]),
     ("search", &["certificate", "fhir", "limits", "outcome"]),
     ("audit", &["certificate", "config", "fhir", "limits", "log", "outcome"]),
-    ("engine", &["certificate", "fhir", "limits", "log", "metrics", "outcome", "search"]),
+    ("engine", &["certificate", "fhir", "limits", "log", "metrics", "outcome", "regular_file", "search"]),
     ("backup", &["audit", "certificate", "engine", "fhir", "limits", "log", "metrics", "search", "regular_file"]),
     ("access", &["certificate", "config", "fhir", "limits", "log", "outcome", "regular_file", "search", "tls"]),
     (

@@ -145,8 +145,9 @@ impl Process {
         assert!(!complains, "{log}");
     }
 
-    /// What it logged so far. The thread that writes the log sleeps only when it has written everything.
+    /// What it logged so far. The thread that writes the log has written everything when it sleeps for longer than it lets lines gather.
     pub fn log(&self) -> String {
+        std::thread::sleep(Duration::from_millis(5 * hcert::limits::LOG_GATHER_MS));
         let threads = || fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
         eventually("the log is written", || {
             let states = threads().filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());

@@ -69,7 +69,7 @@ impl Medium {
             return Ok(memory.clear()?);
         }
         remove(folder)?;
-        Ok(std::fs::create_dir_all(folder)?)
+        Ok(std::fs::create_dir(folder)?)
     }
 
     /// One thread that indexes, and those that merge, as tantivy sees fit.

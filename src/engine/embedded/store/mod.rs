@@ -22,6 +22,8 @@ mod reader;
 pub mod record;
 mod room;
 mod table;
+#[cfg(test)]
+pub mod tampered;
 mod time;
 mod whole;
 

@@ -347,19 +347,7 @@ fn an_export_meets_damage_where_a_version_has_another_time_than_its_change() {
     let written = fixture.create(State::Draft, "Patient/1");
     let path = fixture.folder.path().join("data").join(STORE_FILE);
     fixture.engine.close();
-    {
-        let database = redb::Database::open(&path).unwrap();
-        let transaction = database.begin_write().unwrap();
-        {
-            let table = redb::TableDefinition::<(u64, u32), &[u8]>::new("version");
-            let mut versions = transaction.open_table(table).unwrap();
-            let key = (written.id.get(), written.version.get());
-            let mut record = redb::ReadableTable::get(&versions, key).unwrap().unwrap().value().to_vec();
-            record[16] ^= 1;
-            versions.insert(key, record.as_slice()).unwrap();
-        }
-        transaction.commit().unwrap();
-    }
+    store::tampered::edit_version(&path, written.id, written.version, |record| record[16] ^= 1);
     let engine = Embedded::look(options(&fixture.folder, &fixture.now)).unwrap();
     let exported = engine.export(Seq(0), 10).map(|found| found.len());
     assert!(matches!(&exported, Err(Error::Damaged(problem)) if problem.contains("change 1")), "{exported:?}");

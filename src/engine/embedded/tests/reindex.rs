@@ -90,20 +90,19 @@ fn a_reindex_that_cannot_be_done_leaves_the_index_in_use() {
     let fixture = Fixture::new();
     fixture.create(State::Completed, "Patient/1");
     fixture.indexed();
-    // A file stands where the new folder has to be made.
-    let in_the_way = fixture.folder.path().join("data/index.new");
-    fs::write(&in_the_way, "").unwrap();
+    // Its folder is gone for a while, as with a disk that is not mounted.
+    let [folder, elsewhere] = ["data", "elsewhere"].map(|name| fixture.folder.path().join(name));
+    fs::rename(&folder, &elsewhere).unwrap();
     assert!(reindex(&fixture.engine).is_err());
     assert_eq!(fixture.find(Filter::Term(about("Patient/1"))), (1, vec![(1, 1)]));
-    fs::remove_file(&in_the_way).unwrap();
-    // One that stands in the way of the exchange is met when the index is let go already.
-    let in_the_way = fixture.folder.path().join("data/index.old");
-    fs::write(&in_the_way, "").unwrap();
-    assert!(reindex(&fixture.engine).is_err());
+    fs::rename(&elsewhere, &folder).unwrap();
     fixture.create(State::Completed, "Patient/1");
     assert_eq!(fixture.find(Filter::Term(about("Patient/1"))), (2, vec![(1, 1), (2, 1)]));
     fixture.indexed();
-    fs::remove_file(&in_the_way).unwrap();
+    // Whatever lies in the way is no index, and gives way to one.
+    for name in ["index.new", "index.old"] {
+        fs::write(folder.join(name), "").unwrap();
+    }
     assert_eq!(reindex(&fixture.engine).unwrap(), 2);
 }
 
