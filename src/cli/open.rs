@@ -90,13 +90,21 @@ pub fn expect_store(config: &Config) -> Result<(), String> {
 /// Why it cannot be opened, in words for the person at the terminal.
 pub fn look(config: &Config) -> Result<Engine, String> {
     let folder = &config.storage.data;
-    Engine::look(options(config, engine::system_clock(), None, Metrics::new())).map_err(|error| {
-        let hint = match (&error, hindrance(folder)) {
-            (engine::Error::InUse(_), Some(why)) => format!("; only its owner can ask it ({why})"),
-            _ => String::new(),
-        };
-        format!("{}: {error}{hint}", folder.display())
-    })
+    let looked = Engine::look(options(config, engine::system_clock(), None, Metrics::new()));
+    looked.map_err(|error| closed(folder, &error))
+}
+
+/// Why a data folder cannot be opened, in words for the person at the terminal.
+fn closed(folder: &Path, error: &engine::Error) -> String {
+    let hint = match (error, hindrance(folder)) {
+        (engine::Error::InUse(_), Some(why)) => format!("; only its owner can ask it ({why})"),
+        (engine::Error::InUse(_), None) if !socket::path(folder).exists() => {
+            "; it has no socket (hcert.sock) to be asked through: it is starting, or its socket was removed and a restart makes it again"
+                .to_owned()
+        }
+        _ => String::new(),
+    };
+    format!("{}: {error}{hint}", folder.display())
 }
 
 /// Asks the server of the data folder, for commands that change something; none when none is running.
@@ -177,7 +185,7 @@ fn opened(
     expect_writable(folder)?;
     expect_regular_files(folder)?;
     expect_not_lost(folder).map_err(|problem| format!("{}: {problem}", folder.display()))?;
-    Engine::open(options(config, clock, witness, metrics)).map_err(|error| format!("{}: {error}", folder.display()))
+    Engine::open(options(config, clock, witness, metrics)).map_err(|error| closed(folder, &error))
 }
 
 /// Whether a folder without a store never had one. A new store beside the trail or the index of another one would give its ids again.

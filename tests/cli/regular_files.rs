@@ -72,6 +72,18 @@ fn a_fifo_or_a_device_in_the_index_is_damage_that_the_next_start_mends() {
 }
 
 #[test]
+fn a_server_whose_socket_was_removed_is_no_riddle() {
+    let place = with_store();
+    let server = Process::start(&place.path("data"));
+    fs::remove_file(place.path("data/hcert.sock")).unwrap();
+    for command in [&["stats"][..], &["backup", "a.tar"], &["reindex"]] {
+        let ran = place.run(&[command, &["--data", "data"]].concat());
+        ran.expect(1).says("the data folder is in use by").says("a restart makes it again");
+    }
+    assert!(server.stop().success());
+}
+
+#[test]
 fn what_lies_in_the_place_of_the_index_gives_way_to_one() {
     let place = with_store();
     let make: [fn(&Path); 3] =
