@@ -105,7 +105,7 @@ impl Fixture {
             match self.engine.search(&query) {
                 Ok(page) => break page,
                 Err(SearchError::Building { .. }) if std::time::Instant::now() < deadline => std::thread::yield_now(),
-                Err(error) => panic!("{error:?}"),
+                Err(error) => panic!("{error:?}: {:?}", self.engine.shared.why_built()),
             }
         };
         (page.total, page.hits.iter().map(|hit| (hit.id.get(), hit.version.get())).collect())

@@ -89,4 +89,12 @@ impl Medium {
         }
         false
     }
+
+    /// Whether a disk that a test plays has no room; nothing where the file system is to be asked.
+    pub fn is_full(&self) -> Option<bool> {
+        #[cfg(test)]
+        return self.memory.as_ref().map(|memory| memory.is_full());
+        #[cfg(not(test))]
+        None
+    }
 }

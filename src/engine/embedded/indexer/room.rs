@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::certificate::Seq;
 use crate::engine::Disk;
 use crate::engine::embedded::Shared;
-use crate::engine::embedded::index::Writer;
+use crate::engine::embedded::index::{Medium, Writer};
 use crate::engine::embedded::indexer::look_through;
 use crate::limits::INDEX_ROOM_BYTES_MIN;
 use crate::log::event;
@@ -25,11 +25,14 @@ const PROBE: &str = ".room";
 pub fn is_missing(shared: &Shared, problem: &str) -> bool {
     const WORDS: [&str; 5] =
         ["No space left", "no storage space", "Read-only file system", "read-only filesystem", "Disk quota exceeded"];
-    WORDS.iter().any(|words| problem.contains(words)) || takes_nothing(&shared.index_folder)
+    WORDS.iter().any(|words| problem.contains(words)) || takes_nothing(&shared.index_medium, &shared.index_folder)
 }
 
 /// Whether a folder has no room, or is not to be written to. One that is not there is neither.
-fn takes_nothing(folder: &Path) -> bool {
+fn takes_nothing(medium: &Medium, folder: &Path) -> bool {
+    if let Some(is_full) = medium.is_full() {
+        return is_full;
+    }
     if Disk::of(folder).is_some_and(|disk| disk.free_bytes < INDEX_ROOM_BYTES_MIN) {
         return true;
     }
@@ -50,7 +53,7 @@ fn takes_nothing(folder: &Path) -> bool {
 pub fn wait(shared: &Shared, at: Seq) -> Option<Result<Writer, String>> {
     let (medium, folder, origin) = (&shared.index_medium, &shared.index_folder, &shared.origin);
     while shared.bell.pause(PAUSE) {
-        if takes_nothing(folder) {
+        if takes_nothing(medium, folder) {
             continue;
         }
         // A torn file may show as a panic as well as an error.
@@ -84,8 +87,11 @@ mod tests {
     #[test]
     fn a_folder_with_room_takes_files_and_keeps_none_of_the_look() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(!takes_nothing(folder.path()));
+        assert!(!takes_nothing(&Medium::default(), folder.path()));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-        assert!(!takes_nothing(&folder.path().join("nowhere")), "an index that is gone is built again");
+        assert!(
+            !takes_nothing(&Medium::default(), &folder.path().join("nowhere")),
+            "an index that is gone is built again"
+        );
     }
 }

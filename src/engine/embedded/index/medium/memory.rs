@@ -78,6 +78,12 @@ impl Memory {
         self.state().refused
     }
 
+    /// Whether the next call finds no room.
+    pub fn is_full(&self) -> bool {
+        let state = self.state();
+        state.full_from.is_some_and(|from| state.calls + 1 >= from)
+    }
+
     pub fn mend(&self) {
         self.state().full_from = None;
     }
