@@ -50,13 +50,13 @@ use Who::{All, Own};
 const BOUNDS: &[Bound] = &[
     //  path                              who   allocations    bytes
     bound("read",                           Own,          10,     5_600),
-    bound("connection: 4 KB of memory",     Own,           9,    13_850),
-    bound("connection: read",               Own,          13,    13_050),
-    bound("connection: search by subject",  Own,          47,    42_600),
+    bound("connection: 4 KB of memory",     Own,           7,     5_650),
+    bound("connection: read",               Own,          11,     5_750),
+    bound("connection: search by subject",  Own,          45,    34_850),
     bound("vread",                          Own,           8,     5_400),
     bound("conditional read (304)",         Own,          13,     5_700),
     bound("history of one",                 Own,          22,    10_750),
-    bound("search by subject, 5 hits",      Own,          44,    34_750),
+    bound("search by subject, 5 hits",      Own,          44,    34_850),
     bound("search by employer and period",  Own,          40,     9_800),
     bound("dense search, page 1",           Own,          64,    87_400),
     bound("metadata",                       Own,           4,    15_350),

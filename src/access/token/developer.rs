@@ -86,18 +86,21 @@ impl DeveloperKey {
         let refuse = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
         let mut pem = Vec::new();
         let read = File::open(&path).and_then(|file| {
-            if file.metadata()?.permissions().mode() & 0o077 != 0 {
-                file.set_permissions(Permissions::from_mode(0o600))?;
-            }
-            file.take(FILE_BYTES_MAX).read_to_end(&mut pem)
+            (&file).take(FILE_BYTES_MAX).read_to_end(&mut pem)?;
+            Ok(file)
         });
-        match read {
+        let file = match read {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             read => read.map_err(|error| refuse(&error))?,
         };
         let foreign = "it holds no RSA key in PKCS#8; remove it, and another one is made";
         let der = PrivatePkcs8KeyDer::from_pem_slice(&pem).map_err(|_| refuse(&foreign))?;
         let pair = RsaKeyPair::from_pkcs8(der.secret_pkcs8_der()).map_err(|_| refuse(&foreign))?;
+        // Only of a key: the file may be a link to something else.
+        let mode = file.metadata().map_err(|error| refuse(&error))?.permissions().mode();
+        if mode & 0o077 != 0 {
+            file.set_permissions(Permissions::from_mode(0o600)).map_err(|error| refuse(&error))?;
+        }
         DeveloperKey::of(pair).map(Some).ok_or_else(|| refuse(&foreign))
     }
 
@@ -203,10 +206,16 @@ mod tests {
         let path = folder.path().join(FILE);
         for text in ["", "nonsense", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"] {
             fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
             let problem = DeveloperKey::make(folder.path()).unwrap_err();
             assert!(problem.contains(FILE) && problem.contains("no RSA key"), "{problem}");
             assert!(Developer::open(folder.path()).is_err());
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
+            assert_eq!(
+                fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+                0o644,
+                "it may be a link to a file of others"
+            );
         }
         assert!(DeveloperKey::make(&folder.path().join("none")).is_err());
     }
