@@ -41,8 +41,8 @@ pub fn exposed(folder: &Path) -> Option<String> {
     })
 }
 
-/// Whether no file of the data folder would hold up whoever opens it. What lies in the place of the index, or of one that was being made,
-/// is never opened but as a folder; the next start puts an index there.
+/// Refuses a data folder with a FIFO or a device among its files, because opening one may wait for ever. What has the name of an index
+/// is left out: it is opened as a folder only, and the next start replaces it.
 ///
 /// # Errors
 /// One of them is a FIFO or a device. In place of the store or of a file of the audit trail that is damage; every other file is made again
@@ -91,11 +91,11 @@ pub fn expect_store(config: &Config) -> Result<(), String> {
 pub fn look(config: &Config) -> Result<Engine, String> {
     let folder = &config.storage.data;
     let looked = Engine::look(options(config, engine::system_clock(), None, Metrics::new()));
-    looked.map_err(|error| closed(folder, &error))
+    looked.map_err(|error| unopened(folder, &error))
 }
 
 /// Why a data folder cannot be opened, in words for the person at the terminal.
-fn closed(folder: &Path, error: &engine::Error) -> String {
+fn unopened(folder: &Path, error: &engine::Error) -> String {
     let hint = match (error, hindrance(folder)) {
         (engine::Error::InUse(_), Some(why)) => format!("; only its owner can ask it ({why})"),
         (engine::Error::InUse(_), None) if !socket::path(folder).exists() => {
@@ -185,7 +185,7 @@ fn opened(
     expect_writable(folder)?;
     expect_regular_files(folder)?;
     expect_not_lost(folder).map_err(|problem| format!("{}: {problem}", folder.display()))?;
-    Engine::open(options(config, clock, witness, metrics)).map_err(|error| closed(folder, &error))
+    Engine::open(options(config, clock, witness, metrics)).map_err(|error| unopened(folder, &error))
 }
 
 /// Whether a folder without a store never had one. A new store beside the trail or the index of another one would give its ids again.

@@ -45,7 +45,7 @@ impl Medium {
     /// The files of a folder that is there.
     ///
     /// # Errors
-    /// It is no folder, or one of its files would hold up whoever opens it.
+    /// It is no folder, or one of its files is a FIFO or a device, which may make its opener wait for ever.
     pub fn directory(&self, folder: &Path) -> Result<Box<dyn Directory>, Error> {
         #[cfg(test)]
         if let Some(memory) = &self.memory {
