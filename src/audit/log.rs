@@ -14,7 +14,7 @@ use super::header::{HEADER_BYTES, Header};
 use super::opening;
 use super::record::{self, Hash};
 use super::trail::Trail;
-use super::{Action, Event, encoding, keeper};
+use super::{Action, Event, Verified, encoding, keeper};
 use crate::certificate::Seq;
 use crate::limits::{AUDIT_PENDING_BYTES_MAX, AUDIT_WRITE_BYTES_MAX};
 use crate::log::event;
@@ -38,7 +38,7 @@ pub struct Failing(pub String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     Good,
-    /// Events are written, but room runs out.
+    /// Events are written, but room runs out, or a check found damage.
     Degraded(String),
     /// Events are not written; requests have to be refused.
     Failing(String),
@@ -129,6 +129,8 @@ pub(super) struct Writer {
     pub room_problem: Option<String>,
     /// And this one is full.
     is_full: bool,
+    /// What the last check found.
+    damage: Option<String>,
     pub closing: bool,
 }
 
@@ -187,6 +189,7 @@ impl Log {
             gone: None,
             room_problem: None,
             is_full: false,
+            damage: None,
             closing: false,
         };
         let shared = Arc::new(Shared {
@@ -296,6 +299,21 @@ impl Log {
             durable: writer.durable.head.number,
             waits: writer.dirty_since.map_or(Duration::ZERO, |since| since.elapsed()),
         }
+    }
+
+    /// Verifies the trail up to its newest event; the health tells what is wrong until a check finds it whole.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn verify(&self, known: Option<Head>) -> Result<Verified, String> {
+        let trail = self.trail().map_err(|error| format!("the audit trail cannot be read: {error}"))?;
+        let verified = super::verify(&trail, known)?;
+        let damage = verified.problems.first().map(|problem| format!("a check found the trail damaged: {problem}"));
+        if let Some(problem) = &damage {
+            event!(AUDIT_DAMAGED, problem);
+        }
+        self.shared.writer().damage = damage;
+        Ok(verified)
     }
 
     /// The trail up to its newest event, to be read while it is written on.
@@ -601,7 +619,7 @@ impl Writer {
             (Some(problem), _) => State::Failing(problem.clone()),
             (None, Some(problem)) if self.is_full => State::Failing(problem.clone()),
             (None, Some(problem)) => State::Degraded(problem.clone()),
-            (None, None) => State::Good,
+            (None, None) => self.damage.clone().map_or(State::Good, State::Degraded),
         }
     }
 }

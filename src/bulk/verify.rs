@@ -1,6 +1,6 @@
 //! Store, index and audit trail checked together, for the command and for the running server alike.
 
-use crate::audit::{self, Trail};
+use crate::audit;
 use crate::certificate::Names;
 use crate::engine::{Engine, Verified, Verifying};
 
@@ -23,20 +23,20 @@ pub fn beside_store(stored: u64, known: u64) -> Result<Option<String>, String> {
     }
 }
 
-/// Checks the trail, then everything the engine keeps. The end of the trail is compared with the store unless a server writes both
+/// Checks the trail, where there is one, then everything the engine keeps. The end of the trail is compared with the store unless a server writes both
 /// meanwhile.
 ///
 /// # Errors
 /// Something cannot be checked at all, in words.
 pub fn verify(
     engine: &Engine,
-    trail: Option<&Trail>,
+    trail: impl FnOnce() -> Result<Option<audit::Verified>, String>,
     is_at_rest: bool,
     names: &Names,
     report: &mut dyn FnMut(&Verifying),
 ) -> Result<Verified, String> {
     report(&Verifying { part: "audit", at: 0, of: 1 });
-    let events = trail.map(|trail| audit::verify(trail, None)).transpose()?;
+    let events = trail()?;
     let mut verified = engine.verify(names, report).map_err(|error| error.to_string())?;
     let (mut known, mut has_events) = (0, false);
     match events {

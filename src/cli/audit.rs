@@ -1,6 +1,6 @@
 //! `hcert audit`: the audit trail verified and written out, through the running server where there is one.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 
 use clap::{Args, Subcommand};
 
@@ -190,20 +190,11 @@ fn exported(asked: &AuditAsked, config: &Config, out: &mut Output) -> Result<Str
 
 /// Copies the events that a server sends; its last line says how it ended.
 fn told(server: &socket::Connection, out: &mut dyn Write) -> Result<(String, bool), String> {
-    let lines = server.lines().map_err(|error| error.to_string())?;
-    for line in lines.lines() {
-        let line = line.map_err(|error| format!("the server's answer broke off: {error}"))?;
-        if line.starts_with("{\"resourceType\"") {
-            writeln!(out, "{line}").map_err(|error| format!("writing failed: {error}"))?;
-            continue;
-        }
-        return match serde_json::from_str(&line) {
-            Ok(AuditTold::Done { report, is_whole }) => Ok((report, is_whole)),
-            Ok(AuditTold::Failed { problem }) => Err(problem),
-            Err(error) => Err(format!("the server's answer is not understood: {error}")),
-        };
+    let mut write = |line: &[u8]| out.write_all(line).map_err(|error| format!("writing failed: {error}"));
+    match server.until_end("{\"resourceType\"", &mut write)? {
+        AuditTold::Done { report, is_whole } => Ok((report, is_whole)),
+        AuditTold::Failed { problem } => Err(problem),
     }
-    Err("the server closed the connection before it was done".to_owned())
 }
 
 /// The data folder. Its lock keeps another process from the trail.

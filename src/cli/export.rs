@@ -113,25 +113,20 @@ fn versions(
     }
 }
 
+/// Copies the versions that a server sends.
 fn copy(connection: &socket::Connection, out: &mut dyn Write, bar: &mut Bar) -> Result<Progress, String> {
-    let mut lines = connection.lines().map_err(|error| error.to_string())?;
     let mut progress = Progress::default();
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let read =
-            lines.read_until(b'\n', &mut line).map_err(|error| format!("the server's answer broke off: {error}"))?;
-        if read == 0 {
-            break;
-        }
-        out.write_all(&line).map_err(|error| format!("writing failed: {error}"))?;
+    let mut write = |line: &[u8]| {
+        out.write_all(line).map_err(|error| format!("writing failed: {error}"))?;
         progress.lines += 1;
-        progress.bytes += read as u64;
+        progress.bytes += line.len() as u64;
         if progress.lines.is_multiple_of(512) {
             bar.show(&Event::Progress(progress));
         }
-    }
-    Ok(progress)
+        Ok(())
+    };
+    let end: Result<(), String> = connection.until_end("{\"fullUrl\"", &mut write)?;
+    end.map(|()| progress)
 }
 
 /// Opens an earlier export, cuts a line off that was not finished, and tells the last whole one.
@@ -171,9 +166,8 @@ fn seq_of(source: &Source, config: &Config, id: Id, version: Version) -> Result<
             let request = Request::SeqOf { id: id.get(), version: version.get() };
             let connection = open::server(config, &request)?;
             let connection = connection.ok_or("the server stopped meanwhile")?;
-            let mut line = String::new();
-            connection.lines().and_then(|mut lines| lines.read_line(&mut line)).map_err(|error| error.to_string())?;
-            serde_json::from_str::<Option<u64>>(&line).map_err(|error| error.to_string())?.map(Seq)
+            let seq: Result<Option<u64>, String> = connection.answer()?;
+            seq?.map(Seq)
         }
     };
     found.ok_or_else(|| {

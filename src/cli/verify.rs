@@ -94,13 +94,14 @@ fn verify(config: &Config) -> Result<(Verified, bool), String> {
                 }
                 Err(problem) => return Err(problem),
             };
-            let mut has_trail = false;
-            let trail = events.is_dir().then(|| Trail::list(&events)).transpose();
-            let done = trail.map_err(|error| format!("{}: {error}", events.display())).and_then(|trail| {
-                let names = open::names(config, &config.base_url());
-                has_trail = trail.is_some();
-                bulk::verify(&engine, trail.as_ref(), true, &names, &mut |at| parts.show(at.part, at.at, at.of))
-            });
+            let has_trail = events.is_dir();
+            let verified = || {
+                let trail = Trail::list(&events).map_err(|error| format!("{}: {error}", events.display()))?;
+                audit::verify(&trail, None)
+            };
+            let names = open::names(config, &config.base_url());
+            let trail = || has_trail.then(verified).transpose();
+            let done = bulk::verify(&engine, trail, true, &names, &mut |at| parts.show(at.part, at.at, at.of));
             // Opened to be written, the trail mends its end, and one that is gone is made: a damaged one is left as it is, and a damaged store may not let it be completed.
             let told = match &done {
                 Ok(verified) if has_trail && (verified.is_whole() || verified.is_index_alone()) => {

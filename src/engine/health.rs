@@ -8,7 +8,7 @@ use crate::certificate::Seq;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
     pub store: StoreHealth,
-    /// The last damage that a request met, in words without personal data; the store goes on with what can be read.
+    /// The last damage that a request or a command met, in words without personal data; the store goes on with what can be read.
     pub damage: Option<String>,
     pub index: IndexHealth,
     /// Why the index is not written to, while its disk takes nothing; searches go on meanwhile.
@@ -43,7 +43,7 @@ pub enum StoreHealth {
         /// What was met, in words without personal data.
         problem: String,
     },
-    /// Its file was removed, moved or replaced. Writes are refused until a restart.
+    /// Its file was removed, moved, replaced or cut. Writes are refused until a restart.
     Gone,
     /// It was closed in order.
     Closed,

@@ -259,6 +259,7 @@ pub fn silent(failed: Failed) -> Outcome {
         Failed::Silent(Silent::Unreachable(cause)) => (Hcert::RegistryUnreachable, cause),
         Failed::Silent(Silent::Unreadable(cause)) => (Hcert::RegistryUnreadable, cause),
         Failed::Silent(Silent::Credential(cause)) => (Hcert::RegistryCredential, cause),
+        Failed::Silent(Silent::Damaged(cause)) => (Hcert::StoreDamaged, cause),
     };
     Outcome::from(code).because(cause)
 }

@@ -31,6 +31,8 @@ events! {
         "Retention of backups failed. Look at the rights of the folder.";
     AUDIT_COMPLETED     WARN  "audit.completed"     "the audit trail was completed from changes that a crash kept out of it"
         "At the start after a crash. Nothing to do.";
+    AUDIT_DAMAGED       ERROR "audit.damaged"       "a check found that the audit trail is not as it was written"
+        "At hcert verify and hcert audit verify. Keep the folder as it is: OPERATIONS.md says what can be done.";
     AUDIT_FAILING       ERROR "audit.failing"       "the audit trail fails"
         "Writing or syncing failed: requests are refused until it is mended. Make room, or look at the disk.";
     AUDIT_FILES_KEPT    WARN  "audit.files-kept"    "the audit trail's full files cannot be cared for"
@@ -147,8 +149,10 @@ events! {
         "At the start. The problem says what to change.";
     STORE_COPIED        INFO  "store.copied"        "the store was copied before it is brought to a new format"
         "At the first start of a new release.";
+    STORE_DAMAGED       ERROR "store.damaged"       "damage was met in the store"
+        "Something that was read cannot have been written so. Run hcert verify, which names all of it.";
     STORE_GONE          ERROR "store.gone"          "store.redb is not the file that was opened"
-        "It was removed, moved or replaced, or its disk was unmounted. Writes are refused. Put it back and start the server again.";
+        "It was removed, moved, replaced or cut, or its disk was unmounted. Writes are refused. Put it back, or restore a backup, and start the server again.";
     STORE_MIGRATED      INFO  "store.migrated"      "the store has the format of this release"
         "At the first start of a new release.";
     STORE_MIGRATES      INFO  "store.migrates"      "the store is brought to the next format"

@@ -143,13 +143,18 @@ pub enum Silent {
     Unreadable(String),
     /// It refuses the service's own credential, which is no fault of the caller.
     Credential(String),
+    /// It is the embedded one, and what was asked of it is damaged in the store.
+    Damaged(String),
 }
 
 /// The words for the log.
 impl fmt::Display for Silent {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let (Silent::Timeout(why) | Silent::Unreachable(why) | Silent::Unreadable(why) | Silent::Credential(why)) =
-            self;
+        let (Silent::Timeout(why)
+        | Silent::Unreachable(why)
+        | Silent::Unreadable(why)
+        | Silent::Credential(why)
+        | Silent::Damaged(why)) = self;
         formatter.write_str(why)
     }
 }

@@ -5,6 +5,8 @@ use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
+
 use super::{REFUSED, Request};
 
 /// A conversation with a running server.
@@ -46,6 +48,39 @@ impl Connection {
     /// What the server sends. Reading it fails with the server's words if it refuses the command.
     pub fn lines(&self) -> io::Result<impl BufRead + use<>> {
         Ok(Lines { stream: BufReader::with_capacity(64 * 1024, self.stream.try_clone()?), is_begun: false })
+    }
+
+    /// Hands over the lines of an answer that begin as `each` wants them, and reads the end that follows them. An answer without its end is
+    /// not taken for whole.
+    ///
+    /// # Errors
+    /// The answer broke off or its end is not understood, in words; or what `each` said.
+    pub fn until_end<T: DeserializeOwned>(
+        &self,
+        begin: &str,
+        each: &mut dyn FnMut(&[u8]) -> Result<(), String>,
+    ) -> Result<T, String> {
+        let broken = |error: io::Error| format!("the server's answer broke off: {error}");
+        let (mut lines, mut line) = (self.lines().map_err(broken)?, Vec::new());
+        loop {
+            line.clear();
+            if lines.read_until(b'\n', &mut line).map_err(broken)? == 0 {
+                return Err("the server closed the connection before it was done".to_owned());
+            }
+            if !line.starts_with(begin.as_bytes()) {
+                let end = serde_json::from_slice(&line);
+                return end.map_err(|error| format!("the server's answer is not understood: {error}"));
+            }
+            each(&line)?;
+        }
+    }
+
+    /// An answer of one line.
+    ///
+    /// # Errors
+    /// As [`until_end`](Self::until_end).
+    pub fn answer<T: DeserializeOwned>(&self) -> Result<T, String> {
+        self.until_end("no line of JSON begins so", &mut |_| Ok(()))
     }
 
     /// Sends everything of a reader, then says that nothing more follows.

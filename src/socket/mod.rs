@@ -33,7 +33,7 @@ pub enum Request {
     PatientsImport { stop_at_bad: bool },
     /// `Listed` come back, one a line, the last of them an end.
     PatientsList { identifier: Option<String> },
-    /// Lines come back: all versions after a change, then the server closes.
+    /// Lines come back: all versions after a change, then `Result<(), String>`.
     Export { after: u64 },
     /// A token was made by command; `Result<(), String>` comes back: whether that was written down.
     TokenIssued { person: String, role: String, organization: Option<String> },
@@ -59,7 +59,7 @@ pub enum Request {
     Clock { decision: Option<ClockDecision> },
     /// `Result<LogState, String>` comes back: what is written to the log from now on.
     Log(LogOrder),
-    /// The number of a version's change comes back, or `null`.
+    /// `Result<Option<u64>, String>` comes back: the number of a version's change, where there is such a version.
     SeqOf { id: u64, version: u32 },
 }
 

@@ -148,8 +148,8 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
         Request::Export { after } => {
             let note = Some(format!("behind change {after}"));
             let written = bulk::write_down(trail, Action::BulkExport, "hcert export", note, None);
-            written.map_err(io::Error::other)?;
-            bulk::export(engine, Seq(after), &mut out, &mut |_| {}).map_err(io::Error::other)?;
+            let done = written.and_then(|()| bulk::export(engine, Seq(after), &mut out, &mut |_| {}).map(drop));
+            send(&mut out, &done)?;
         }
         Request::Reindex => {
             let told = reindex(engine, trail, &mut out);
@@ -166,10 +166,10 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
         Request::SeqOf { id, version } => {
             let (id, version) = (Id::new(id), Version::new(version));
             let seq = match id.zip(version) {
-                Some((id, version)) => engine.seq_of(id, version).map_err(io::Error::other)?,
-                None => None,
+                Some((id, version)) => engine.seq_of(id, version).map_err(|error| error.to_string()),
+                None => Ok(None),
             };
-            send(&mut out, &seq.map(|seq| seq.0))?;
+            send(&mut out, &seq.map(|seq| seq.map(|seq| seq.0)))?;
         }
         Request::AuditVerify { head } => {
             let told = verify(trail, head.as_deref());
@@ -265,7 +265,7 @@ fn verify(trail: &Log, head: Option<&str>) -> Result<AuditTold, String> {
     };
     let event = audit::Event::of_command(Action::AuditVerify, system_clock()(), "hcert audit verify");
     trail.append(&event).and_then(|_| trail.sync_now()).map_err(|failing| failing.to_string())?;
-    let verified = audit::verify(&trail.trail().map_err(|error| error.to_string())?, head)?;
+    let verified = trail.verify(head)?;
     Ok(AuditTold::Done { report: verified.report(), is_whole: verified.is_whole() })
 }
 

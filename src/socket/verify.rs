@@ -43,10 +43,8 @@ pub fn answer(out: &mut impl Write, engine: &Engine, trail: &Log, names: &Names)
             is_heard = send(out, &Told::At { part: at.part.to_owned(), at: at.at, of: at.of }).is_ok();
         }
     };
-    let done = bulk::write_down(trail, Action::StoreVerify, "hcert verify", None, None).and_then(|()| {
-        let events = trail.trail().map_err(|error| format!("the audit trail cannot be read: {error}"))?;
-        bulk::verify(engine, Some(&events), false, names, &mut report)
-    });
+    let done = bulk::write_down(trail, Action::StoreVerify, "hcert verify", None, None)
+        .and_then(|()| bulk::verify(engine, || trail.verify(None).map(Some), false, names, &mut report));
     let end = done.map_or_else(|problem| Told::Failed { problem }, |verified| Told::Done(Box::new(verified)));
     send(out, &end)
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -333,4 +334,83 @@ fn a_store_with_changes_whose_trail_is_gone_is_not_whole_and_a_check_makes_no_tr
         assert!(ran.expect(3).text().contains("changes of the store have no event"), "{}", ran.text());
         assert!(!place.path("data/audit").exists());
     }
+}
+
+/// What was seen: an export through a running server left out what it could not read, ended with 0, and replaced a good one; and a store
+/// with damaged patients called its registry unreachable. Health and log told of neither.
+#[test]
+fn a_running_server_tells_the_damage_that_a_command_or_its_registry_meets() {
+    let place = Place::new();
+    place.run_with(&["import", "-", "--data", "whole"], &place.corpus(60, 5)).expect(0);
+    let people = place.run(&["generate", "--count", "60", "--seed", "5", "--patients"]);
+    place.run_with(&["patients", "import", "-", "--data", "whole"], &people.out).expect(0);
+    let bytes = fs::read(place.path("whole/store.redb")).unwrap();
+    let used = (1..bytes.len() / 4096).filter(|page| bytes[page * 4096..][..4096].iter().any(|byte| *byte != 0));
+    let (mut exports, mut registries) = (0, 0);
+    for page in used {
+        copy(&place.path("whole"), &place.path("data"));
+        let mut damaged = bytes.clone();
+        damaged[page * 4096..][..4096].fill(0);
+        fs::write(place.path("data/store.redb"), damaged).unwrap();
+        let is_met = |arguments: &[&str]| place.run(&[arguments, &["--data", "data"]].concat()).code == Some(3);
+        let of = (is_met(&["export"]), is_met(&["patients", "list"]));
+        let has_time = |met: bool, done: &mut i32| met && std::mem::replace(done, *done + i32::from(met)) < 2;
+        if !has_time(of.0, &mut exports) && !has_time(of.1, &mut registries) {
+            fs::remove_dir_all(place.path("data")).unwrap();
+            continue;
+        }
+        let log = fs::File::create(place.path("log")).unwrap();
+        let mut serve = place.command(&["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
+        let mut child = serve.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut first = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        if let Some(address) = first.split_once("://").and_then(|(_, at)| at.trim().parse().ok()) {
+            fs::write(place.path("kept"), "good").unwrap();
+            let exported = place.run(&["export", "--out", "kept", "--force", "--data", "data"]);
+            exported.expect(if of.0 { 3 } else { 0 });
+            assert!(!of.0 || fs::read(place.path("kept")).unwrap() == b"good", "page {page}: a part replaced it");
+            place.run(&["patients", "list", "--data", "data"]).expect(if of.1 { 3 } else { 0 });
+            let mut client = super::process::Client::new(address);
+            for id in (1..=60).filter(|_| of.1) {
+                let told = client.get(&format!("/Composition?subject=Patient/{id}"));
+                assert!(told.status != 503, "page {page}: {}", told.text());
+            }
+            // SAFETY: the child was started above and is waited for below.
+            unsafe { libc::kill(child.id().cast_signed(), libc::SIGTERM) };
+            let said = || fs::read_to_string(place.path("log")).unwrap();
+            child.wait().unwrap();
+            assert!(said().contains("\"store.damaged\"") && !said().contains("panicked"), "page {page}: {}", said());
+        }
+        drop(child.wait());
+        fs::remove_dir_all(place.path("data")).unwrap();
+    }
+    assert!(exports >= 2 && registries >= 2, "{exports} {registries}");
+}
+
+/// What a check finds stays in the health of a running server.
+#[test]
+fn a_running_server_remembers_what_a_check_of_its_trail_found() {
+    let place = Place::new();
+    place.run_with(&["import", "-", "--data", "data"], &place.corpus(20, 3)).expect(0);
+    let server = super::Process::start_with(&place.path("data"), |command| {
+        command.env("HCERT__MANAGEMENT__LISTEN", "127.0.0.1:0");
+    });
+    let audit = || {
+        let mut client = super::process::Client::new(server.watched_at.unwrap());
+        let health = client.send_to("GET", "/health", &[], b"").unwrap().json();
+        health["parts"]["audit"]["status"].as_str().map(ToOwned::to_owned)
+    };
+    assert_eq!(audit().as_deref(), Some("ok"));
+    let path = place.path("data/audit/00000001.log");
+    let bytes = fs::read(&path).unwrap();
+    let at = bytes.iter().rposition(|byte| *byte != 0).unwrap() - 20;
+    for (byte, code, status) in [(!bytes[at], 3, "degraded"), (bytes[at], 0, "ok")] {
+        let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.write_all_at(&[byte], at as u64).unwrap();
+        for command in [&["audit", "verify"][..], &["verify"]] {
+            place.run(&[command, &["--data", "data"]].concat()).expect(code);
+            super::eventually("the health follows", || audit().as_deref() == Some(status));
+        }
+    }
+    assert!(server.log().contains("audit.damaged"));
 }

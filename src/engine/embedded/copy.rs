@@ -17,19 +17,21 @@ use crate::search::row::Row;
 impl Embedded {
     /// The newest moment, read in one short transaction.
     pub fn moment(&self) -> Result<Moment, Error> {
-        let reader = self.shared.store.reader()?;
-        let names = self.names.0.iter().map(|(name, _)| Ok((name.clone(), reader.meta_text(&format!("name.{name}"))?)));
-        let past_newest = reader.last_id()?.map_or(1, |id| id.saturating_add(1));
-        Ok(Moment {
-            store: reader.meta_text("store")?,
-            epoch: reader.meta_text("epoch")?,
-            names: names.collect::<Result<_, Error>>()?,
-            until: reader.last_change()?.map_or(Seq(0), |change| change.seq),
-            patients_until: reader.last_patient_change()?,
-            next_id: reader.meta_number("next-id")?.unwrap_or(1).max(past_newest),
-            next_patient_id: reader.meta_number("next-patient-id")?.unwrap_or(1),
-            dictionaries: reader.dictionaries()?,
-            lists: reader.lists()?,
+        self.reading(|reader| {
+            let names =
+                self.names.0.iter().map(|(name, _)| Ok((name.clone(), reader.meta_text(&format!("name.{name}"))?)));
+            let past_newest = reader.last_id()?.map_or(1, |id| id.saturating_add(1));
+            Ok(Moment {
+                store: reader.meta_text("store")?,
+                epoch: reader.meta_text("epoch")?,
+                names: names.collect::<Result<_, Error>>()?,
+                until: reader.last_change()?.map_or(Seq(0), |change| change.seq),
+                patients_until: reader.last_patient_change()?,
+                next_id: reader.meta_number("next-id")?.unwrap_or(1).max(past_newest),
+                next_patient_id: reader.meta_number("next-patient-id")?.unwrap_or(1),
+                dictionaries: reader.dictionaries()?,
+                lists: reader.lists()?,
+            })
         })
     }
 
@@ -38,12 +40,12 @@ impl Embedded {
     /// # Errors
     /// A change, or what it made, is missing or cannot be read.
     pub fn copy_changes(&self, after: Seq, until: Seq) -> Result<Piece, Error> {
-        copy::changes(&self.shared.store, after.0, until.0)
+        self.shared.heed(copy::changes(&self.shared.store, after.0, until.0))
     }
 
     /// As [`copy_changes`](Self::copy_changes), of the versions of patients.
     pub fn copy_patients(&self, after: u64, until: u64) -> Result<Piece, Error> {
-        copy::patients(&self.shared.store, after, until)
+        self.shared.heed(copy::patients(&self.shared.store, after, until))
     }
 }
 

@@ -3,14 +3,16 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::store::{Error, Reader};
 use super::{Embedded, Shared};
 use crate::engine::{Disk, Health, IndexHealth, StoreHealth};
+use crate::log::event;
 
 /// Notes of writer and indexer. The locks are held for a copy and never while a disk works.
 #[derive(Default)]
 pub struct Notes {
     store: Mutex<StoreHealth>,
-    /// The last damage that a request met.
+    /// The last damage that was met.
     damage: Mutex<Option<String>>,
     /// Why the index is being built.
     index: Mutex<String>,
@@ -53,11 +55,33 @@ impl Embedded {
 impl Embedded {
     /// A request met damage; it stays in the health until the process ends, as nothing mends it.
     pub fn note_damage(&self, problem: &str) {
-        *self.shared.notes.damage() = Some(problem.to_owned());
+        self.shared.note_damage(problem);
+    }
+
+    /// Reads at one moment; damage that is met is told.
+    pub(super) fn reading<T>(&self, read: impl FnOnce(&Reader) -> Result<T, Error>) -> Result<T, Error> {
+        self.shared.heed(self.shared.store.reader().and_then(|reader| read(&reader)))
     }
 }
 
 impl Shared {
+    pub fn note_damage(&self, problem: &str) {
+        let mut noted = self.notes.damage();
+        if noted.as_deref() != Some(problem) {
+            event!(STORE_DAMAGED, problem);
+            *noted = Some(problem.to_owned());
+        }
+    }
+
+    /// Tells the damage that a call has met.
+    pub fn heed<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
+        done.inspect_err(|error| {
+            if let Error::Damaged(_) = error {
+                self.note_damage(&error.to_string());
+            }
+        })
+    }
+
     /// The store has failed and is being opened again. The moment of the first failure stays.
     pub fn note_trouble(&self, problem: String) {
         let now = (self.clock)();

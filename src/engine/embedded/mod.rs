@@ -61,7 +61,7 @@ pub use stats::{FileSize, Stats, TableSize, size};
 pub use store::copy::RESTORING;
 use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error};
-use store::{Opened, Store, body};
+use store::{Opened, Reader, Store, body};
 use time::Time;
 pub use verify::{Problem, Verified, Verifying};
 use view::View;
@@ -456,7 +456,7 @@ impl Embedded {
 
     /// The code lists that were loaded.
     pub fn lists(&self) -> Result<Vec<StoredList>, Error> {
-        self.shared.store.reader()?.lists()
+        self.reading(Reader::lists)
     }
 
     /// Hands a change of the code lists over: all of it is stored, or nothing. The answer comes when it is durable.
@@ -490,8 +490,7 @@ impl Embedded {
 
     /// Versions after a change, in the order they were made: at most `max`, with the seq to go on from. For exports.
     pub fn export(&self, after: Seq, max: usize) -> Result<Vec<(Seq, Stored)>, Error> {
-        let reader = self.shared.store.reader()?;
-        let read = |change: store::Change, version: Version| -> Result<(Seq, Stored), Error> {
+        let read = |reader: &Reader, change: store::Change, version: Version| -> Result<(Seq, Stored), Error> {
             let found = reader.version(change.id, version, |bytes| {
                 let seq = Record::read(bytes)?.seq;
                 self.shared.stored(change.id, version, bytes).map(|stored| (seq, stored))
@@ -506,25 +505,28 @@ impl Embedded {
                 ))),
             }
         };
-        let (mut at, mut found) = (after, Vec::new());
-        // Changes of consent are no versions; none at all means the end to whoever asks.
-        while found.is_empty() {
-            let changes = reader.changes_after(at, max)?;
-            let Some(last) = changes.last() else { break };
-            at = last.seq;
-            for change in changes {
-                if let Some(version) = change.version() {
-                    found.push(read(change, version)?);
+        self.reading(|reader| {
+            let (mut at, mut found) = (after, Vec::new());
+            // Changes of consent are no versions; none at all means the end to whoever asks.
+            while found.is_empty() {
+                let changes = reader.changes_after(at, max)?;
+                let Some(last) = changes.last() else { break };
+                at = last.seq;
+                for change in changes {
+                    if let Some(version) = change.version() {
+                        found.push(read(reader, change, version)?);
+                    }
                 }
             }
-        }
-        Ok(found)
+            Ok(found)
+        })
     }
 
     /// The change that made a version; none when there is no such version.
     pub fn seq_of(&self, id: Id, version: Version) -> Result<Option<Seq>, Error> {
-        let reader = self.shared.store.reader()?;
-        reader.version(id, version, |bytes| Record::read(bytes).map(|record| record.seq))?.transpose()
+        self.reading(|reader| {
+            reader.version(id, version, |bytes| Record::read(bytes).map(|record| record.seq))?.transpose()
+        })
     }
 
     /// The last acknowledged change.

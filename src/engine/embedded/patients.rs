@@ -16,63 +16,64 @@ use crate::limits::{BIRTH_DATE_DAYS_MAX, IMPORT_ID_MAX, LINKED_PATIENTS_MAX};
 impl Embedded {
     /// The newest version of a patient; none when the id is unknown.
     pub fn patient(&self, id: Id) -> Result<Option<StoredPatient>, Error> {
-        self.shared.store.reader()?.newest_patient(id, |version, record| stored(id, version, &record))
+        self.reading(|reader| reader.newest_patient(id, |version, record| stored(id, version, &record)))
     }
 
     /// One version of a patient.
     pub fn patient_version(&self, id: Id, version: Version) -> Result<Option<StoredPatient>, Error> {
-        self.shared.store.reader()?.patient_version(id, version, |record| stored(id, version, &record))
+        self.reading(|reader| reader.patient_version(id, version, |record| stored(id, version, &record)))
     }
 
     /// All versions of a patient, newest first.
     pub fn patient_versions(&self, id: Id) -> Result<Vec<StoredPatient>, Error> {
-        self.shared.store.reader()?.patient_versions(id, |version, record| stored(id, version, &record))
+        self.reading(|reader| reader.patient_versions(id, |version, record| stored(id, version, &record)))
     }
 
     /// What the newest version of a patient says, without its resource: some two microseconds.
     pub fn patient_facts(&self, id: Id) -> Result<Option<(Version, PatientFacts)>, Error> {
-        self.shared.store.reader()?.newest_patient(id, |version, record| Ok((version, record.facts()?)))
+        self.reading(|reader| reader.newest_patient(id, |version, record| Ok((version, record.facts()?))))
     }
 
     /// The newest version of a patient, in few words.
     pub fn patient_line(&self, id: Id) -> Result<Option<PatientLine>, Error> {
-        self.shared.store.reader()?.newest_patient(id, |_, record| {
+        let line = |record: &Record| {
             let PatientFacts { is_active, is_deceased, born, .. } = record.facts()?;
             Ok(PatientLine { id, born, is_active, is_deceased, milliseconds: record.stamp.milliseconds })
-        })
+        };
+        self.reading(|reader| reader.newest_patient(id, |_, record| line(&record)))
     }
 
     /// Current patients with an identifier of this value: its system and their id, by system, then id. A patient stands here once
     /// for each system.
     pub fn patients_with(&self, value: &str) -> Result<Vec<(String, Id)>, Error> {
-        self.shared.store.reader()?.patients_with(value)
+        self.reading(|reader| reader.patients_with(value))
     }
 
     /// Patients whose birth date can mean one of the days `from..=to` (since 1970-01-01), by its first day, then id. None when they
     /// are more than `max`.
     pub fn patients_born(&self, from: i32, to: i32, max: usize) -> Result<Option<Vec<PatientLine>>, Error> {
-        self.shared.store.reader()?.patients_born(from, to, max)
+        self.reading(|reader| reader.patients_born(from, to, max))
     }
 
     /// All patients: those without a birth date first, then as [`patients_born`](Self::patients_born). None when they are more than `max`.
     pub fn patients_all(&self, max: usize) -> Result<Option<Vec<PatientLine>>, Error> {
-        self.shared.store.reader()?.patients_all(max)
+        self.reading(|reader| reader.patients_all(max))
     }
 
     /// Versions of patients in the order they were made, behind a change of patients, at most `max`: number, id and version. They
     /// are numbered from 1 without gaps, apart from changes of certificates.
     pub fn patient_changes(&self, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, Error> {
-        self.shared.store.reader()?.patient_changes(after, max)
+        self.reading(|reader| reader.patient_changes(after, max))
     }
 
     /// Number of the newest change of patients; 0 while there is none.
     pub fn last_patient_change(&self) -> Result<u64, Error> {
-        self.shared.store.reader()?.last_patient_change()
+        self.reading(|reader| reader.last_patient_change())
     }
 
     /// Number of patients.
     pub fn patient_count(&self) -> Result<u64, Error> {
-        self.shared.store.reader()?.patient_count()
+        self.reading(|reader| reader.patient_count())
     }
 
     /// Everyone tied to a patient by links of current patients in either direction, and to those in turn, nearest first, the patient

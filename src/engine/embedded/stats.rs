@@ -80,6 +80,10 @@ impl Embedded {
     /// # Errors
     /// The store cannot be read.
     pub fn stats(&self) -> Result<Stats, Error> {
+        self.shared.heed(self.counted())
+    }
+
+    fn counted(&self) -> Result<Stats, Error> {
         let reader = self.shared.store.reader()?;
         let position = reader.position()?;
         let consents = reader.record_count(store::Records::Consent)?;

@@ -22,7 +22,7 @@ use super::panics::caught;
 use super::store::{Error, FORMAT, Position, Reader, Records};
 use super::{Embedded, Shared};
 use crate::certificate::{Names, Seq};
-use crate::engine::ClockReset;
+use crate::engine::{ClockReset, DAMAGED};
 use crate::fhir::date_time;
 use crate::limits::{CLOCK_BEHIND_MS_MAX, VERIFY_CHUNK_ROWS};
 
@@ -75,6 +75,18 @@ impl Embedded {
     /// # Errors
     /// The store cannot be read at all. What is found wrong is no error, but told in the result.
     pub fn verify(&self, names: &Names, report: &mut dyn FnMut(&Verifying)) -> Result<Verified, Error> {
+        let verified = self.shared.heed(self.verified(names, report))?;
+        if let Some(problem) = verified.problems.iter().find(|problem| problem.part != "index") {
+            self.shared.note_damage(&format!("{DAMAGED}: {}: {}", problem.part, problem.text));
+        }
+        if verified.problems.iter().any(|problem| problem.part == "index") {
+            // Whoever looks after it looks it through, and builds it again where that is needed.
+            self.shared.bell.suspect();
+        }
+        Ok(verified)
+    }
+
+    fn verified(&self, names: &Names, report: &mut dyn FnMut(&Verifying)) -> Result<Verified, Error> {
         let mut found = Findings::default();
         if self.shared.store.is_looked_at() {
             report(&Verifying { part: "file", at: 0, of: 1 });

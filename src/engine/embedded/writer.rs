@@ -247,6 +247,9 @@ impl Writer {
                 if !matches!(error, Error::Gone) {
                     event!(STORE_NOT_WRITTEN, error = %error);
                 }
+                if let Error::Damaged(_) = error {
+                    self.shared.note_damage(&error.to_string());
+                }
                 self.shared.metrics.work.commit_failed();
                 if self.shared.store.has_failed() {
                     self.shared.note_trouble(error.to_string());

@@ -36,7 +36,7 @@ const BUILT: &str = "How much of the index is built, 1 when searches are answere
 pub fn store(health: &Health) -> Part {
     let part = match &health.store {
         StoreHealth::Good if let Some(problem) = &health.damage => {
-            let words = format!("A request met damage; `hcert verify` names all of it. {problem}");
+            let words = format!("Damage was met; `hcert verify` names all of it. {problem}");
             Part::new("storage", Status::Degraded, words)
         }
         StoreHealth::Good => Part::new("storage", Status::Ok, "The store reads and writes."),
@@ -52,8 +52,8 @@ pub fn store(health: &Health) -> Part {
             Part::new("storage", Status::Down, words).with("since_ms", u64::try_from(*since).unwrap_or(0))
         }
         StoreHealth::Gone => {
-            let words = "store.redb was removed, moved or replaced, or its disk was unmounted. Writes are refused until the server is \
-                         started again; put the file back before.";
+            let words = "store.redb was removed, moved, replaced or cut, or its disk was unmounted. Writes are refused until the server \
+                         is started again; put the file back before, or restore a backup.";
             Part::new("storage", Status::Down, words)
         }
         StoreHealth::Closed => Part::new("storage", Status::Down, "The store is closed."),

@@ -5,7 +5,7 @@ use jiff::civil::{Date, date};
 
 use super::{Embedded, population, unreadable};
 use crate::certificate::{Id, head};
-use crate::engine::{PatientWrite, PatientWritten};
+use crate::engine::{PatientWrite, PatientWritten, Refused};
 use crate::fhir::date_time;
 use crate::outcome::Chain;
 use crate::registry::{Caller, Failed, PersonalCode, Silent};
@@ -92,6 +92,7 @@ impl Embedded {
         let write = PatientWrite { id: None, unless, alone: None, facts, tail: head::tail(resource) };
         match self.engine.write_patients(vec![write]).await {
             Ok(Ok(written)) => Ok(written.into_iter().map(|written| written_id(&written)).collect()),
+            Ok(Err(Refused::Store(error))) => Err(unreadable(error).into()),
             Ok(Err(refused)) => Err(Silent::Unreachable(refused.to_string()).into()),
             Err(_) => Err(Silent::Unreachable("the writer gave no answer".into()).into()),
         }

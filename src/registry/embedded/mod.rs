@@ -8,6 +8,7 @@ mod history;
 mod population;
 mod search;
 
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
@@ -230,7 +231,11 @@ fn told(found: StoredPatient) -> Told {
     Told { body: resource, version: Some(version.to_string()), last_modified: Some(stamp.milliseconds) }
 }
 
-/// The store below the registry fails: for its callers the registry is not there.
-fn unreadable(error: Error) -> Silent {
-    Silent::Unreachable(error.to_string())
+/// The store below the registry fails: for its callers the registry is not there, unless what they ask for is damaged.
+fn unreadable(error: impl Borrow<Error>) -> Silent {
+    let error = error.borrow();
+    match error {
+        Error::Damaged(_) => Silent::Damaged(error.to_string()),
+        _ => Silent::Unreachable(error.to_string()),
+    }
 }

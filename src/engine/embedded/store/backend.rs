@@ -78,29 +78,34 @@ impl Medium {
             return builder.create_with_backend(Heard::new(powered, &self.ears, Mark::Played(disk.clone()), None));
         }
         let file = OpenOptions::new().read(true).write(true).open(path)?;
-        let found = identity(&file.metadata()?);
-        if *self.ears.opened_file.get_or_init(|| found) != found {
+        let found = file.metadata()?;
+        if *self.ears.opened_file.get_or_init(|| identity(&found)) != identity(&found) {
             return Err(DatabaseError::Storage(StorageError::Io(io::Error::other("another file lies in its place"))));
         }
+        self.ears.bytes.store(found.len(), Ordering::Release);
         // The same opening of the file, so that it has the same locks.
         let same = file.try_clone()?;
         let backend = Box::new(FileBackend::new(file)?);
         builder.create_with_backend(Heard::new(backend, &self.ears, Mark::beside(path), Some(same)))
     }
 
-    /// Whether the file at the path is still the one that was opened. Once it was not, the answer stays false: what was written meanwhile may
-    /// be in neither.
+    /// Whether the file at the path is still the one that was opened, and nobody has cut it. Once it was not, the answer stays false: what
+    /// was written meanwhile may be in neither, and nothing more is written.
     pub fn is_in_place(&self, path: &Path) -> bool {
         let Some(opened) = self.ears.opened_file.get() else { return true };
-        let is_gone = match fs::metadata(path) {
-            Ok(found) => identity(&found) != *opened,
-            // Any other error is one of the disk, and says nothing about the name.
-            Err(error) => {
-                matches!(
+        let least = || self.ears.bytes.load(Ordering::Acquire);
+        let is_gone = loop {
+            let before = least();
+            break match fs::metadata(path) {
+                // redb tells what it cuts off before it does.
+                Ok(found) if found.len() < before && least() != before => continue,
+                Ok(found) => identity(&found) != *opened || found.len() < before,
+                // Any other error is one of the disk, and says nothing about the name.
+                Err(error) => matches!(
                     error.kind(),
                     ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::StaleNetworkFileHandle
-                )
-            }
+                ),
+            };
         };
         if is_gone && !self.ears.is_gone.swap(true, Ordering::AcqRel) {
             event!(STORE_GONE);

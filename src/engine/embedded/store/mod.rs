@@ -80,7 +80,7 @@ pub enum Error {
     Reopening,
     /// A restore into the folder was cut off.
     Restoring,
-    /// The file lies no longer where it was opened: removed, moved or replaced. Nothing is written any more.
+    /// The file is no longer the one that was opened: removed, moved, replaced or cut. Nothing is written any more.
     Gone,
 }
 
@@ -105,7 +105,7 @@ impl fmt::Display for Error {
                 "a restore into the data folder was not finished; empty the folder and run the restore again",
             ),
             Error::Gone => formatter.write_str(
-                "store.redb is not the file that was opened: it was removed, moved or replaced, or its disk was unmounted",
+                "store.redb is not the file that was opened: it was removed, moved, replaced or cut, or its disk was unmounted",
             ),
             Error::CommitUnknown(what) => write!(formatter, "a commit failed, its outcome is unknown: {what}"),
         }
@@ -259,7 +259,6 @@ impl Store {
         let path = folder.join(STORE_FILE);
         let lock = lock_folder(&path, false, &options)?;
         make_database(&path, &options)?;
-        expect_bytes(&path)?;
         let database = open_database(&path, &options)?;
         let holding = Holding::begin(folder);
         // The file's name must survive a power cut as surely as what is committed to it.
@@ -279,7 +278,6 @@ impl Store {
         }
         let path = folder.join(STORE_FILE);
         let lock = lock_folder(&path, true, &options)?;
-        expect_bytes(&path)?;
         let database = open_looking(&path, &options)?;
         let holding = Holding::beside(folder);
         let opened = first_look(&database, None, &options)?;
@@ -537,19 +535,13 @@ impl Store {
 
     /// Closes the file; every later call fails.
     pub fn close(&self) {
+        // Or what closing it writes would cover up what happened to it.
+        drop(self.expect_in_place());
         drop(self.holding.lock().unwrap_or_else(PoisonError::into_inner).take());
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *kept = None;
         *self.database.write().unwrap_or_else(PoisonError::into_inner) = None;
         drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
-    }
-}
-
-/// Refuses an empty file, in which redb would begin a new database.
-fn expect_bytes(path: &Path) -> Result<(), Error> {
-    match fs::metadata(path) {
-        Ok(file) if file.len() == 0 => Err(Error::Damaged("its file is empty".into())),
-        _ => Ok(()),
     }
 }
 

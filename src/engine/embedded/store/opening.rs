@@ -1,6 +1,6 @@
 //! Opening a store: made when it is new, checked when it is not, and asked how far it has come.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::Path;
 
 use redb::{Database, DatabaseError};
@@ -68,6 +68,7 @@ pub fn make_database(path: &Path, options: &Options) -> Result<(), Error> {
 pub fn open_database(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
+    expect_bytes(path)?;
     expect_own_tables(path)?;
     guarded(FILE, || options.medium.open(&builder, path).map(OpenDatabase::new).map_err(|error| unopened(path, error)))
 }
@@ -76,6 +77,7 @@ pub fn open_database(path: &Path, options: &Options) -> Result<OpenDatabase, Err
 pub fn open_aside(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
+    expect_bytes(path)?;
     guarded(FILE, || options.medium.open_aside(&builder, path).map(OpenDatabase::new).map_err(io))
 }
 
@@ -83,10 +85,19 @@ pub fn open_aside(path: &Path, options: &Options) -> Result<OpenDatabase, Error>
 pub fn open_looking(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
+    expect_bytes(path)?;
     expect_own_tables(path)?;
     guarded(FILE, || {
         options.medium.open_looking(&builder, path).map(OpenDatabase::new).map_err(|error| unopened(path, error))
     })
+}
+
+/// Refuses an empty file, in which redb would begin a new database.
+fn expect_bytes(path: &Path) -> Result<(), Error> {
+    match fs::metadata(path) {
+        Ok(file) if file.len() == 0 => Err(Error::Damaged("its file is empty".into())),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a file whose list of free pages is damaged: no panic that redb ends with there can be caught.

@@ -70,11 +70,37 @@ fn batches_and_commits_are_counted() {
     assert!(!text.contains("hcert_index_round_duration_seconds_count 0"), "{text}");
 }
 
+/// What was seen: the store of an idle server was cut to nothing, and opening it again ended in an empty one, since redb writes what it
+/// has in memory when it closes a file.
+#[test]
+fn a_store_that_is_cut_to_nothing_is_told_and_stays_as_it_is() {
+    let fixture = Fixture::new();
+    fixture.create(State::Draft, "a");
+    let path = fixture.folder.path().join("data").join(STORE_FILE);
+    let cut = |bytes| fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(bytes).unwrap();
+    cut(0);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while fixture.engine.health().store != StoreHealth::Gone {
+        assert!(Instant::now() < deadline, "{:?}", fixture.engine.health());
+        fixture.engine.shared.store.distrust();
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert!(fixture.engine.current(Id::FIRST).is_err() || fixture.engine.current(Id::FIRST).unwrap().is_some());
+    fixture.engine.close();
+    assert_eq!(fs::metadata(&path).unwrap().len(), 0, "nothing is written into it");
+    let again = Embedded::open(options(&fixture.folder, &fixture.now)).map(drop);
+    assert!(matches!(&again, Err(Error::Damaged(problem)) if problem.contains("empty")), "{again:?}");
+}
+
 /// Whatever was acknowledged after that would be gone with the file.
 #[test]
 fn nothing_is_written_into_a_file_that_was_removed_moved_or_replaced() {
     type Takes = fn(&Path);
-    let takes: [(&str, Takes); 4] = [
+    let takes: [(&str, Takes); 5] = [
+        ("cut", |path| {
+            let file = fs::OpenOptions::new().write(true).open(path).unwrap();
+            file.set_len(file.metadata().unwrap().len() / 2).unwrap();
+        }),
         ("removed", |path| fs::remove_file(path).unwrap()),
         ("moved", |path| fs::rename(path, path.with_extension("moved")).unwrap()),
         ("replaced", |path| {

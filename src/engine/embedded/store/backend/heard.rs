@@ -33,7 +33,9 @@ pub struct Ears {
     written: Mutex<Ranges>,
     /// Device and inode of the file that was opened first.
     pub opened_file: OnceLock<(u64, u64)>,
-    /// Its path was found to lead to no file, or to another one.
+    /// Bytes that the file has at least, unless somebody else has cut it.
+    pub bytes: AtomicU64,
+    /// Its path was found to lead to no file, to another one, or to one that was cut.
     pub is_gone: AtomicBool,
     /// Held by whoever syncs.
     doubt: Mutex<Doubt>,
@@ -103,6 +105,10 @@ impl Heard {
     /// As [`hear`](Self::hear), of a call that changes a range, whether it says so or fails.
     fn change<T>(&self, from: u64, to: u64, call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         self.hear(|| {
+            // redb writes what it has in memory when it closes: a file that was cut would look like one that is whole.
+            if self.ears.is_gone.load(Ordering::Acquire) {
+                return Err(io::Error::other("the file is not the one that was opened, or was cut"));
+            }
             let result = call();
             // Behind the call: a sync that began before it may have missed it.
             self.ears.written().add(from, to);
@@ -221,7 +227,13 @@ impl StorageBackend for Heard {
 
     fn set_len(&self, len: u64) -> io::Result<()> {
         // The last byte stands for the length: what lies before it was written, or is a hole that takes no room.
-        self.change(len.saturating_sub(1), len, || self.inner.set_len(len))
+        self.change(len.saturating_sub(1), len, || {
+            // Never more than the file has: it may be asked at any moment.
+            self.ears.bytes.fetch_min(len, Ordering::AcqRel);
+            self.inner.set_len(len)?;
+            self.ears.bytes.store(len, Ordering::Release);
+            Ok(())
+        })
     }
 
     fn sync_data(&self) -> io::Result<()> {
