@@ -62,7 +62,7 @@ pub fn expect_regular_files(folder: &Path) -> Result<(), String> {
     }
 }
 
-/// Whether the data folder holds a store, for commands that look at one and make none.
+/// Whether the data folder holds a store, for commands that look at one and make none. A server that runs may have one that was removed.
 ///
 /// # Errors
 /// There is none, in words for the person at the terminal.
@@ -76,7 +76,7 @@ pub fn expect_store(config: &Config) -> Result<(), String> {
             told("this is no folder: it is a file, or lies below one")
         }
         Err(error) if error.kind() != ErrorKind::NotFound => told(&unreadable(folder, &error)),
-        Err(_) if folder.join(RESTORING).exists() => Ok(()),
+        Err(_) if folder.join(RESTORING).exists() || engine::is_held(folder) => Ok(()),
         Err(_) if !folder.is_dir() => {
             told("there is no data folder; --data names another one, `hcert serve` makes a new one")
         }
@@ -194,7 +194,8 @@ fn opened(
 /// What is left of another store, in words that begin as those about damage.
 fn expect_not_lost(folder: &Path) -> Result<(), String> {
     let has = |name: &str| folder.join(name).try_exists().unwrap_or(true);
-    if has(STORE_FILE) || has(RESTORING) {
+    // Whoever has the folder is named by the opening, which it refuses.
+    if has(STORE_FILE) || has(RESTORING) || engine::is_held(folder) {
         return Ok(());
     }
     let audit = audit::folder(folder);

@@ -26,7 +26,7 @@ pub use embedded::{
     CommitFloor, CopyCheck, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, RESTORING, Restore,
     Salvage, Salvaged, SearchError,
 };
-pub use embedded::{Compacted, FileSize, Problem, Stats, TableSize, Verified, Verifying, size};
+pub use embedded::{Compacted, FileSize, Problem, Stats, TableSize, Verified, Verifying, is_held, size};
 pub use health::{Disk, Health, IndexHealth, StoreHealth};
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};

@@ -387,6 +387,27 @@ fn a_running_server_tells_the_damage_that_a_command_or_its_registry_meets() {
     assert!(exports >= 2 && registries >= 2, "{exports} {registries}");
 }
 
+/// What was seen: nothing could be saved from a server whose store was removed, though it still had all of it, and a second server called
+/// the folder damaged.
+#[test]
+fn what_a_server_still_has_of_a_store_that_was_removed_can_be_saved() {
+    let place = Place::new();
+    place.run_with(&["import", "-", "--data", "data"], &place.corpus(20, 3)).expect(0);
+    let whole = place.run(&["export", "--data", "data"]).out;
+    let server = super::Process::start(&place.path("data"));
+    fs::remove_file(place.path("data/store.redb")).unwrap();
+    assert!(place.run(&["export", "--data", "data"]).out == whole);
+    for command in [&["verify"][..], &["backup", "kept.tar"], &["stats"], &["clock"], &["log", "level"]] {
+        place.run(&[command, &["--data", "data"]].concat()).expect(0);
+    }
+    let second = place.run(&["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
+    second.expect(1).says("the data folder is in use by process");
+    drop(server);
+    place.run(&["export", "--data", "data"]).expect(1).says("there is no store in this folder");
+    place.run(&["restore", "kept.tar", "--data", "fresh"]).expect(0);
+    assert!(place.run(&["export", "--data", "fresh"]).out == whole);
+}
+
 /// What a check finds stays in the health of a running server.
 #[test]
 fn a_running_server_remembers_what_a_check_of_its_trail_found() {
