@@ -56,5 +56,6 @@ mod regular_file;
 pub mod search;
 pub mod socket;
 pub mod terminology;
+pub mod threads;
 mod tls;
 pub mod trace;

@@ -319,6 +319,16 @@ pub const COMMAND_LINE_S: u64 = 5;
 /// Bytes of the line that says so. What follows it, such as an import's lines, has bounds of its own.
 pub const COMMAND_LINE_BYTES_MAX: usize = 64 * 1024;
 
+/// Threads of a service beside those that serve requests: 16 when it is idle on two processors, and those of its first commands and its
+/// first blocking work.
+pub const SERVICE_THREADS: usize = 24;
+
+/// Threads for work that blocks, such as large searches, each of which stays once it was started.
+pub const BLOCKING_THREADS_MAX: usize = 64;
+
+/// Bytes of stack of the thread that runs a command.
+pub const MAIN_STACK_BYTES: usize = 8 * 1024 * 1024;
+
 /// Open files kept for store, index and sockets beside connections. A segment of the index has up to eight; there are some twenty.
 /// Connections that are only refused take [`REFUSALS_MAX`] of them, those of the management listener [`MANAGEMENT_CONNECTIONS_MAX`],
 /// commands [`COMMANDS_MAX`].

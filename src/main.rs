@@ -2,11 +2,11 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-use hcert::cli;
+use hcert::{cli, threads};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
-    cli::leave(cli::main())
+    cli::leave(threads::on_known_stack(cli::main))
 }

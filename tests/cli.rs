@@ -39,6 +39,8 @@ mod settings;
 mod silence;
 #[path = "cli/terminology.rs"]
 mod terminology;
+#[path = "cli/threads.rs"]
+mod threads;
 #[path = "cli/token.rs"]
 mod token;
 #[path = "cli/verify.rs"]

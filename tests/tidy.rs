@@ -12,6 +12,7 @@ const MAP: &[(&str, &[&str])] = &[
     ("tls", &["limits", "regular_file"]),
     ("metrics", &[]),
     ("output", &["limits", "log"]),
+    ("threads", &["limits"]),
     ("trace", &[]),
     ("config", &["limits", "regular_file"]),
     ("outcome", &["limits"]),
@@ -94,6 +95,7 @@ const MAP: &[(&str, &[&str])] = &[
             "metrics",
             "output",
             "registry",
+            "threads",
             "tls",
         ],
     ),
@@ -125,10 +127,11 @@ const MAP: &[(&str, &[&str])] = &[
             "socket",
             "regular_file",
             "terminology",
+            "threads",
             "trace",
         ],
     ),
-    ("main", &["cli", "config"]),
+    ("main", &["cli", "config", "threads"]),
     ("lib", &[]),
 ];
 

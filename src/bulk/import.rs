@@ -51,9 +51,10 @@ pub fn import(
     let waiting = Mutex::new(waiting);
     let preparer = Preparer { engine, rulebook, options };
     thread::scope(|scope| {
-        for _ in 0..IMPORT_THREADS {
-            scope.spawn(|| preparer.run(&waiting));
-        }
+        let preparing = |_| thread::Builder::new().spawn_scoped(scope, || preparer.run(&waiting)).map(drop);
+        // One of them does, if more slowly.
+        let begun = (0..IMPORT_THREADS).map(preparing).reduce(Result::or).unwrap_or(Ok(()));
+        begun.map_err(|error| format!("no thread can be started: {error}"))?;
         let (ahead, commits) = (VecDeque::new(), VecDeque::new());
         let mut run = Run { engine, options, report, progress: Progress::default(), ahead, commits };
         let outcome = run.all(&mut Chunks::new(lines), &hand_out);

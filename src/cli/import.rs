@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 use clap::Args;
 
@@ -92,9 +93,10 @@ pub fn through_server(
     bar: &mut Bar,
 ) -> Result<Progress, String> {
     let events = server.lines().map_err(|error| error.to_string())?;
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         // When the server has given up it closes its side, and sending ends with an error that its last event explains better.
-        let sender = scope.spawn(move || server.send_all(&mut *lines));
+        let sender = thread::Builder::new().spawn_scoped(scope, move || server.send_all(&mut *lines));
+        let sender = sender.map_err(|error| format!("no thread can be started: {error}"))?;
         for line in events.lines() {
             let line = line.map_err(|error| format!("the server's answer broke off: {error}"))?;
             match serde_json::from_str(&line)

@@ -25,6 +25,7 @@ use crate::metrics::Metrics;
 use crate::output::{Output, write_aside};
 use crate::registry::Registry;
 use crate::socket;
+use crate::threads;
 
 /// The year 10000, counted from 1970.
 const HTTP_DATES_END: Duration = Duration::from_secs(253_402_300_800);
@@ -47,6 +48,7 @@ impl Serve {
         let Serve { listen, common } = self;
         ignore_signals();
         let failed = |what: &str, error: io::Error| Failure::Failed(format!("{what}: {error}"));
+        threads::expect(0).map_err(Failure::Failed)?;
         let output = log::open().map_err(|error| failed("the log cannot be written", error))?;
         let flags = |config: &mut Config| {
             if let Some(listen) = listen {
@@ -65,8 +67,9 @@ impl Serve {
         expect_clock(SystemTime::now())?;
         open::for_owner_only();
         last_word::prepare().map_err(|error| Failure::Failed(format!("SIGBUS cannot be caught: {error}")))?;
+        threads::expect(config.server.workers).map_err(Failure::Failed)?;
         let mut runtime = runtime::Builder::new_multi_thread();
-        let runtime = runtime.worker_threads(config.server.workers).enable_all().build();
+        let runtime = threads::keep_blocking(runtime.worker_threads(config.server.workers).enable_all());
         let runtime = runtime.map_err(|error| failed("no threads could be started", error))?;
         let metrics = Metrics::new();
         let management = Management::new(metrics.clone(), config.access.mode.name());

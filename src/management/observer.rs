@@ -15,6 +15,7 @@ use super::liveness::Heartbeat;
 use super::systemd::Systemd;
 use super::{Management, listener};
 use crate::log::event;
+use crate::threads;
 
 /// Starts the thread. It watches the threads of `requests` until the process ends, and answers where there is a listener.
 ///
@@ -22,7 +23,8 @@ use crate::log::event;
 /// No thread can be started.
 pub fn start(management: Arc<Management>, listener: Option<TcpListener>, requests: Handle) -> io::Result<()> {
     let systemd = Systemd::of_environment();
-    let runtime = runtime::Builder::new_current_thread().enable_all().thread_name("management-look").build()?;
+    let mut runtime = runtime::Builder::new_current_thread();
+    let runtime = threads::keep_blocking(runtime.enable_all().thread_name("management-look"))?;
     if let Some(listener) = &listener {
         listener.set_nonblocking(true)?;
     }

@@ -60,7 +60,11 @@ impl Connection {
         begin: &str,
         each: &mut dyn FnMut(&[u8]) -> Result<(), String>,
     ) -> Result<T, String> {
-        let broken = |error: io::Error| format!("the server's answer broke off: {error}");
+        let broken = |error: io::Error| match error.kind() {
+            // The server's own words.
+            ErrorKind::Other => error.to_string(),
+            _ => format!("the server's answer broke off: {error}"),
+        };
         let (mut lines, mut line) = (self.lines().map_err(broken)?, Vec::new());
         loop {
             line.clear();

@@ -70,6 +70,8 @@ impl Server {
                 let command = commands.clone();
                 let (engine, rulebook) = (engine.clone(), rulebook.clone());
                 let (trail, names) = (trail.clone(), names.clone());
+                let stream = Arc::new(stream);
+                let told = stream.clone();
                 let spawned = thread::Builder::new().name("hcert-command".into()).spawn(move || {
                     if let Err(error) = talk(&stream, &engine, &rulebook, &trail, &names) {
                         event!(COMMAND_BROKE, error = %error);
@@ -78,6 +80,7 @@ impl Server {
                 });
                 if let Err(error) = spawned {
                     event!(COMMAND_NO_THREAD, error = %error);
+                    drop(refuse(&told, &format!("the server has no thread for it ({error}); try again")));
                 }
             }
         })?;

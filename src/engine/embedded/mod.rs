@@ -61,7 +61,6 @@ pub use stats::{FileSize, Stats, TableSize, size};
 pub use store::copy::RESTORING;
 use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error};
-
 use store::{Opened, Reader, Store, body};
 use time::Time;
 pub use verify::{Problem, Verified, Verifying};

@@ -1,0 +1,63 @@
+//! Threads: the operating system may give few of them, or small stacks.
+
+use std::io;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+use tokio::runtime;
+
+use crate::limits::{BLOCKING_THREADS_MAX, MAIN_STACK_BYTES, SERVICE_THREADS};
+
+/// Runs the command line on a thread with a stack of a size that is known: that of the first thread is the limit of whoever starts the
+/// process (`ulimit -s`). Without another thread it runs on the first one.
+pub fn on_known_stack(run: fn() -> u8) -> u8 {
+    match Builder::new().name("main".to_owned()).stack_size(MAIN_STACK_BYTES).spawn(run) {
+        Ok(running) => running.join().unwrap_or(1),
+        Err(_) => run(),
+    }
+}
+
+/// Makes sure that the operating system gives the threads that a service needs, by having all of them at one moment. Libraries do not
+/// start without theirs, or wait for them for ever.
+///
+/// # Errors
+/// There are fewer, in words for the person at the terminal.
+pub fn expect(workers: usize) -> Result<(), String> {
+    let wanted = SERVICE_THREADS + workers;
+    let (still, mut started) = (Arc::new(RwLock::new(())), Vec::with_capacity(wanted));
+    let all = still.write().unwrap_or_else(PoisonError::into_inner);
+    while started.len() < wanted {
+        let waits = still.clone();
+        let spawned = Builder::new().stack_size(PROBE_STACK_BYTES).spawn(move || drop(waits.read()));
+        started.push(spawned.map_err(|error| too_few(wanted, started.len(), &error))?);
+    }
+    drop(all);
+    started.into_iter().map(JoinHandle::join).for_each(drop);
+    Ok(())
+}
+
+/// Bytes of stack of a thread that only waits.
+const PROBE_STACK_BYTES: usize = 64 * 1024;
+
+fn too_few(wanted: usize, found: usize, error: &io::Error) -> String {
+    format!(
+        "the operating system gives too few threads: {found} of the {wanted} that the service needs at its start ({error}); raise the limit \
+         of processes (ulimit -u, TasksMax of the unit, pids.max of the container), or of memory"
+    )
+}
+
+/// Keeps every thread for blocking work that was once started: tokio panics when such work comes while there is none and the
+/// operating system gives none. The first is started here.
+///
+/// # Errors
+/// There is none.
+pub fn keep_blocking(runtime: &mut runtime::Builder) -> io::Result<runtime::Runtime> {
+    let kept = runtime
+        .max_blocking_threads(BLOCKING_THREADS_MAX)
+        .thread_keep_alive(Duration::from_secs(u32::MAX.into()))
+        .build()?;
+    let first = kept.spawn_blocking(|| ());
+    kept.block_on(first).map_err(io::Error::other)?;
+    Ok(kept)
+}
