@@ -267,15 +267,20 @@ impl Salvage {
                 lost.entry(change.id.get()).or_default().push((version.get(), version.get()));
             }
         }
+        let is_confirmed = |found: &&Found| found.is_proven || self.changes.contains_key(&found.seq);
+        let confirmed = self.found.iter().filter(is_confirmed).map(|found| found.seq);
+        let newest = self.changes.keys().copied().chain(confirmed).max().unwrap_or(0);
+        // A number that nothing confirms may be damaged: more than the file has room for was never there.
+        let room = self.pages.rows_max(CHANGES);
         for (id, numbers) in &numbers {
-            let gaps = gaps(numbers.iter().map(|number| u64::from(*number)));
+            let gaps = gaps(numbers.iter().map(|number| u64::from(*number)).take_while(|number| *number <= room));
             for (first, last) in gaps {
                 // Both lie between two numbers of versions.
                 lost.entry(*id).or_default().push((first as u32, last as u32));
             }
         }
-        let known: BTreeSet<u64> =
-            self.changes.keys().copied().chain(self.found.iter().map(|found| found.seq)).collect();
+        let found = self.found.iter().map(|found| found.seq).filter(|seq| *seq <= newest.saturating_add(room));
+        let known: BTreeSet<u64> = self.changes.keys().copied().chain(found).collect();
         self.report.changes_unknown = gaps(known.into_iter()).collect();
         if !self.report.changes_unknown.is_empty() {
             // What is not known may be the newest version of a certificate that stood beside a page that is lost.
@@ -290,9 +295,8 @@ impl Salvage {
                 }
             }
         }
-        let is_unconfirmed = |found: &&Found| !self.changes.contains_key(&found.seq) && !found.is_proven;
         let report = &mut self.report;
-        for found in self.found.iter().filter(is_unconfirmed) {
+        for found in self.found.iter().filter(|found| !is_confirmed(found)) {
             report.unconfirmed.push((found.id.get(), found.version.get()));
             lost.entry(found.id.get()).or_default();
         }

@@ -186,6 +186,28 @@ fn every_page_damaged_in_every_way_is_reported_and_the_rest_is_read() {
     );
 }
 
+/// What was seen: "nothing is known of 790273975451 changes", by one number that was damaged.
+#[test]
+fn a_salvage_believes_no_number_that_nothing_confirms_and_the_file_has_no_room_for() {
+    let fixture = filled();
+    let path = fixture.folder.path().join("data").join(STORE_FILE);
+    let mut whole = Vec::new();
+    store::tampered::edit_version(&path, Id::new(3).unwrap(), Version::FIRST, |record| whole.clone_from(record));
+    let mut bytes = fs::read(&path).unwrap();
+    // In every copy of the page that the file holds.
+    for at in (0..bytes.len() - whole.len()).filter(|at| bytes[*at..].starts_with(&whole)).collect::<Vec<_>>() {
+        bytes[at + 12] = 0xB8;
+    }
+    // No commit is named, so that nothing is proven.
+    bytes[64..320].fill(0);
+    fs::write(&path, &bytes).unwrap();
+    let salvage = Salvage::open(path.parent().unwrap()).unwrap();
+    let report = salvage.report();
+    assert!(report.unconfirmed.contains(&(3, 1)), "{report:?}");
+    let unknown: u64 = report.changes_unknown.iter().map(|(first, last)| last - first + 1).sum();
+    assert!(unknown < bytes.len() as u64, "{unknown}");
+}
+
 /// A running engine that meets a damaged page fails that request alone; a write to it stores nothing.
 #[test]
 fn a_page_damaged_under_a_server_fails_what_reads_it_and_nothing_else() {
