@@ -170,7 +170,7 @@ impl Service {
     fn start(registry: &Registry, settings: &[(&str, &str)]) -> Service {
         let folder = tempfile::tempdir().expect("a folder for the data");
         let mut command = Command::new(env!("CARGO_BIN_EXE_hcert"));
-        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder.path().join("data"));
+        command.args(["dev", "--listen", "127.0.0.1:0", "--data"]).arg(folder.path().join("data"));
         // Every create that hangs leaves a line in the log.
         let log = folder.path().join("serve.log");
         let stderr = std::fs::File::create(&log).expect("a file beside the data");

@@ -175,8 +175,12 @@ pub struct Backup {
 pub struct Registry {
     pub mode: RegistryMode,
     pub external_reference_system: String,
-    pub population_register: PopulationRegister,
-    pub samples: bool,
+    /// Unset: made up by `hcert dev`, off in `hcert serve`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub population_register: Option<PopulationRegister>,
+    /// Unset: as `population_register`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<bool>,
     pub required_headers: Vec<String>,
     pub fault: Vec<FaultRule>,
     pub remote: Remote,
@@ -217,11 +221,10 @@ pub enum RegistryMode {
 }
 
 /// Where an embedded registry looks for people it does not know. Contract 6.2.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PopulationRegister {
     /// A stand-in makes them up.
-    #[default]
     Simulate,
     /// Nowhere.
     Off,
@@ -411,8 +414,8 @@ impl Default for Registry {
         Registry {
             mode: RegistryMode::Embedded,
             external_reference_system: "https://tehik.ee/mpi/external-reference".to_owned(),
-            population_register: PopulationRegister::Simulate,
-            samples: true,
+            population_register: None,
+            samples: None,
             required_headers: Vec::new(),
             fault: Vec::new(),
             remote: Remote::default(),
@@ -492,7 +495,7 @@ impl Config {
     /// A name for these settings: equal settings have the same, 16 hexadecimal digits. It tells nothing of the secrets among them.
     pub fn fingerprint(&self) -> String {
         let text = toml::to_string(self).expect("settings were read as TOML");
-        let digest = digest::digest(&digest::SHA256, text.as_bytes());
+        let digest = digest::digest(&digest::SHA256, format!("{}\n{text}", self.access.mode.name()).as_bytes());
         digest.as_ref()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 

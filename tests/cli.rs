@@ -43,6 +43,8 @@ mod terminology;
 mod threads;
 #[path = "cli/token.rs"]
 mod token;
+#[path = "cli/two_commands.rs"]
+mod two_commands;
 #[path = "cli/verify.rs"]
 mod verify;
 
@@ -304,7 +306,7 @@ fn a_folder_in_use_without_a_server_is_refused_in_clear_words() {
         place.command(&["import", "-", "--data", "data"]).stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     // Nobody else tries before: whoever came first would have it.
     eventually("the import holds the folder", || place.path("data/hcert.pid").is_file());
-    for arguments in [&["export"][..], &["import", "-"], &["serve", "--listen", "127.0.0.1:0"]] {
+    for arguments in [&["export"][..], &["import", "-"], &["dev", "--listen", "127.0.0.1:0"]] {
         let ran = place.run(&[arguments, &["--data", "data"]].concat());
         ran.expect(1).says(&format!("data: the data folder is in use by process {} (hcert import)", holder.id()));
     }
@@ -358,7 +360,7 @@ fn exit_codes_tell_wrong_use_from_failed_work() {
     place.run(&["export", "--resume"]).expect(2).says("--out <FILE>");
     place.run(&["serve", "--prot", "1"]).expect(2).says("--prot");
     place.run(&["generate", "--count", "0"]).expect(2).says("at least one certificate");
-    place.run(&["serve", "--listen", "here"]).expect(2).says("'here' is not an address with a port");
+    place.run(&["dev", "--listen", "here"]).expect(2).says("'here' is not an address with a port");
     place.run(&["serve", "--config", "none.toml"]).expect(2).says("none.toml");
     place.run(&["export", "--data", "none"]).expect(1).says("none: there is no data folder");
     assert!(!place.path("none").exists(), "an export makes no folder");
@@ -366,7 +368,7 @@ fn exit_codes_tell_wrong_use_from_failed_work() {
     place.run(&["import", ".", "--data", "data"]).expect(1).says(".: is a directory");
     assert!(!place.path("data").exists(), "an import that cannot begin makes no folder");
     fs::write(place.path("file"), "").unwrap();
-    place.run(&["serve", "--listen", "127.0.0.1:0", "--data", "file"]).expect(1).says("file: ");
+    place.run(&["dev", "--listen", "127.0.0.1:0", "--data", "file"]).expect(1).says("file: ");
 }
 
 #[test]
@@ -399,7 +401,7 @@ fn help_tells_a_stranger_what_each_command_does() {
 fn an_unknown_setting_is_shown_with_its_line_and_a_caret() {
     let place = Place::new();
     fs::write(place.path("hcert.toml"), "[server]\nlisten = \"127.0.0.1:0\"\nlistenn = \"x\"\n").unwrap();
-    for command in [&["serve"][..], &["export"], &["import", "-"]] {
+    for command in [&["dev"][..], &["export"], &["import", "-"]] {
         let ran = place.run(command);
         ran.expect(2)
             .says("hcert.toml")

@@ -41,6 +41,7 @@ fn every_answer_is_explained_by_the_order_of_the_changes() {
             folder: folder.path().join("data"),
             cache_bytes: 8 << 20,
             quick_repair: QuickRepair::Auto,
+            purpose: None,
             names: engine::Names::default(),
             unique_number: unique,
             witness: None,

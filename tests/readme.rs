@@ -33,7 +33,7 @@ fn every_line_of_the_readme_does_what_it_says() {
     for block in blocks(&readme) {
         let answer = match block.commands.trim() {
             "cargo test" => continue,
-            "cargo run --release -- serve" => {
+            "cargo run --release -- dev" => {
                 let (started, introduction) = Server::start(folder.path());
                 server = Some(started);
                 introduction
@@ -87,11 +87,11 @@ impl Server {
     /// Starts it and reads what it says of itself.
     fn start(folder: &Path) -> (Server, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hcert"));
-        command.arg("serve").current_dir(folder).env("HCERT__SERVER__LISTEN", "127.0.0.1:0");
+        command.arg("dev").current_dir(folder).env("HCERT__SERVER__LISTEN", "127.0.0.1:0");
         command.env("HCERT__MANAGEMENT__LISTEN", "127.0.0.1:0");
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the server starts");
         let mut lines = BufReader::new(process.stdout.take().expect("it was piped")).lines();
-        let said: Vec<String> = lines.by_ref().take(4).map(|line| line.expect("text")).collect();
+        let said: Vec<String> = lines.by_ref().take(5).map(|line| line.expect("text")).collect();
         let address =
             said.first().and_then(|line| line.split_once(" listens on ")).expect("it says where it listens").1;
         let address = address.trim_end_matches("/fhir").to_owned();

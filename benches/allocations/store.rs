@@ -77,6 +77,7 @@ impl Store {
             folder: folder.to_owned(),
             cache_bytes: 64 << 20,
             quick_repair: QuickRepair::Off,
+            purpose: None,
             names: engine::Names(config.namespaces.pairs()),
             unique_number: config.certificate.unique_number,
             witness: None,

@@ -65,7 +65,7 @@ impl Launcher {
     /// It ends, with its own words, or the order to stop comes.
     pub fn serve(&self, data: &Path) -> Result<Server, Trouble> {
         let folder = data.as_os_str();
-        let arguments = ["serve".as_ref(), "--listen".as_ref(), "127.0.0.1:0".as_ref(), "--data".as_ref(), folder];
+        let arguments = ["dev".as_ref(), "--listen".as_ref(), "127.0.0.1:0".as_ref(), "--data".as_ref(), folder];
         self.listening(&arguments, data, "serve.log")
     }
 

@@ -61,6 +61,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Dev(serve::Dev),
     Serve(serve::Serve),
     Generate(generate::Generate),
     Import(import::Import),
@@ -138,6 +139,7 @@ impl Cli {
     /// What to tell the person at the terminal, with the exit code in it.
     pub fn run(self) -> Result<(), Failure> {
         match self.command {
+            Command::Dev(dev) => dev.run(),
             Command::Serve(serve) => serve.run(),
             Command::Generate(generate) => generate.run(),
             Command::Import(import) => import.run(),

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use super::note;
 use super::writable::{hindrance, unreadable};
 use crate::access::rights::{BUILT_IN, Permissions};
+use crate::access::token::DEVELOPER_KEY_FILE;
 use crate::audit::{self, Action, Log, Trail};
 use crate::bulk;
 use crate::certificate::{Names, Seq};
 use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
-use crate::engine::{self, Clock, DAMAGED, Engine, RESTORING, STORE_FILE, Witness};
+use crate::engine::{self, Clock, DAMAGED, Engine, Purpose, RESTORING, STORE_FILE, Witness};
 use crate::interaction::account::{self, Witnessing};
 use crate::interaction::{Policy, Rulebook, Service, Settings, TokenPolicy};
 use crate::log::event;
@@ -78,9 +79,11 @@ pub fn expect_store(config: &Config) -> Result<(), String> {
         Err(error) if error.kind() != ErrorKind::NotFound => told(&unreadable(folder, &error)),
         Err(_) if folder.join(RESTORING).exists() || engine::is_held(folder) => Ok(()),
         Err(_) if !folder.is_dir() => {
-            told("there is no data folder; --data names another one, `hcert serve` makes a new one")
+            told("there is no data folder; --data names another one, `hcert serve` or `hcert dev` makes a new one")
         }
-        Err(_) => told("there is no store in this folder; is its disk mounted? `hcert serve` makes a new one"),
+        Err(_) => {
+            told("there is no store in this folder; is its disk mounted? `hcert serve` or `hcert dev` makes a new one")
+        }
     }
 }
 
@@ -172,11 +175,20 @@ pub fn expect_writable(folder: &Path) -> Result<(), String> {
 /// # Errors
 /// Why it cannot be opened, in words for the person at the terminal.
 pub fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
-    opened(config, clock, None, Metrics::new())
+    opened(config, None, clock, None, Metrics::new())
+}
+
+/// Opens a data folder of `hcert dev`.
+///
+/// # Errors
+/// As [`engine`]; or it is one of `hcert serve`.
+pub fn developers_engine(config: &Config, clock: Clock) -> Result<Engine, String> {
+    opened(config, Some(Purpose::Developer), clock, None, Metrics::new())
 }
 
 fn opened(
     config: &Config,
+    purpose: Option<Purpose>,
     clock: Clock,
     witness: Option<Arc<dyn Witness>>,
     metrics: Arc<Metrics>,
@@ -185,7 +197,12 @@ fn opened(
     expect_writable(folder)?;
     expect_regular_files(folder)?;
     expect_not_lost(folder).map_err(|problem| format!("{}: {problem}", folder.display()))?;
-    Engine::open(options(config, clock, witness, metrics)).map_err(|error| unopened(folder, &error))
+    // A folder of a release that did not write down what it is for.
+    if purpose == Some(Purpose::Service) && folder.join(DEVELOPER_KEY_FILE).exists() {
+        return Err(unopened(folder, &engine::Error::OtherPurpose(Purpose::Developer)));
+    }
+    let options = engine::Options { purpose, ..options(config, clock, witness, metrics) };
+    Engine::open(options).map_err(|error| unopened(folder, &error))
 }
 
 /// Whether a folder without a store never had one. A new store beside the trail or the index of another one would give its ids again.
@@ -225,6 +242,7 @@ fn options(config: &Config, clock: Clock, witness: Option<Arc<dyn Witness>>, met
             QuickRepair::Off => engine::QuickRepair::Off,
         },
         names: engine::Names(config.namespaces.pairs()),
+        purpose: None,
         unique_number: config.certificate.unique_number,
         witness,
         metrics,
@@ -233,7 +251,7 @@ fn options(config: &Config, clock: Clock, witness: Option<Arc<dyn Witness>>, met
     }
 }
 
-/// Opens the data folder and the audit trail in it, which from then on is told of every change. What a crash kept out of it is written
+/// Opens the data folder to serve it, and the audit trail in it, which from then on is told of every change. What a crash kept out of it is written
 /// into it first.
 ///
 /// # Errors
@@ -244,7 +262,11 @@ pub fn engine_and_trail(
     metrics: Arc<Metrics>,
 ) -> Result<(Arc<Engine>, Arc<Log>), String> {
     let witness = Arc::new(Witnessing::default());
-    let engine = Arc::new(opened(config, clock.clone(), Some(witness.clone()), metrics)?);
+    let purpose = match config.access.mode {
+        AccessMode::Developer => Purpose::Developer,
+        AccessMode::Jwt => Purpose::Service,
+    };
+    let engine = Arc::new(opened(config, Some(purpose), clock.clone(), Some(witness.clone()), metrics)?);
     let options = audit::Options { keep_from: keep_from(config, &engine), ..audit_options(config, clock.clone()) };
     let log = Arc::new(Log::open(options)?);
     tell_migration(&engine, &log)?;

@@ -15,8 +15,8 @@ use super::{Common, Failure, last_word, log, open, open_files};
 use crate::access::{Tokens, token};
 use crate::audit::Log;
 use crate::backup::{Plan, Schedule};
-use crate::config::{self, BACKUP_WITHIN_DATA, Config, is_within};
-use crate::engine::{Engine, system_clock};
+use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, is_within};
+use crate::engine::{Engine, MADE_BY, system_clock};
 use crate::http::{self, Server, Settings};
 use crate::interaction::Service;
 use crate::log::{event, shown};
@@ -30,11 +30,44 @@ use crate::threads;
 /// The year 10000, counted from 1970.
 const HTTP_DATES_END: Duration = Duration::from_secs(253_402_300_800);
 
-/// Serve health certificates over HTTP.
+/// Serve health certificates of real people over HTTP
 ///
-/// Stops on SIGTERM or Ctrl-C, after finishing what is under way.
+/// Nobody is let in without a token of the issuer that [access.token] names; without that it does not start. Stops on SIGTERM or Ctrl-C,
+/// after finishing what is under way.
 #[derive(Debug, Args)]
 pub struct Serve {
+    #[command(flatten)]
+    flags: Flags,
+}
+
+/// Run the whole service on this machine for trying it out, with made-up people
+///
+/// Whoever comes from this machine may do everything without a token; one with a token (POST /auth/v2/token, hcert token) has that token's
+/// rights. Requests through proxies, from pages of other origins and over HTTP/1.0 are refused. Where --listen is an address that other
+/// machines reach, the printed address holds a secret. Stops on SIGTERM or Ctrl-C.
+#[derive(Debug, Args)]
+pub struct Dev {
+    #[command(flatten)]
+    flags: Flags,
+}
+
+impl Serve {
+    /// Runs until SIGTERM or SIGINT.
+    pub fn run(self) -> Result<(), Failure> {
+        self.flags.run(AccessMode::Jwt)
+    }
+}
+
+impl Dev {
+    /// Runs until SIGTERM or SIGINT.
+    pub fn run(self) -> Result<(), Failure> {
+        self.flags.run(AccessMode::Developer)
+    }
+}
+
+/// The flags of both.
+#[derive(Debug, Args)]
+struct Flags {
     /// Address and port to listen on, such as 127.0.0.1:8080; port 0 takes a free one [setting: server.listen]
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
@@ -42,15 +75,15 @@ pub struct Serve {
     common: Common,
 }
 
-impl Serve {
-    /// Runs until SIGTERM or SIGINT.
-    pub fn run(self) -> Result<(), Failure> {
-        let Serve { listen, common } = self;
+impl Flags {
+    fn run(self, mode: AccessMode) -> Result<(), Failure> {
+        let Flags { listen, common } = self;
         ignore_signals();
         let failed = |what: &str, error: io::Error| Failure::Failed(format!("{what}: {error}"));
         threads::expect(0).map_err(Failure::Failed)?;
         let output = log::open().map_err(|error| failed("the log cannot be written", error))?;
         let flags = |config: &mut Config| {
+            config.access.mode = mode;
             if let Some(listen) = listen {
                 config.server.listen = listen;
             }
@@ -114,6 +147,10 @@ async fn serve(
     let listener = bind(&config.server.listen).await?;
     let address = listener.local_addr().map_err(|error| Failure::Failed(error.to_string()))?;
     let mut settings = Settings::new(&config, address)?;
+    if !settings.secret.is_empty() {
+        let secret = token::kept_secret(&config.storage.data).map_err(Failure::Failed)?;
+        settings = settings.with_secret(&secret);
+    }
     settings.metrics = metrics.clone();
     let fitting = open_files::make_room_for(settings.connections_max);
     let fitting = fitting.map_err(|error| Failure::Failed(format!("the limit of open files: {error}")))?;
@@ -141,7 +178,11 @@ async fn serve(
     }
     let mut stop = stop(management.clone(), settings.drain_timeout)?;
     let notice = Duration::from_secs(config.management.drain_notice_s);
-    let (engine, trail) = open::engine_and_trail(&config, system_clock(), metrics).map_err(Failure::Failed)?;
+    let opened = open::engine_and_trail(&config, system_clock(), metrics);
+    let (engine, trail) = opened.map_err(|problem| match problem.contains(MADE_BY) {
+        true => Failure::Usage(problem),
+        false => Failure::Failed(problem),
+    })?;
     let mut policy = open::policy(&config).map_err(Failure::Failed)?;
     policy.audit = Some(trail.clone());
     let permissions = policy.permissions.clone();
@@ -160,12 +201,15 @@ async fn serve(
     );
     let schedule = scheduled(&config, &engine, &trail)?;
     let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", folder.display())))?;
-    let told = introduction(&settings.base_url, folder, watched_at);
+    let told = introduction(config.access.mode, &settings.base_url, folder, watched_at);
     let server = Server::new(service, settings);
     let pool = server.pool().clone();
     let mut parts = watched(&config, &engine, trail, &server);
     parts.push(Box::new(management::LogOutput(output)));
     parts.push(Box::new(connections));
+    if config.access.mode == AccessMode::Developer {
+        parts.push(Box::new(management::DeveloperMode));
+    }
     parts.push(Box::new(management::Backup {
         status: schedule.as_ref().map(|schedule| Box::new(schedule.teller()) as _),
         every_minutes: config.backup.every_minutes,
@@ -326,12 +370,19 @@ fn stop(management: Arc<Management>, patience: Duration) -> Result<watch::Receiv
     Ok(stop)
 }
 
-fn introduction(base_url: &str, data: &Path, watched_at: Option<SocketAddr>) -> String {
+fn introduction(mode: AccessMode, base_url: &str, data: &Path, watched_at: Option<SocketAddr>) -> String {
     let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
     let version = env!("CARGO_PKG_VERSION");
     let watched_at = watched_at.map(|address| format!("health http://{address}/health\n")).unwrap_or_default();
+    let (mode, note) = match mode {
+        AccessMode::Developer => (
+            " in developer mode",
+            "mode   developer: everybody on this machine may do everything, and people are made up; hcert serve is for real data\n",
+        ),
+        AccessMode::Jwt => ("", ""),
+    };
     format!(
-        "hcert {version} listens on {base_url}\ndata   {}\n{watched_at}try    curl '{base_url}/metadata?_pretty=true'\n",
+        "hcert {version}{mode} listens on {base_url}\n{note}data   {}\n{watched_at}try    curl '{base_url}/metadata?_pretty=true'\n",
         data.display()
     )
 }
@@ -343,7 +394,7 @@ mod tests {
     #[test]
     fn the_introduction_says_where_and_what_to_try() {
         let watched_at = "127.0.0.1:8081".parse().ok();
-        let told = introduction("http://127.0.0.1:8080/fhir", Path::new("/var/lib/hcert"), watched_at);
+        let told = introduction(AccessMode::Jwt, "http://127.0.0.1:8080/fhir", Path::new("/var/lib/hcert"), watched_at);
         assert!(told.contains("listens on http://127.0.0.1:8080/fhir\n"));
         assert!(told.contains("/var/lib/hcert\n"));
         assert!(told.contains("health http://127.0.0.1:8081/health\n"));

@@ -11,33 +11,42 @@ use crate::limits;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Access {
+    /// What the command says, and no setting.
+    #[serde(skip)]
     pub mode: AccessMode,
     /// Replaces the permissions that ship.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PathBuf>,
-    /// Unset: on in mode `jwt`. Contract 7.7.
+    /// Unset: on in `hcert serve`. Contract 7.7.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author_must_be_caller: Option<bool>,
     pub token: AccessToken,
 }
 
-/// Who is let in. Contract 7.2.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+/// What the service is run for, as the command says: who is let in, and what is made up. Contract 7.2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AccessMode {
-    /// Everybody on this machine; whoever brings a token has that token's rights.
+    /// `hcert dev`: everybody on this machine; whoever brings a token has that token's rights. Nothing is real.
     #[default]
     Developer,
-    /// Only who brings a token of the issuer.
+    /// `hcert serve`: only who brings a token of the issuer.
     Jwt,
 }
 
 impl AccessMode {
-    /// As the settings spell it.
+    /// As health, log and data folder spell it.
     pub fn name(self) -> &'static str {
         match self {
             AccessMode::Developer => "developer",
             AccessMode::Jwt => "jwt",
+        }
+    }
+
+    /// The command that runs the service so.
+    pub fn command(self) -> &'static str {
+        match self {
+            AccessMode::Developer => "hcert dev",
+            AccessMode::Jwt => "hcert serve",
         }
     }
 }
@@ -155,9 +164,13 @@ pub fn problems(config: &Config) -> Vec<String> {
     let (access, token) = (&config.access, &config.access.token);
     let mut problems = Vec::new();
     if access.mode == AccessMode::Jwt && token.jwks.is_none() {
-        problems.push("access.mode = 'jwt' needs access.token.jwks, the keys that tokens are signed with".to_owned());
+        problems.push(
+            "`hcert serve` lets nobody in without a token, so it needs access.token.jwks, the keys that tokens are signed with (and issuer \
+             and audience beside it); `hcert dev` runs the whole service for trying it out, without any setting"
+                .to_owned(),
+        );
     }
-    if access.mode == AccessMode::Jwt || token.jwks.is_some() {
+    if token.jwks.is_some() {
         for (key, value) in [("issuer", &token.issuer), ("audience", &token.audience)] {
             if value.as_deref().is_none_or(str::is_empty) {
                 problems.push(format!(

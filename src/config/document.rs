@@ -11,6 +11,12 @@ use toml::de::{DeTable, DeValue};
 use super::{Config, ConfigError, suggestion};
 use crate::regular_file;
 
+/// Settings of earlier releases, and what is in their place.
+const REMOVED: &[(&str, &str)] = &[(
+    "access.mode",
+    "access.mode is no setting any more: `hcert dev` is for trying out, `hcert serve` for real data",
+)];
+
 /// A settings file as it was read.
 pub struct Document {
     path: PathBuf,
@@ -70,12 +76,16 @@ impl Document {
                 Err(error) => error,
             };
             let wrong = error.span().and_then(|span| self.enclosing(&span));
-            errors.push(error);
+            errors.push((error, wrong.clone()));
             let Some(wrong) = wrong.filter(|path| remove(root.get_mut(), path)) else { break };
             read.wrong.push(wrong);
         }
-        errors.sort_by_key(|error| error.span().map(|span| span.start));
-        read.problems = errors.iter().map(|error| self.shown(error.span(), &plain(error.message()))).collect();
+        errors.sort_by_key(|(error, _)| error.span().map(|span| span.start));
+        let told = |(error, setting): &(toml::de::Error, Option<String>)| {
+            let gone = REMOVED.iter().find(|(gone, _)| setting.as_deref() == Some(gone));
+            self.shown(error.span(), &gone.map_or_else(|| plain(error.message()), |(_, instead)| (*instead).to_owned()))
+        };
+        read.problems = errors.iter().map(told).collect();
         read
     }
 

@@ -55,6 +55,28 @@ impl Names {
     pub const UNRECORDED: [(&str, &str); 1] = [("person_identifier_base", "https://fhir.ee/sid")];
 }
 
+/// What a data folder is for, written into it by the first command that serves it: the one refuses the folder of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// `hcert dev`: people and certificates are made up.
+    Developer,
+    /// `hcert serve`: real data.
+    Service,
+}
+
+/// How the sentence begins that refuses a folder for its purpose. Its exit code is that of wrong settings. Decision 240.
+pub const MADE_BY: &str = "the data folder was made by";
+
+impl Purpose {
+    /// As the store has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Purpose::Developer => "developer",
+            Purpose::Service => "service",
+        }
+    }
+}
+
 /// When commits prepare a fast start after a crash (setting `storage.quick_repair`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuickRepair {

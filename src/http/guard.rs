@@ -1,34 +1,73 @@
-//! Developer mode serves this machine and nobody else: not a page of another site that has its name resolve to us, and not whoever
-//! stands before a proxy.
+//! `hcert dev` serves this machine and nobody else: not a page of another site, whether its name resolves to us or not, and not whoever
+//! stands before a proxy or at the other end of a tunnel. Where other machines can reach it, the address holds a secret instead.
 //!
 //! Source: Contract 7.2.
 
-use std::net::IpAddr;
-
-use hyper::header::HOST;
+use hyper::header::{HOST, ORIGIN, VIA};
 use hyper::http::request::Parts;
+use hyper::{Uri, Version};
+use std::net::IpAddr;
 
 use super::settings::Settings;
 use crate::outcome::{Hcert, Issue};
 
+/// Marks a request whose address held the secret.
+#[derive(Clone, Copy)]
+struct Entered;
+
+/// Takes the secret off the front of a request's path, so that nobody behind this sees it.
+pub fn enter(settings: &Settings, parts: &mut Parts) {
+    let rest = match parts.uri.path_and_query().map(|asked| asked.as_str().strip_prefix(settings.secret.as_str())) {
+        Some(Some(rest)) if !settings.secret.is_empty() && rest.starts_with('/') => rest,
+        _ => return,
+    };
+    let mut uri = parts.uri.clone().into_parts();
+    uri.path_and_query = rest.parse().ok();
+    if let Ok(uri) = Uri::from_parts(uri) {
+        parts.uri = uri;
+        parts.extensions.insert(Entered);
+    }
+}
+
 /// # Errors
-/// 403 for a `Host` that is neither this machine's nor {base_url}'s, and for any sign of a proxy.
+/// 403 without the secret where there is one. Else for a `Host` that is neither this machine's nor {base_url}'s, for any sign of a proxy,
+/// and for a page of another origin.
 pub fn check(settings: &Settings, parts: &Parts) -> Result<(), Issue> {
-    if !settings.guarded {
+    if !settings.is_developer {
         return Ok(());
     }
     let stranger = |problem: &str| Err(Issue::new(Hcert::Stranger).with("problem", problem.to_owned()));
-    let is_forwarding = |name: &str| name == "forwarded" || name.starts_with("x-forwarded-");
-    if parts.headers.keys().any(|name| is_forwarding(name.as_str())) {
+    if !settings.secret.is_empty() {
+        return match parts.extensions.get::<Entered>() {
+            Some(Entered) => Ok(()),
+            None => stranger("the address lacks the secret that hcert dev printed at its start"),
+        };
+    }
+    let is_forwarding = |name: &str| name == "forwarded" || name.starts_with("x-forwarded") || name == "x-real-ip";
+    if parts.headers.keys().any(|name| is_forwarding(name.as_str()) || *name == VIA) {
         return stranger("the request came through a proxy");
     }
+    if parts.version < Version::HTTP_11 {
+        return stranger("the request came over HTTP/1.0, as those of proxies do");
+    }
+    let text = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let named = parts.uri.authority().map(|authority| authority.as_str());
-    let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let host = parts.headers.get(HOST).map(|host| host.to_str().unwrap_or_default());
     let own = settings.base_url.split("://").nth(1).and_then(|rest| rest.split('/').next());
     let is_own = |host: &str| is_loopback(host) || own.is_some_and(|own| own.eq_ignore_ascii_case(host));
-    match [named, host].into_iter().flatten().all(is_own) {
-        true => Ok(()),
-        false => stranger("Host names another machine"),
+    if !named.into_iter().chain(host).all(is_own) {
+        return stranger("Host names another machine");
+    }
+    let is_same = |origin: &str| {
+        let of = origin.split_once("://").map(|(_, host)| host);
+        of.zip(named.or(host)).is_some_and(|(origin, host)| origin.eq_ignore_ascii_case(host))
+    };
+    if parts.headers.get_all(ORIGIN).iter().any(|origin| !origin.to_str().is_ok_and(is_same)) {
+        return stranger("a page of another origin sent the request");
+    }
+    match text("sec-fetch-site") {
+        None | Some("same-origin" | "none") => Ok(()),
+        Some(_) => stranger("a page of another origin sent the request"),
     }
 }
 
@@ -83,8 +122,46 @@ mod tests {
         {
             assert!(!is_let_in(&[("host", host)]), "{host}");
         }
-        for name in ["x-forwarded-for", "x-forwarded-host", "forwarded"] {
+        for name in ["x-forwarded-for", "x-forwarded-host", "forwarded", "x-forwarded", "via", "x-real-ip"] {
             assert!(!is_let_in(&[("host", "localhost"), (name, "127.0.0.1")]), "{name}");
+        }
+    }
+    #[test]
+    fn pages_of_other_origins_and_old_http_are_kept_out() {
+        for (name, value, is_let) in [
+            ("origin", "http://localhost:8080", true),
+            ("origin", "http://localhost:3000", false),
+            ("origin", "https://evil.example", false),
+            ("origin", "null", false),
+            ("sec-fetch-site", "none", true),
+            ("sec-fetch-site", "same-origin", true),
+            ("sec-fetch-site", "same-site", false),
+            ("sec-fetch-site", "cross-site", false),
+        ] {
+            assert_eq!(is_let_in(&[("host", "localhost:8080"), (name, value)]), is_let, "{name}: {value}");
+        }
+        let settings = Settings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap();
+        let old =
+            Request::get("/fhir/metadata").version(Version::HTTP_10).header("host", "localhost").body(()).unwrap();
+        assert!(check(&settings, &old.into_parts().0).is_err());
+    }
+
+    #[test]
+    fn where_others_can_come_the_address_holds_the_secret() {
+        let settings = Settings::new(&Config::default(), "0.0.0.0:8080".parse().unwrap()).unwrap().with_secret("abc");
+        assert_eq!(&*settings.base_url, "http://127.0.0.1:8080/abc/fhir");
+        for (path, is_let, rest) in [
+            ("/abc/fhir/Composition?_count=0", true, "/fhir/Composition?_count=0"),
+            ("/abc/", true, "/"),
+            ("/abc", false, "/abc"),
+            ("/abcd/fhir", false, "/abcd/fhir"),
+            ("/fhir/metadata", false, "/fhir/metadata"),
+            ("/fhir/abc/metadata", false, "/fhir/abc/metadata"),
+        ] {
+            let request = Request::get(path).header("x-forwarded-for", "192.0.2.1").body(()).unwrap();
+            let mut parts = request.into_parts().0;
+            enter(&settings, &mut parts);
+            assert_eq!((check(&settings, &parts).is_ok(), parts.uri.to_string()), (is_let, rest.to_owned()), "{path}");
         }
     }
 }

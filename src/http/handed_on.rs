@@ -51,7 +51,7 @@ pub fn read(
         userid: text(headers, &USERID)?,
         author_id: text(headers, &AUTHOR_ID)?,
     };
-    let fault = if settings.faults { text(headers, &FAULT)?.map(|fault| fault.text()) } else { None };
+    let fault = if settings.is_developer { text(headers, &FAULT)?.map(|fault| fault.text()) } else { None };
     let authorization =
         headers.get(AUTHORIZATION).filter(|_| asks_registry).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let only_looks = headers.get(PURPOSE).is_some_and(|value| value == "look");

@@ -52,7 +52,7 @@ use std::time::{Duration, Instant};
 
 use http_body_util::Full;
 use hyper::body::{Body, Bytes};
-use hyper::header::ALLOW;
+use hyper::header::{ALLOW, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::runtime::Handle;
@@ -155,6 +155,9 @@ pub struct Server<R> {
     load: Arc<Load>,
     admission: Admission,
 }
+
+/// What an answer of `hcert dev` says in every case, so that nobody takes it for one about real people. Contract 7.2.
+const MODE: HeaderName = HeaderName::from_static("x-hcert-mode");
 
 /// The parts of a query that shape the answer, read before anything may be refused because of them.
 impl<R: Run> Server<R> {
@@ -277,6 +280,7 @@ impl<R: Run> Server<R> {
     {
         let started = Instant::now();
         let (mut parts, body) = request.into_parts();
+        guard::enter(&self.settings, &mut parts);
         if sender::drop_claims(&self.settings, &mut parts, peer) {
             count(&self.load.x_road_dropped);
         }
@@ -299,6 +303,9 @@ impl<R: Run> Server<R> {
             self.trace(started, route, parts, body, peer, formed).await
         };
         security::protect(response.headers_mut(), secure);
+        if self.settings.is_developer {
+            response.headers_mut().insert(MODE, HeaderValue::from_static("developer"));
+        }
         response
     }
 

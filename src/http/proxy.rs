@@ -7,8 +7,8 @@ use hyper::Version;
 use hyper::header::{HOST, HeaderName};
 use hyper::http::request::Parts;
 
+use super::header;
 use super::settings::Settings;
-use super::{header, x_road};
 use crate::outcome::{Hcert, Issue};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -34,7 +34,7 @@ pub fn base_url(
 ) -> Result<Option<Arc<str>>, Issue> {
     let of_setting = || match base_path == settings.base_path {
         true => None,
-        false => Some([x_road::origin(&settings.base_url), base_path].concat().into()),
+        false => Some((settings.root() + base_path).into()),
     };
     if !is_trusted(settings, peer) {
         return Ok(of_setting());

@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use super::body::Patience;
 use super::smart::SmartConfiguration;
+use super::x_road;
+use uuid::Uuid;
+
 use crate::access::Tokens;
 use crate::config::{AccessMode, Config, ConfigError, Network, XRoad, XRoadSender};
 use crate::metrics::Metrics;
@@ -19,10 +22,10 @@ pub struct Settings {
     pub base_url: Arc<str>,
     pub trusted_proxies: Vec<Network>,
     pub x_road: XRoad,
-    /// Developer mode: strangers are kept out. Contract 7.2.
-    pub guarded: bool,
-    /// Whether callers may ask for faults: only where nobody but this machine can call, not even through a proxy. Contract 6.4, 7.2.
-    pub faults: bool,
+    /// `hcert dev`: strangers are kept out, and callers may ask for faults. Contract 6.4, 7.2.
+    pub is_developer: bool,
+    /// What an address has to begin with, as `/secret`, where other machines can reach `hcert dev`; else empty. Contract 7.2.
+    pub secret: String,
     /// Who tells callers by their tokens. `None`: nobody; then no token is looked at.
     pub tokens: Option<Arc<Tokens>>,
     /// Where tokens come from, as clients see it. `None`: not published.
@@ -58,42 +61,50 @@ impl Settings {
     ///
     /// # Errors
     /// The address stands for all interfaces and no `base_url` is set: answers could not say where they come from. Others than this
-    /// machine could come in developer mode, or would have to come without TLS.
+    /// machine would have to come without TLS, or through a proxy to `hcert dev`.
     ///
     /// Source: Contract 1.2, 7.2.
     pub fn new(config: &Config, address: SocketAddr) -> Result<Settings, ConfigError> {
-        let server = &config.server;
+        let (server, is_developer) = (&config.server, config.access.mode == AccessMode::Developer);
+        let is_local = address.ip().to_canonical().is_loopback();
         let base_url = match &server.base_url {
             Some(base_url) => base_url.clone(),
+            // A container's published port.
+            None if is_developer && address.ip().to_canonical().is_unspecified() => {
+                format!("{}://127.0.0.1:{}{}", config.tls.scheme(), address.port(), server.base_path)
+            }
             None if address.ip().to_canonical().is_unspecified() => {
                 let problem = format!("server.listen = {address} means every interface, so server.base_url must say");
                 return Err(ConfigError(format!("{problem} how callers reach the service")));
             }
             None => format!("{}://{address}{}", config.tls.scheme(), server.base_path),
         };
-        let is_local = address.ip().to_canonical().is_loopback() && server.trusted_proxies.is_empty();
-        if config.access.mode == AccessMode::Developer && !is_local {
-            let problem = "in mode developer whoever comes may do everything, so it serves this machine alone";
-            let advice = "listen on 127.0.0.1 or [::1] without server.trusted_proxies, or set access.mode = \"jwt\"";
-            return Err(ConfigError(format!("{problem}: {advice}")));
+        if is_developer && !server.trusted_proxies.is_empty() {
+            let problem =
+                "`hcert dev` gives every right to whoever comes, so it takes no requests of server.trusted_proxies";
+            return Err(ConfigError(format!("{problem}; leave it away, or run `hcert serve`")));
         }
-        if !address.ip().to_canonical().is_loopback() && !config.tls.is_on() && !server.plain_behind_proxy {
+        if !is_developer && !is_local && !config.tls.is_on() && !server.plain_behind_proxy {
             let problem = format!("at server.listen = {address} others would send health data without TLS");
             let advice = "set tls.certificate and tls.key, listen on 127.0.0.1 or [::1], or set server.plain_behind_proxy \
                           = true where a proxy in front does TLS and nobody else reaches this address";
             return Err(ConfigError(format!("{problem}: {advice}")));
         }
         let this_machine = ["127.0.0.0/8", "::1"].map(|text| text.parse().expect("both are written right"));
-        Ok(Settings {
+        let settings = Settings {
             base_path: server.base_path.clone(),
             base_url: base_url.into(),
             trusted_proxies: server.trusted_proxies.clone(),
-            x_road: config.x_road.clone(),
-            guarded: config.access.mode == AccessMode::Developer,
-            faults: config.access.mode == AccessMode::Developer,
+            x_road: XRoad {
+                // Nobody is believed whom the settings do not name, but where nothing is real.
+                from: config.x_road.from.clone().or((!is_developer).then(Vec::new)),
+                ..config.x_road.clone()
+            },
+            is_developer,
+            secret: String::new(),
             tokens: None,
             smart: SmartConfiguration::of(config),
-            needs_token: config.access.mode == AccessMode::Jwt,
+            needs_token: !is_developer,
             issue_system: config.namespaces.hcert_issue_system.clone(),
             metrics: Metrics::new(),
             tls: None,
@@ -111,7 +122,27 @@ impl Settings {
             request_timeout: Duration::from_secs(server.request_timeout_s),
             write_timeout: Duration::from_secs(server.write_timeout_s),
             drain_timeout: Duration::from_secs(server.drain_timeout_s),
+        };
+        // Never without one, even if whoever calls this has none to keep.
+        Ok(if is_developer && !is_local {
+            settings.with_secret(&Uuid::new_v4().simple().to_string())
+        } else {
+            settings
         })
+    }
+
+    /// The same behind a secret, in place of the one before.
+    pub fn with_secret(mut self, secret: &str) -> Settings {
+        let origin = x_road::origin(&self.base_url);
+        let path = self.base_url[origin.len()..].trim_start_matches(&self.secret);
+        self.base_url = format!("{origin}/{secret}{path}").into();
+        self.secret = format!("/{secret}");
+        self
+    }
+
+    /// Where addresses of this service begin for callers that come without a trusted proxy.
+    pub fn root(&self) -> String {
+        [x_road::origin(&self.base_url), &self.secret].concat()
     }
 
     /// How long the body of a request may take.
@@ -184,21 +215,37 @@ mod tests {
     }
 
     #[test]
-    fn developer_mode_serves_this_machine_alone() {
+    fn developer_mode_serves_this_machine_or_who_knows_the_secret() {
         let mut config = Config::default();
-        config.server.base_url = Some("https://hcert.example.ee".to_owned());
-        assert!(base_url(&config, "192.0.2.7:1").unwrap_err().0.contains("access.mode"));
+        let made = |config: &Config, address: &str| Settings::new(config, address.parse().unwrap());
+        assert_eq!(made(&config, "127.0.0.1:1").unwrap().secret, "");
+        let first = made(&config, "192.0.2.7:1").unwrap();
+        let second = made(&config, "192.0.2.7:1").unwrap();
+        assert!(first.secret.len() > 32 && first.secret != second.secret);
+        assert_eq!(*first.base_url, format!("http://192.0.2.7:1{}/fhir", first.secret));
+        assert_eq!(&*first.with_secret("kept").base_url, "http://192.0.2.7:1/kept/fhir");
+        config.server.base_url = Some("https://hcert.example.ee/fhir".to_owned());
+        let named = made(&config, "0.0.0.0:8080").unwrap().with_secret("kept");
+        assert_eq!(
+            (&*named.base_url, named.root().as_str()),
+            ("https://hcert.example.ee/kept/fhir", "https://hcert.example.ee/kept")
+        );
         config.server.trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
-        assert!(base_url(&config, "127.0.0.1:1").is_err());
+        assert!(made(&config, "127.0.0.1:1").unwrap_err().0.contains("hcert serve"));
         config.access.mode = AccessMode::Jwt;
         config.server.plain_behind_proxy = true;
-        assert!(base_url(&config, "192.0.2.7:1").is_ok());
+        assert_eq!(made(&config, "192.0.2.7:1").unwrap().secret, "");
     }
 
     #[test]
     fn listening_everywhere_needs_a_base_url() {
         for address in ["0.0.0.0:8080", "[::]:8080", "[::ffff:0.0.0.0]:8080"] {
-            let refusal = base_url(&Config::default(), address).unwrap_err();
+            let mut config = Config::default();
+            let port = address.rsplit(':').next().unwrap();
+            let published = base_url(&config, address).unwrap();
+            assert!(published.starts_with(&format!("http://127.0.0.1:{port}/")), "{published}");
+            config.access.mode = AccessMode::Jwt;
+            let refusal = base_url(&config, address).unwrap_err();
             assert!(refusal.0.contains("base_url"), "{refusal}");
         }
     }

@@ -47,7 +47,7 @@ impl SmartConfiguration {
         if let SmartConfiguration::Issuer(document) = self {
             return document.clone();
         }
-        let origin = x_road::origin(&settings.base_url);
+        let origin = settings.root();
         let token = match base_path == settings.base_path {
             true => TOKEN_PATH.to_owned(),
             false => x_road::token_path(settings, base_path),

@@ -426,7 +426,7 @@ async fn a_client_that_goes_away_does_not_stop_the_work() {
 
 #[tokio::test]
 async fn links_follow_a_trusted_proxy() {
-    let trusting = Settings { trusted_proxies: vec!["10.0.0.1".parse().unwrap()], guarded: false, ..settings() };
+    let trusting = Settings { trusted_proxies: vec!["10.0.0.1".parse().unwrap()], is_developer: false, ..settings() };
     let server = server_with(trusting, Box::new(ok));
     let request = Request::get("/fhir/metadata").header("x-forwarded-host", "hcert.example.ee");
     let request = request.header("x-forwarded-proto", "https").body(Full::<Bytes>::default()).unwrap();

@@ -354,6 +354,7 @@ mod tests {
             folder: folder.path().to_owned(),
             cache_bytes: 8 << 20,
             quick_repair: engine::QuickRepair::Auto,
+            purpose: None,
             names: engine::Names::default(),
             unique_number: false,
             witness: None,

@@ -196,6 +196,7 @@ mod tests {
             folder: folder.path().join("data"),
             cache_bytes: 1 << 20,
             quick_repair: QuickRepair::Off,
+            purpose: None,
             names: engine::Names::default(),
             unique_number: false,
             witness: None,

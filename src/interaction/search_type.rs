@@ -222,6 +222,7 @@ mod tests {
             folder: folder.join("data"),
             cache_bytes: 1 << 20,
             quick_repair: QuickRepair::Off,
+            purpose: None,
             names: engine::Names::default(),
             unique_number: false,
             witness: None,

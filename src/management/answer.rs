@@ -22,7 +22,7 @@ struct Health<'r> {
     /// Whether requests are welcome.
     ready: bool,
     version: &'static str,
-    environment: &'static str,
+    mode: &'static str,
     uptime_s: u64,
     parts: BTreeMap<&'static str, &'r Part>,
 }
@@ -67,7 +67,7 @@ impl Management {
             status: report.status(),
             ready: report.reasons().is_empty(),
             version: env!("CARGO_PKG_VERSION"),
-            environment: self.environment,
+            mode: self.mode,
             uptime_s: self.metrics.started.ago().as_secs(),
             parts: report.told.parts.iter().map(|part| (part.name, part)).collect(),
         };

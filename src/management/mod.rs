@@ -20,7 +20,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use liveness::Liveness;
 pub use observer::start;
 pub use parts::{
-    Backup, Clock, Connections, Disk, Door, LogOutput, MemoryLimit, MemorySum, Registry, Storage, Tls, TokenKeys, Trail,
+    Backup, Clock, Connections, DeveloperMode, Disk, Door, LogOutput, MemoryLimit, MemorySum, Registry, Storage, Tls,
+    TokenKeys, Trail,
 };
 pub use report::{Fact, Part, Status, Told};
 
@@ -39,7 +40,7 @@ pub trait Watched: Send + Sync + 'static {
 pub struct Management {
     metrics: Arc<Metrics>,
     /// `developer` or `jwt`: what the service is run for.
-    environment: &'static str,
+    mode: &'static str,
     phase: AtomicU8,
     phase_changed: Notify,
     liveness: Mutex<Liveness>,
@@ -62,10 +63,10 @@ pub enum Phase {
 }
 
 impl Management {
-    pub fn new(metrics: Arc<Metrics>, environment: &'static str) -> Arc<Management> {
+    pub fn new(metrics: Arc<Metrics>, mode: &'static str) -> Arc<Management> {
         Arc::new(Management {
             metrics,
-            environment,
+            mode,
             phase: AtomicU8::new(Phase::Opening as u8),
             phase_changed: Notify::new(),
             liveness: Mutex::default(),

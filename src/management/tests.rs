@@ -62,7 +62,7 @@ async fn the_service_is_as_well_as_the_worst_of_its_parts() {
         let (told, health) = json(&management, "/health").await;
         assert_eq!((told, &health["status"]), (number, &Value::from(status)), "{health}");
         assert_eq!(health["parts"]["disk"]["facts"]["free_bytes"], 7);
-        assert_eq!(health["environment"], "developer");
+        assert_eq!(health["mode"], "developer");
         assert_eq!(health["version"], env!("CARGO_PKG_VERSION"));
         assert_eq!(ask(&management, "/ready").await.0, ready);
         assert_eq!(ask(&management, "/live").await.0, 200);

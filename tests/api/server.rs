@@ -138,6 +138,7 @@ impl Server {
             folder: folder.path().join("data"),
             cache_bytes: 8 * 1024 * 1024,
             quick_repair: QuickRepair::Off,
+            purpose: None,
             names: engine::Names(config.namespaces.pairs()),
             unique_number: config.certificate.unique_number,
             witness: Some(witness.clone()),

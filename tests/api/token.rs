@@ -47,6 +47,7 @@ async fn strict() -> Server {
     Server::with(START, |config| {
         config.access.mode = AccessMode::Jwt;
         config.access.author_must_be_caller = Some(false);
+        config.registry.samples = Some(true);
         config.access.token.jwks = Some(path.display().to_string());
         config.access.token.issuer = Some(ISSUER.to_owned());
         config.access.token.audience = Some("hcert".to_owned());

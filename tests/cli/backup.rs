@@ -142,8 +142,7 @@ fn a_folder_whose_restore_was_cut_off_is_refused_by_every_command() {
     place.run(&[&["backup", "a.tar"], &DATA[..]].concat()).expect(0);
     place.run(&["restore", "a.tar", "--data", "cut"]).expect(0);
     fs::write(place.path("cut/restoring"), "").unwrap();
-    for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["export"], &["backup", "b.tar"], &["restore", "a.tar"]]
-    {
+    for command in [&["dev", "--listen", "127.0.0.1:0"][..], &["export"], &["backup", "b.tar"], &["restore", "a.tar"]] {
         place.run(&[command, &["--data", "cut"]].concat()).expect(1).says("was not finished");
     }
 }
@@ -167,7 +166,7 @@ fn backups_by_the_clock_are_taken_by_the_server() {
     place.run(&["restore", "--check", "archives"]).expect(0);
     std::os::unix::fs::symlink("data", place.path("way")).unwrap();
     for inside in ["data", "data/archives", "way/archives", "archives/../data/archives"] {
-        let mut inside_data = place.command(&["serve", "--data", "data", "--listen", "127.0.0.1:0"]);
+        let mut inside_data = place.command(&["dev", "--data", "data", "--listen", "127.0.0.1:0"]);
         let refused = inside_data.env("HCERT__BACKUP__FOLDER", place.path(inside)).output().unwrap();
         assert_eq!(refused.status.code(), Some(2), "{inside}");
     }

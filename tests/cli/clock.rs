@@ -35,6 +35,7 @@ fn place() -> Place {
         folder: place.path("data"),
         cache_bytes: 8 << 20,
         quick_repair: QuickRepair::Auto,
+        purpose: None,
         names: engine::Names(config.namespaces.pairs()),
         unique_number: false,
         witness: None,

@@ -98,7 +98,7 @@ fn every_command_says_that_the_store_is_damaged_and_the_rest_is_salvaged() {
         assert!(fs::read(&store).unwrap() == bytes, "{what}: a command that looks changed the store");
         salvaged(&place, &data, what, &whole);
         let listen = ["--listen", "127.0.0.1:0", "--data", data.as_str()];
-        let mut serve = place.command(&[&["serve"], &listen[..]].concat());
+        let mut serve = place.command(&[&["dev"], &listen[..]].concat());
         serve.env("HCERT__MANAGEMENT__LISTEN", "127.0.0.1:0");
         // A start that succeeds is ended; damage may lie where a start does not read.
         let ran = super::Ran::from(stopped(serve));
@@ -304,7 +304,7 @@ fn no_new_store_is_made_beside_what_is_left_of_another() {
     place.run_with(&["import", "-", "--data", "data"], &place.corpus(20, 3)).expect(0);
     let (store, gone) = (place.path("data/store.redb"), place.path("gone.redb"));
     fs::rename(&store, &gone).unwrap();
-    let serve = ["serve", "--listen", "127.0.0.1:0", "--data", "data"];
+    let serve = ["dev", "--listen", "127.0.0.1:0", "--data", "data"];
     let ran = place.run(&serve);
     ran.expect(3).says("store.redb is gone, and audit/ holds events up to change ").says("next: ");
     place.run_with(&["import", "-", "--data", "data"], b"").expect(3);
@@ -360,7 +360,7 @@ fn a_running_server_tells_the_damage_that_a_command_or_its_registry_meets() {
             continue;
         }
         let log = fs::File::create(place.path("log")).unwrap();
-        let mut serve = place.command(&["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
+        let mut serve = place.command(&["dev", "--listen", "127.0.0.1:0", "--data", "data"]);
         let mut child = serve.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let mut first = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
@@ -400,7 +400,7 @@ fn what_a_server_still_has_of_a_store_that_was_removed_can_be_saved() {
     for command in [&["verify"][..], &["backup", "kept.tar"], &["stats"], &["clock"], &["log", "level"]] {
         place.run(&[command, &["--data", "data"]].concat()).expect(0);
     }
-    let second = place.run(&["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
+    let second = place.run(&["dev", "--listen", "127.0.0.1:0", "--data", "data"]);
     second.expect(1).says("the data folder is in use by process");
     drop(server);
     place.run(&["export", "--data", "data"]).expect(1).says("there is no store in this folder");

@@ -77,7 +77,7 @@ fn a_running_service_is_live_ready_well_and_measured() {
     let health = ask(at, "GET", "/health");
     assert_eq!((health.status, health.header("cache-control")), (200, Some("no-store")));
     let health = health.json();
-    assert_eq!((&health["ready"], &health["environment"]), (&Value::from(true), &Value::from("developer")));
+    assert_eq!((&health["ready"], &health["mode"]), (&Value::from(true), &Value::from("developer")));
     let parts = health["parts"].as_object().expect("parts");
     for part in ["storage", "index", "audit", "registry"] {
         assert_eq!(parts[part]["status"], "ok", "{health}");
@@ -194,12 +194,13 @@ fn a_service_without_the_issuers_keys_is_not_ready_until_it_has_them() {
     let (address, answers) = issuer();
     let place = Place::new();
     let settings = [
-        ("HCERT__ACCESS__MODE", "jwt"),
         ("HCERT__ACCESS__TOKEN__JWKS", address.as_str()),
         ("HCERT__ACCESS__TOKEN__ISSUER", "https://issuer.example.ee"),
         ("HCERT__ACCESS__TOKEN__AUDIENCE", "hcert"),
     ];
-    let server = start(&place.path("data"), &settings);
+    let server = Process::serve_with(&place.path("data"), |command| {
+        command.env("HCERT__MANAGEMENT__LISTEN", "127.0.0.1:0").envs(settings);
+    });
     let at = watched_at(&server);
     // Well-formed, with the algorithm ES256 and a signature of 64 bytes.
     let token = format!("authorization: Bearer eyJhbGciOiJFUzI1NiJ9.e30.{}", "A".repeat(86));
@@ -312,7 +313,7 @@ fn an_address_that_was_asked_for_must_be_free_and_the_usual_one_may_be_taken() {
     let place = Place::new();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("an address").to_string();
-    let mut command = place.command(&["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
+    let mut command = place.command(&["dev", "--listen", "127.0.0.1:0", "--data", "data"]);
     let ran = command.env("HCERT__MANAGEMENT__LISTEN", &address).output().expect("the program runs");
     let said = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.code() == Some(1) && said.contains(&address) && said.contains("management.listen"), "{said}");
@@ -330,7 +331,7 @@ fn an_address_that_was_asked_for_must_be_free_and_the_usual_one_may_be_taken() {
 #[test]
 fn other_machines_may_only_ask_where_that_is_allowed() {
     let place = Place::new();
-    let mut command = place.command(&["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
+    let mut command = place.command(&["dev", "--listen", "127.0.0.1:0", "--data", "data"]);
     let ran = command.env("HCERT__MANAGEMENT__LISTEN", "0.0.0.0:0").output().expect("the program runs");
     let said = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.code() == Some(2) && said.contains("management.allow_remote"), "{said}");

@@ -210,7 +210,7 @@ fn the_last_words_arrive_where_somebody_reads() {
     // And where the start fails, behind the lines of the log.
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("an address").to_string();
     let _holder = TcpListener::bind(&taken).expect("still free");
-    place.run(&["serve", "--listen", &taken, "--data", "other"]).expect(1).says("already in use");
+    place.run(&["dev", "--listen", &taken, "--data", "other"]).expect(1).says("already in use");
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn nobody_has_to_read_standard_output() {
     let full = File::options().write(true).open("/dev/full").expect("every Linux has it");
     for (number, stdout) in [Stdio::from(writer), gone.into(), full.into()].into_iter().enumerate() {
         let data = format!("data-{number}");
-        let mut command = place.command(&["serve", "--listen", "127.0.0.1:0", "--data", &data]);
+        let mut command = place.command(&["dev", "--listen", "127.0.0.1:0", "--data", &data]);
         command.env("HCERT__MANAGEMENT__LISTEN", watched.to_string()).stdout(stdout).stderr(Stdio::null());
         let mut child = command.spawn().expect("it starts");
         let is_ready = || Client::new(watched).send_to("GET", "/ready", &[], b"").is_ok_and(|told| told.status == 200);
@@ -286,7 +286,7 @@ fn systemd_is_told_of_the_start_of_life_and_of_the_end() {
 #[test]
 fn a_start_that_fails_ends_though_nobody_reads_why() {
     let place = Place::new();
-    for arguments in [&["serve", "--data", "data"][..], &["serve", "--prot", "1"], &["sevre"], &["import"], &[]] {
+    for arguments in [&["dev", "--data", "data"][..], &["dev", "--prot", "1"], &["sevre"], &["import"], &[]] {
         let (_reader, writer) = full_pipe();
         let mut command = hcert(arguments);
         command.current_dir(place.path(".")).env("HCERT__SERVER__WORKERS", "99999").stderr(writer);
@@ -300,7 +300,7 @@ fn sighup_in_the_first_moments_of_a_start_ends_nothing() {
     let place = Place::new();
     let path = place.path("permissions");
     assert!(std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
-    let mut command = hcert(&["serve", "--data", "data"]);
+    let mut command = hcert(&["dev", "--data", "data"]);
     command.current_dir(place.path(".")).env("HCERT__ACCESS__PERMISSIONS", &path).stderr(Stdio::piped());
     let mut child = command.spawn().expect("a process");
     let mut writer = None;
@@ -327,7 +327,7 @@ fn a_pipe_as_key_set_is_refused_at_the_start() {
     assert!(std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
     let mut command = hcert(&["serve", "--data", "data"]);
     command.current_dir(place.path(".")).env("HCERT__ACCESS__TOKEN__JWKS", &path).stderr(Stdio::piped());
-    command.env("HCERT__ACCESS__MODE", "jwt").env("HCERT__ACCESS__TOKEN__ISSUER", "https://issuer.example");
+    command.env("HCERT__ACCESS__TOKEN__ISSUER", "https://issuer.example");
     command.env("HCERT__ACCESS__TOKEN__AUDIENCE", "hcert");
     let mut child = command.spawn().expect("a process");
     let ended = wait(&mut child);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use hcert::config::Config;
+use hcert::config::{AccessMode, Config};
 use hcert::http::Settings;
 use hcert::limits::{LIVE_BEATS_MISSED_MAX, OPEN_FILES_RESERVED};
 
@@ -17,7 +17,8 @@ fn read(file: &str) -> String {
 /// The settings that are packed, as the service would read them.
 fn packed() -> Config {
     let file = Path::new("packaging/hcert.toml");
-    Config::load(Some(file), std::iter::empty(), |_| ()).unwrap_or_else(|error| panic!("{error}"))
+    let serve = |config: &mut Config| config.access.mode = AccessMode::Jwt;
+    Config::load(Some(file), std::iter::empty(), serve).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Values of a key of the unit, without comments.
@@ -44,9 +45,9 @@ fn words(form: &str) -> Vec<String> {
 fn the_settings_that_are_packed_are_taken_and_serve_nobody_who_does_not_exist() {
     let config = packed();
     let settings = Settings::new(&config, config.server.listen.parse().unwrap()).unwrap();
-    assert!(settings.needs_token && !settings.guarded && !settings.faults, "strangers are kept out");
+    assert!(settings.needs_token && !settings.is_developer, "strangers are kept out");
     assert!(config.tls.is_on() && !config.server.plain_behind_proxy, "nothing goes in clear");
-    assert!(!config.registry.samples);
+    assert!(config.registry.samples == Some(false));
     assert_eq!(config.storage.data, Path::new("/var/lib/hcert"));
 }
 
@@ -86,31 +87,35 @@ fn the_unit_fits_the_program_and_its_settings() {
     }
 }
 
+/// Without which nobody is served.
+const ISSUER: &str = "[access.token]\nissuer = \"i\"\naudience = \"a\"\njwks = \"https://127.0.0.1:1/jwks.json\"\n";
+
 #[test]
 fn settings_that_cannot_be_used_end_with_the_code_after_which_the_unit_does_not_start_again() {
     assert_eq!(unit("RestartPreventExitStatus"), ["2 3"], "settings are wrong; the data are corrupt. Contract 9.4");
     let code = 2;
     let place = Place::new();
-    fs::write(place.path("hcert.toml"), "[access]\nmode = \"nobody\"\n").unwrap();
+    fs::write(place.path("hcert.toml"), "[server]\nworkers = \"nobody\"\n").unwrap();
     place
         .run(&["serve", "--config", "hcert.toml", "--data", "data", "--listen", "127.0.0.1:0"])
         .expect(code)
         .says("nobody");
     // So does a file that they name, except those of TLS.
-    fs::write(place.path("hcert.toml"), "[access]\npermissions = \"gone.json\"\n").unwrap();
+    fs::write(place.path("hcert.toml"), format!("[access]\npermissions = \"gone.json\"\n{ISSUER}")).unwrap();
     place
         .run(&["serve", "--config", "hcert.toml", "--data", "data", "--listen", "127.0.0.1:0"])
         .expect(code)
         .says("hcert.toml, line 2: access.permissions = gone.json: No such file");
     // What may pass by itself is tried again: a key whose disk comes late, a port that another program has.
-    fs::write(place.path("hcert.toml"), "[tls]\ncertificate = \"gone.pem\"\nkey = \"gone.pem\"\n").unwrap();
+    fs::write(place.path("hcert.toml"), format!("[tls]\ncertificate = \"gone.pem\"\nkey = \"gone.pem\"\n{ISSUER}"))
+        .unwrap();
     place
         .run(&["serve", "--config", "hcert.toml", "--data", "data", "--listen", "127.0.0.1:0"])
         .expect(1)
         .says("gone.pem");
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = other.local_addr().unwrap().to_string();
-    fs::write(place.path("hcert.toml"), "").unwrap();
+    fs::write(place.path("hcert.toml"), ISSUER).unwrap();
     let ran = place.run(&["serve", "--config", "hcert.toml", "--data", "data", "--listen", &taken]);
     assert!(ran.code.is_some_and(|ended| ended != 0 && ended != code), "{:?}: {}", ran.code, ran.said);
 }

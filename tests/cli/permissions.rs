@@ -28,7 +28,7 @@ fn another_table_takes_the_place_of_the_one_that_comes_with_the_service() {
     assert!(server.stop().success());
 
     fs::write(&own, table.replace("\"receptionist\": [", "\"reception\": [")).unwrap();
-    let mut command = place.command(&["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
+    let mut command = place.command(&["dev", "--listen", "127.0.0.1:0", "--data", "data"]);
     let output = command.env("HCERT__ACCESS__PERMISSIONS", &own).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("there is no group 'receptionist'"), "{said}");

@@ -41,7 +41,7 @@ fn a_fifo_or_a_device_in_the_data_folder_is_named_and_not_waited_for() {
         let path = place.path("data").join(name);
         make_fifo(&path);
         let token = "token --role doctor --person 37605030299";
-        for command in ["serve", "stats", "verify", "clock", "import -", "audit verify", "audit export", token] {
+        for command in ["dev", "stats", "verify", "clock", "import -", "audit verify", "audit export", token] {
             let mut arguments: Vec<&str> = command.split(' ').collect();
             arguments.extend(["--data", "data"]);
             place.run_with(&arguments, b"").expect(code).says(name).says("is a FIFO and no regular file; remove it");
@@ -90,7 +90,7 @@ fn what_lies_in_the_place_of_the_index_gives_way_to_one() {
         [|path| fs::write(path, "").unwrap(), make_fifo, |path| std::os::unix::fs::symlink("nowhere", path).unwrap()];
     let index = place.path("data/index");
     for (make, command) in
-        make.into_iter().flat_map(|make| ["reindex", "compact", "import -", "serve"].map(|it| (make, it)))
+        make.into_iter().flat_map(|make| ["reindex", "compact", "import -", "dev"].map(|it| (make, it)))
     {
         fs::remove_dir_all(&index).unwrap();
         make(&index);
@@ -101,7 +101,7 @@ fn what_lies_in_the_place_of_the_index_gives_way_to_one() {
         place.run(&["verify", "--data", "data"]).expect(0);
         assert!(!index.is_dir(), "a look changes nothing");
         match command {
-            "serve" => {
+            "dev" => {
                 let server = Process::start(&place.path("data"));
                 assert_eq!(server.client().get("/Composition?_count=0").status, 200);
                 assert!(server.stop().success());
@@ -154,7 +154,7 @@ fn a_file_in_the_place_of_the_trail_is_named() {
     let place = with_store();
     fs::remove_dir_all(place.path("data/audit")).unwrap();
     fs::write(place.path("data/audit"), "").unwrap();
-    place.run(&["serve", "--data", "data", "--listen", "127.0.0.1:0"]).expect(1).says("audit is no folder; move it");
+    place.run(&["dev", "--data", "data", "--listen", "127.0.0.1:0"]).expect(1).says("audit is no folder; move it");
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn sigterm_ends_a_start_that_hangs() {
         println!("skipped: files of this disk cannot be leased: {}", io::Error::last_os_error());
         return;
     }
-    let mut serve = place.command(&["serve", "--data", "data", "--listen", "127.0.0.1:0"]);
+    let mut serve = place.command(&["dev", "--data", "data", "--listen", "127.0.0.1:0"]);
     serve.env("HCERT__SERVER__DRAIN_TIMEOUT_S", "1").env("HCERT__MANAGEMENT__LISTEN", "");
     let mut child = serve.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     // The socket that is not there yet would be the end of the opening.
@@ -216,7 +216,7 @@ fn a_start_with_few_open_files_says_so_and_takes_fewer_connections() {
     };
     let reserved = hcert::limits::OPEN_FILES_RESERVED as u64;
     for files in [20, 100, reserved] {
-        let mut serve = place.command(&["serve", "--data", "data", "--listen", "127.0.0.1:0"]);
+        let mut serve = place.command(&["dev", "--data", "data", "--listen", "127.0.0.1:0"]);
         limit(&mut serve, files);
         let ran = Ran::from(serve.env("HCERT__MANAGEMENT__LISTEN", "").output().unwrap());
         ran.expect(1).says("the limit of open files allows 0 of 1024 connections").says("ulimit -n");

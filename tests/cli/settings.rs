@@ -6,27 +6,28 @@ use std::os::unix::fs::PermissionsExt;
 use super::process::Process;
 use super::{Place, Ran};
 
-const SERVE: [&str; 5] = ["serve", "--listen", "127.0.0.1:0", "--data", "data"];
+const SERVE: [&str; 5] = ["dev", "--listen", "127.0.0.1:0", "--data", "data"];
 
 /// What `hcert serve` was observed to answer with 1, so that systemd tried again for ever, and what holds now.
 #[test]
 fn wrong_settings_and_files_they_name_end_with_2_and_their_place() {
     let place = Place::new();
     fs::write(place.path("no.json"), "{}").unwrap();
-    let jwt = "[access]\nmode = \"jwt\"\n[access.token]\nissuer = \"i\"\naudience = \"a\"\njwks = ";
+    let jwt = "[access.token]\nissuer = \"i\"\naudience = \"a\"\njwks = ";
     let remote = "[registry]\nmode = \"remote\"\n[registry.remote]\naddress = \"https://a.example.ee\"\n";
     for (settings, line, words) in [
         ("[[registry.fault]]\npath = \"*\"\nfault = \"MPI-9999\"\n", 1, "'MPI-9999' is no fault; allowed are"),
         ("[access]\npermissions = \"gone.json\"\n", 2, "access.permissions = gone.json: No such file"),
         ("[access]\npermissions = \"no.json\"\n", 2, "access.permissions = no.json: missing field `groups`"),
-        (&format!("{jwt}\"gone.json\"\n"), 6, "access.token.jwks = 'gone.json': it cannot be read: No such file"),
-        (&format!("{jwt}\"no.json\"\n"), 6, "access.token.jwks = 'no.json': it is no JWK set"),
+        (&format!("{jwt}\"gone.json\"\n"), 4, "access.token.jwks = 'gone.json': it cannot be read: No such file"),
+        (&format!("{jwt}\"no.json\"\n"), 4, "access.token.jwks = 'no.json': it is no JWK set"),
         (&format!("{remote}ca_file = \"gone.pem\"\n"), 5, "registry.remote.ca_file: gone.pem: No such file"),
         (&format!("{remote}token_file = \"gone\"\n"), 5, "registry.remote.token_file: gone cannot be read: No such"),
         (&format!("{remote}token = \"a b\"\n"), 5, "registry.remote.token: a bearer token has letters"),
         ("[server]\n# comment\nworkers = 100\n", 3, "server.workers = 100 is out of range: 1 to 64 threads"),
         ("[server]\nworkers = \"x\"\n", 2, "invalid type: string \"x\", expected a whole number from 0"),
         ("[server]\nworkers = 1\nworkers = 2\n", 3, "duplicate key"),
+        ("[access]\nmode = \"jwt\"\n", 2, "access.mode is no setting any more: `hcert dev` is for trying out"),
         ("[servr]\n", 1, "unknown field `servr`, did you mean `server`?"),
     ] {
         fs::write(place.path("hcert.toml"), settings).unwrap();

@@ -36,7 +36,7 @@ fn a_start_with_too_few_threads_says_so_and_one_with_enough_serves() {
                 chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
             }
         }
-        let mut serve = place.command(&["serve", "--listen", "127.0.0.1:0", "--data", "data"]);
+        let mut serve = place.command(&["dev", "--listen", "127.0.0.1:0", "--data", "data"]);
         serve.env("HCERT__MANAGEMENT__LISTEN", "").env("HCERT__SERVER__WORKERS", "2");
         if is_root {
             serve.uid(NOBODY);

@@ -38,9 +38,6 @@ fn what_cannot_be_a_token_is_refused_in_words() {
     fs::create_dir(place.path("data")).unwrap();
     fs::write(place.path("data/developer-key.pem"), "nonsense").unwrap();
     run(&["--role", "doctor", "--person", "37605030299"]).expect(1).says("it holds no RSA key");
-    let strict = "[access]\nmode = \"jwt\"\n[access.token]\njwks = \"k.json\"\nissuer = \"i\"\naudience = \"a\"\n";
-    fs::write(place.path("hcert.toml"), strict).unwrap();
-    run(&["--role", "doctor", "--person", "37605030299"]).expect(2).says("access.mode is 'jwt'");
 }
 
 #[test]

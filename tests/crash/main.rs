@@ -251,7 +251,7 @@ fn a_second_server_on_the_folder_is_refused_in_clear_words() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let first = Process::start(&data);
-    let second = hcert(&["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]).output().unwrap();
+    let second = hcert(&["dev", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]).output().unwrap();
     assert_eq!(second.status.code(), Some(1));
     let said = String::from_utf8(second.stderr).unwrap();
     let holder = format!("the data folder is in use by process {} (hcert serve)", first.id());

@@ -13,7 +13,7 @@ fn a_second_server_is_told_which_process_has_the_folder() {
     let first = Process::start_with(&data, |command| {
         command.env("HCERT__AUDIT__FILE_MB", "1");
     });
-    let mut second = hcert(&["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
+    let mut second = hcert(&["dev", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
     let second = second.current_dir(folder.path("")).output().unwrap();
     let told = String::from_utf8_lossy(&second.stderr);
     assert_eq!(second.status.code(), Some(1), "{told}");
@@ -30,7 +30,7 @@ fn a_second_server_is_refused_though_the_store_was_replaced() {
     let first = Process::start(&data);
     fs::copy(folder.store(), data.join("copy")).unwrap();
     fs::rename(data.join("copy"), folder.store()).unwrap();
-    let mut second = hcert(&["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
+    let mut second = hcert(&["dev", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
     let second = second.current_dir(folder.path("")).output().unwrap();
     let told = String::from_utf8_lossy(&second.stderr);
     assert_eq!(second.status.code(), Some(1), "{told}");

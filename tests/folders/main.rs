@@ -61,6 +61,7 @@ impl Folder {
             folder: self.data(),
             cache_bytes: 8 << 20,
             quick_repair: QuickRepair::Auto,
+            purpose: None,
             names: Names(Config::default().namespaces.pairs()),
             unique_number: false,
             witness: None,

@@ -37,7 +37,7 @@ class Server:
 
     def __init__(self, binary, data, log):
         settings = {"HCERT__MANAGEMENT__LISTEN": "", "HCERT__LOG__LEVEL": "warn", "HCERT__AUDIT__FILE_MB": "1"}
-        command = [binary, "serve", "--listen", "127.0.0.1:0", "--data", str(data)]
+        command = [binary, "dev", "--listen", "127.0.0.1:0", "--data", str(data)]
         with open(log, "a") as said:
             self.process = subprocess.Popen(
                 command, cwd=log.parent, env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=said, text=True

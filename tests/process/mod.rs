@@ -48,6 +48,13 @@ impl Process {
         Self::launch(command, data.with_extension("log"))
     }
 
+    /// As [`start_with`](Self::start_with), of `hcert serve`.
+    pub fn serve_with(data: &Path, more: impl FnOnce(&mut Command)) -> Process {
+        let mut command = run("serve", data);
+        more(&mut command);
+        Self::launch(command, data.with_extension("log"))
+    }
+
     /// Runs anything that says in its first line where it listens.
     pub fn launch(command: Command, log: PathBuf) -> Process {
         let stderr = File::create(&log).expect("a temporary folder can be written");
@@ -169,8 +176,12 @@ impl Drop for Process {
 }
 
 fn serve(data: &Path) -> Command {
+    run("dev", data)
+}
+
+fn run(service: &str, data: &Path) -> Command {
     let folder = data.to_str().expect("temporary folders have names in ASCII");
-    let mut command = hcert(&["serve", "--listen", "127.0.0.1:0", "--data", folder]);
+    let mut command = hcert(&[service, "--listen", "127.0.0.1:0", "--data", folder]);
     // In the folder of the data there is no hcert.toml.
     command.current_dir(data.parent().expect("the data folder lies in a temporary one"));
     command.env("HCERT__LOG__LEVEL", "warn");

@@ -91,6 +91,7 @@ fn open(folder: &TempDir, now: &Arc<AtomicI64>) -> Arc<Engine> {
         folder: folder.path().join("data"),
         cache_bytes: 16 << 20,
         quick_repair: QuickRepair::Auto,
+        purpose: None,
         names: engine::Names::default(),
         unique_number: false,
         witness: None,

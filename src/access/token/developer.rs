@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,6 +23,28 @@ use crate::log::event;
 
 /// The key's file in the data folder: PKCS#8 in PEM, for its owner only.
 pub const FILE: &str = "developer-key.pem";
+
+/// The secret that addresses of `hcert dev` hold where other machines can reach it: 32 hexadecimal digits, for the folder's owner only.
+const SECRET_FILE: &str = "developer-secret";
+
+/// The secret of a data folder; one is made where there is none.
+///
+/// # Errors
+/// The file cannot be read or made, or holds something else.
+pub fn kept_secret(folder: &Path) -> Result<String, String> {
+    let path = folder.join(SECRET_FILE);
+    let refuse = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| refuse(&error))?;
+    let made = uuid::Uuid::new_v4().simple().to_string();
+    match write(&path, &made) {
+        Ok(()) => return Ok(made),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(refuse(&error)),
+    }
+    let text = fs::read_to_string(&path).map_err(|error| refuse(&error))?;
+    let is_secret = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_secret { Ok(text) } else { Err(refuse(&"it holds no secret; remove it, and another one is made")) }
+}
 
 /// Bytes of the file at most; an RSA key of 8192 bits has some 6 KB.
 const FILE_BYTES_MAX: u64 = 16 * 1024;

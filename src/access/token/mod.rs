@@ -31,6 +31,7 @@ use crate::limits::{JWKS_PAUSE_S, TOKEN_BYTES_MAX, TOKENS_REMEMBERED_MAX};
 use claims::Expected;
 use compact::Compact;
 use developer::{Developer, DeveloperKey};
+pub use developer::{FILE as DEVELOPER_KEY_FILE, kept_secret};
 use key::{Key, Owner};
 pub use order::{Order, WrongOrder};
 pub use refused::Refused;

@@ -49,6 +49,7 @@ fn engine(
         folder: data.to_owned(),
         cache_bytes: 8 << 20,
         quick_repair: QuickRepair::Auto,
+        purpose: None,
         names: Names(names()),
         unique_number: false,
         witness,

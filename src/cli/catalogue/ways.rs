@@ -6,7 +6,7 @@ use crate::outcome::Hcert;
 #[rustfmt::skip]
 pub fn way(code: Hcert) -> &'static str {
     match code {
-        Hcert::TokenMissing              => "`access.mode = \"jwt\"` and a request without `Authorization`",
+        Hcert::TokenMissing              => "`hcert serve` and a request without `Authorization`",
         Hcert::TokenRefused              => "`Authorization: Bearer x`",
         Hcert::Stranger                  => "a request with `Host: example.org` in developer mode",
         Hcert::TooManyRequests           => "more requests at once than `server.requests_per_address_max`, from another machine",
@@ -105,7 +105,7 @@ pub fn way(code: Hcert) -> &'static str {
         Hcert::ElementFixed              => "`PUT` of a completed certificate with another `subject`",
         Hcert::IndexNotReady             => "a search while the index is built: start the service after removing the folder of the index",
         Hcert::SearchFailed              => "a search in an index whose files were overwritten, before it is built again",
-        Hcert::TokenKeysUnavailable      => "`access.mode = \"jwt\"`, a token, and an address in `access.token.jwks` that does not answer",
+        Hcert::TokenKeysUnavailable      => "`hcert serve`, a token, and an address in `access.token.jwks` that does not answer",
         Hcert::RequestsFull              => "more requests at once than `server.requests_max`, for longer than a second",
         Hcert::BodiesFull                => "64 MiB of bodies above 64 KiB that arrive or wait at once, from several clients",
         Hcert::AnswersFull               => "256 MiB of answers that their clients do not read",

@@ -41,7 +41,7 @@ use tokio::sync::oneshot;
 
 use super::decide;
 use super::write::{Import, Imported, Refused, Subject, Write, Written};
-use super::{Clock, ClockReading, ListChange, Names, QuickRepair, Stored, StoredList, Witness};
+use super::{Clock, ClockReading, ListChange, Names, Purpose, QuickRepair, Stored, StoredList, Witness};
 use crate::certificate::{Id, Seq, State, Version};
 use crate::limits::{OVERLAY_ROWS_MAX, WRITE_QUEUE_MAX};
 use crate::log::event;
@@ -81,6 +81,8 @@ pub struct Options {
     pub quick_repair: QuickRepair,
     /// What stored data hold.
     pub names: Names,
+    /// What the folder is opened for; none for commands that serve it to nobody.
+    pub purpose: Option<Purpose>,
     /// Contract 3.9.
     pub unique_number: bool,
     /// Is told of every change.
@@ -622,6 +624,7 @@ fn store_options(options: &Options, medium: store::Medium) -> store::Options {
     store::Options {
         cache_bytes: options.cache_bytes,
         quick_repair: options.quick_repair,
+        purpose: options.purpose,
         names: options.names.clone(),
         medium,
     }

@@ -49,6 +49,7 @@ impl Restore {
         let options = store::Options {
             cache_bytes,
             quick_repair: QuickRepair::Off,
+            purpose: None,
             names: Names(names),
             medium: store::Medium::default(),
         };

@@ -42,6 +42,7 @@ fn options(folder: &TempDir, now: &Arc<AtomicI64>) -> Options {
         folder: folder.path().join("data"),
         cache_bytes: 8 << 20,
         quick_repair: QuickRepair::Auto,
+        purpose: None,
         names: Names(vec![("hcert_ns".into(), "https://fhir.ee/hcert".into())]),
         unique_number: false,
         witness: None,

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 
 use super::{Ask, Caller, Failed, Identifier, Patient, Purpose, Silent, Told, samples};
 use crate::certificate::{Id, IdentifierSystems, Names, Version};
-use crate::config::{Config, PopulationRegister, Registry};
+use crate::config::{AccessMode, Config, PopulationRegister, Registry};
 use crate::engine::{Clock, Engine, Error, PatientFacts, Refused, StoredPatient};
 use crate::limits::WIDE_PATIENT_SEARCHES;
 use crate::log::event;
@@ -47,14 +47,15 @@ impl Settings {
     pub fn new(config: &Config, names: &Names) -> Settings {
         let Registry { external_reference_system, required_headers, population_register, samples, .. } =
             &config.registry;
+        let invents = config.access.mode == AccessMode::Developer;
         Settings {
             identifiers: names.identifiers.clone(),
             external_reference_system: external_reference_system.clone(),
             systems: names.issue_systems.clone(),
             count: Counts { default: config.search.count_default, max: config.search.count_max },
             headers: required_headers.clone(),
-            simulates_population: *population_register == PopulationRegister::Simulate,
-            samples: *samples,
+            simulates_population: population_register.map_or(invents, |asked| asked == PopulationRegister::Simulate),
+            samples: samples.unwrap_or(invents),
         }
     }
 }

@@ -80,7 +80,8 @@ async fn an_impossible_personal_code_finds_nothing_and_warns_with_the_registrys_
 
 #[tokio::test]
 async fn without_a_population_register_the_registry_warns_with_its_own_code() {
-    let server = Server::with(START, |config| config.registry.population_register = PopulationRegister::Off).await;
+    let server =
+        Server::with(START, |config| config.registry.population_register = Some(PopulationRegister::Off)).await;
     nothing(server.get("Composition?subject:Patient.identifier=37412251234").await, &["MPI-044"]);
     // So it does where a registry of another system only says that it found nobody.
     let server = answered(|_| fhir("200 OK", EMPTY), |_| ()).await;

@@ -101,7 +101,8 @@ async fn nobody_is_taken_over_before_being_born() {
 
 #[tokio::test]
 async fn without_a_population_register_nobody_is_made_and_a_wrong_code_is_the_registrys_own_matter() {
-    let server = Server::with(START, |config| config.registry.population_register = PopulationRegister::Off).await;
+    let server =
+        Server::with(START, |config| config.registry.population_register = Some(PopulationRegister::Off)).await;
     assert!(server.get(&format!("Patient?identifier={NEW}")).await.expect(200).ids().is_empty());
     assert_eq!(server.get("Patient?identifier=39406240015").await.expect(200).ids(), [200]);
     let told = server.get(&format!("Patient?identifier={CODE}|37605030298")).await.refused(400, &["MPI-044"]);

@@ -25,7 +25,8 @@ impl CommitFloor {
     /// # Errors
     /// The folder is in use, newer than this release, damaged, or not to be written.
     pub fn open(folder: &Path, cache_bytes: usize, quick_repair: QuickRepair) -> Result<CommitFloor, Error> {
-        let options = Options { cache_bytes, quick_repair, names: Names::default(), medium: Medium::default() };
+        let options =
+            Options { cache_bytes, quick_repair, names: Names::default(), purpose: None, medium: Medium::default() };
         let (store, opened) = Store::open(folder, options)?;
         let mut drafts = Vec::new();
         store.reader()?.all(|version, bytes| {

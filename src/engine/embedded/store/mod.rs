@@ -40,7 +40,7 @@ use redb::{
     Value,
 };
 
-use crate::engine::{DAMAGED, Names, QuickRepair, STORE_FILE};
+use crate::engine::{DAMAGED, MADE_BY, Names, Purpose, QuickRepair, STORE_FILE};
 use crate::limits::{STORE_DAMAGED_PAUSE_SECONDS, STORE_REOPEN_PAUSE_SECONDS};
 pub use backend::Medium;
 pub use bare::Records;
@@ -70,6 +70,8 @@ pub enum Error {
     Migration(String),
     /// Made with other namespaces: the setting, what the folder has, what was asked for.
     OtherNames { name: String, stored: String, wanted: String },
+    /// Made by the command that serves for another purpose.
+    OtherPurpose(Purpose),
     /// Bytes that cannot have been written so.
     Damaged(String),
     /// The file system or redb refused.
@@ -97,6 +99,14 @@ impl fmt::Display for Error {
                 formatter,
                 "the data folder was made with {name} = \"{stored}\", but the settings say \"{wanted}\"; stored certificates hold these \
                  names, so set it back or start with another folder"
+            ),
+            Error::OtherPurpose(Purpose::Developer) => write!(
+                formatter,
+                "{MADE_BY} `hcert dev`, whose people are made up; `hcert serve` is for real data: name another folder with --data"
+            ),
+            Error::OtherPurpose(Purpose::Service) => write!(
+                formatter,
+                "{MADE_BY} `hcert serve` for real data; `hcert dev` gives every right to whoever comes: name another folder with --data"
             ),
             Error::Damaged(what) => write!(formatter, "{DAMAGED}: {what}"),
             Error::Io(what) => write!(formatter, "the store cannot be read or written: {what}"),
@@ -206,6 +216,8 @@ pub struct Options {
     pub cache_bytes: usize,
     pub quick_repair: QuickRepair,
     pub names: Names,
+    /// What the folder is opened for; none for commands that serve it to nobody.
+    pub purpose: Option<Purpose>,
     pub medium: Medium,
 }
 

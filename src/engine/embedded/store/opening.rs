@@ -13,7 +13,7 @@ use super::{
     CHANGE, CLASS, COUNTER, DICTIONARY, Error, FILE, FORMAT, Holder, META, Options, TIME, VERSION, body, io, migration,
 };
 use crate::certificate::{Id, Seq};
-use crate::engine::{ClockReset, Names};
+use crate::engine::{ClockReset, Names, Purpose};
 
 /// What the store knows of itself when it is opened.
 #[derive(Clone, Debug)]
@@ -155,6 +155,7 @@ pub fn first_look(database: &Database, copied: Option<&Path>, options: &Options)
     check_names(database, names)?;
     let migrated = migration::run(database, copied, options.cache_bytes)?;
     record_names(database, names)?;
+    options.purpose.map_or(Ok(()), |purpose| claim(database, purpose))?;
     add_shipped_dictionary(database)?;
     let transaction = begin_read(database)?;
     let meta = transaction.open_table(META)?;
@@ -236,6 +237,29 @@ fn record_names(database: &Database, names: &Names) -> Result<(), Error> {
     }
     Ok(())
 }
+
+/// Writes down what the folder is for, or refuses one that is for something else.
+fn claim(database: &Database, purpose: Purpose) -> Result<(), Error> {
+    let stored = begin_read(database)?.open_table(META)?.get(PURPOSE)?.map(|stored| stored.value().to_vec());
+    let known = |stored: &Vec<u8>| {
+        [Purpose::Developer, Purpose::Service].into_iter().find(|purpose| purpose.name().as_bytes() == stored)
+    };
+    match stored {
+        None => {
+            let transaction = begin_write(database)?;
+            transaction.open_table(META)?.insert(PURPOSE, purpose.name().as_bytes())?;
+            transaction.commit()
+        }
+        Some(stored) => match known(&stored) {
+            Some(stored) if stored == purpose => Ok(()),
+            Some(stored) => Err(Error::OtherPurpose(stored)),
+            None => Err(Error::Damaged(format!("'{PURPOSE}' is neither developer nor service"))),
+        },
+    }
+}
+
+/// What the folder is for, in the table `meta`.
+const PURPOSE: &str = "purpose";
 
 fn meta_text(meta: &ReadOnlyTable<&str, &[u8]>, key: &str) -> Result<String, Error> {
     let value = meta.get(key)?.ok_or_else(|| Error::Damaged(format!("'{key}' is missing")))?;

@@ -44,6 +44,7 @@ impl Machine {
         let now = self.now.clone();
         let options = Options {
             quick_repair: self.quick_repair,
+            purpose: None,
             cache_bytes: 1 << 20,
             clock: Arc::new(move || now.load(Ordering::Relaxed)),
             ..options(&self.folder, &self.now)
