@@ -11,6 +11,7 @@ mod condition;
 mod frames;
 mod guard;
 mod handed_on;
+mod head_lines;
 mod header;
 mod heads;
 mod listener;
@@ -210,6 +211,7 @@ impl<R: Run> Server<R> {
     fn refuse_unparsed(&self, reason: Reason, peer: Option<IpAddr>) -> Response<Full<Bytes>> {
         let issue = match reason {
             Reason::NoHttp => Issue::new(Hcert::HttpMalformed).with("problem", "it is no HTTP"),
+            Reason::Body => request::too_long(self.settings.body_bytes_max),
             Reason::Target => message::target_too_long(),
             Reason::Headers => message::headers_too_long(),
         };
