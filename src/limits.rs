@@ -422,6 +422,15 @@ pub const ANSWERS_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// The same of one address: a quarter, so that no crowd from one place keeps others from their answers.
 pub const ANSWERS_BYTES_PER_ADDRESS_MAX: usize = ANSWERS_BYTES_MAX / 4;
 
+/// One connection may hold this part of what is free of them: an eighth, so that a dozen connections that read nothing leave a fifth of it.
+pub const ANSWERS_FREE_SHARE: usize = 8;
+
+/// Where less of them is free than this, connections end that hold answers for longer than [`ANSWERS_SCARCE_MS`].
+pub const ANSWERS_BYTES_SCARCE: usize = ANSWERS_BYTES_MAX / 4;
+
+/// Milliseconds that a connection may hold its answers then, on average: a client at work has read a certificate after a few.
+pub const ANSWERS_SCARCE_MS: u64 = 1_000;
+
 /// Bytes up to which an answer is a small one: a page as most are. Each connection has one at a time.
 pub const SMALL_ANSWER_BYTES: usize = 128 * 1024;
 

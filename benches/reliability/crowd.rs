@@ -63,37 +63,30 @@ pub fn report(server: &Process) {
     tell("dripping connections", dripping.len(), before, server);
 }
 
-/// Prints how long reads take beside each crowd and each attacker, and beside all of them. Attackers of the server `elsewhere`, a second
-/// one on the same machine, show what the machine alone costs a reader: its processors are shared.
-pub fn reads_beside(server: &Process, elsewhere: &Process, count: u64, quiet: &Latency) {
-    let beside = |what: &str, other: &(dyn Fn() + Sync)| {
-        let over = AtomicBool::new(false);
-        let (latency, ()) = readers::read_while(server.address, count, || {
-            thread::scope(|scope| {
-                scope.spawn(|| {
-                    while !over.load(Ordering::Relaxed) {
-                        other();
-                    }
-                });
-                thread::sleep(BESIDE);
-                over.store(true, Ordering::Relaxed);
-            });
-        });
-        println!("{:<34}{}", format!("reads beside {what}"), latency.line(Some(quiet)));
-    };
-    let rest = || thread::sleep(Duration::from_millis(10));
-    let heads = |address, fields| {
-        drop(attack::heads(address, attack::CONNECTIONS, fields));
-        rest();
-    };
-    let bodies = |address| attack::bodies(address, attack::BODIES);
-    for (whose, address) in [("", server.address), (" elsewhere", elsewhere.address)] {
-        beside(&format!("refused heads{whose}"), &|| heads(address, attack::FIELDS));
-        beside(&format!("heads that are served{whose}"), &|| heads(address, HEADERS_MAX - 1));
-        beside(&format!("large bodies{whose}"), &|| bodies(address));
+/// Prints how long reads take beside each attacker. Attackers of the server `elsewhere`, a second one on the same machine, show what the
+/// machine alone costs a reader: its processors are shared.
+pub fn reads_beside_attackers(server: &Process, elsewhere: &Process, count: u64, quiet: &Latency) {
+    for (whose, attacked, priority) in [
+        ("", server, Priority::Usual),
+        (" elsewhere", elsewhere, Priority::Usual),
+        (" of low priority", server, Priority::Low),
+    ] {
+        let beside = |what: &str, other: &(dyn Fn() + Sync)| {
+            beside(&format!("{what}{whose}"), server, count, quiet, priority, other);
+        };
+        beside("refused heads", &|| heads(attacked, attack::FIELDS));
+        beside("heads that are served", &|| heads(attacked, HEADERS_MAX - 1));
+        beside("large bodies", &|| attack::bodies(attacked.address, attack::BODIES));
     }
+}
+
+/// Prints how long reads take beside each crowd, and beside all of them and both attackers.
+pub fn reads_beside_crowds(server: &Process, count: u64, quiet: &Latency) {
+    let beside = |what: &str, other: &(dyn Fn() + Sync)| {
+        beside(what, server, count, quiet, Priority::Usual, other);
+    };
     let idle = connect(server, IDLE);
-    beside(&format!("{} idle connections", idle.len()), &rest);
+    beside(&format!("{} idle connections", idle.len()), &pause);
     let dripping = Mutex::new(connect(server, DRIPPING));
     let drip = || {
         for stream in dripping.lock().expect("nobody else drips").iter_mut() {
@@ -104,12 +97,70 @@ pub fn reads_beside(server: &Process, elsewhere: &Process, count: u64, quiet: &L
     beside(&format!("and {DRIPPING} dripping ones"), &drip);
     beside("and both attackers", &|| {
         thread::scope(|scope| {
-            scope.spawn(|| heads(server.address, attack::FIELDS));
-            scope.spawn(|| bodies(server.address));
+            scope.spawn(|| heads(server, attack::FIELDS));
+            scope.spawn(|| attack::bodies(server.address, attack::BODIES));
             drip();
         });
     });
     drop(idle);
+}
+
+/// How much of the processors attackers get.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Priority {
+    /// As much as readers and server.
+    Usual,
+    /// What these leave, as if attackers had a machine of their own.
+    Low,
+}
+
+/// Prints how long reads take while something is done again and again, and how long the server ran and waited for a processor.
+fn beside(what: &str, server: &Process, count: u64, quiet: &Latency, priority: Priority, other: &(dyn Fn() + Sync)) {
+    let (ran, waited) = processor_time(server);
+    let over = AtomicBool::new(false);
+    let (latency, ()) = readers::read_while(server.address, count, || {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                if priority == Priority::Low {
+                    // SAFETY: the call takes numbers; 0 is this thread, and those that it starts have its priority.
+                    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 19) };
+                }
+                while !over.load(Ordering::Relaxed) {
+                    other();
+                }
+            });
+            thread::sleep(BESIDE);
+            over.store(true, Ordering::Relaxed);
+        });
+    });
+    let (has_run, has_waited) = processor_time(server);
+    let percent = |time: u64| 100.0 * time as f64 / BESIDE.as_nanos() as f64;
+    println!(
+        "{:<50}{}; of a processor it had {:.0} %, and waited {:.0} % for one",
+        format!("reads beside {what}"),
+        latency.line(Some(quiet)),
+        percent(has_run.saturating_sub(ran)),
+        percent(has_waited.saturating_sub(waited)),
+    );
+}
+
+/// Nanoseconds that the threads of the server ran, and that they were ready to run and did not. Only Linux tells them here.
+fn processor_time(server: &Process) -> (u64, u64) {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", server.id())).into_iter().flatten().flatten();
+    let times = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());
+    times.fold((0, 0), |(ran, waited), text| {
+        let mut numbers = text.split_whitespace().map(|number| number.parse::<u64>().unwrap_or_default());
+        (ran + numbers.next().unwrap_or_default(), waited + numbers.next().unwrap_or_default())
+    })
+}
+
+fn heads(server: &Process, fields: usize) {
+    drop(attack::heads(server.address, attack::CONNECTIONS, fields));
+    pause();
+}
+
+fn pause() {
+    thread::sleep(Duration::from_millis(10));
 }
 
 fn tell(what: &str, count: usize, before: u64, server: &Process) {

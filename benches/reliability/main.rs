@@ -59,13 +59,14 @@ fn main() {
     let mut server = serve(&data);
     let elsewhere = temporary.path().join("elsewhere");
     if only_crowd {
-        crowd::reads_beside(&server, &serve(&elsewhere), count, &alone(&server, count));
-        assert_eq!(server.stop().code(), Some(0), "it stops well");
+        let quiet = alone(&server, count);
+        beside_others(server, &data, &elsewhere, count, &quiet);
         return;
     }
     let quiet = while_serving(&server, &folder, &data, count);
     crowd::report(&server);
-    crowd::reads_beside(&server, &serve(&elsewhere), count, &quiet);
+    beside_others(server, &data, &elsewhere, count, &quiet);
+    server = serve(&data);
 
     let (drained, storm) = storm::storm(&server, |server| {
         let begun = Instant::now();
@@ -157,9 +158,25 @@ fn while_serving(server: &Process, folder: &Path, data: &Path, count: u64) -> La
     quiet
 }
 
+/// Reads beside crowds and attackers, as nobody counts those of this machine. Then beside attackers that are counted as one client.
+fn beside_others(server: Process, data: &Path, elsewhere: &Path, count: u64, quiet: &Latency) {
+    let elsewhere = serve(elsewhere);
+    crowd::reads_beside_attackers(&server, &elsewhere, count, quiet);
+    crowd::reads_beside_crowds(&server, count, quiet);
+    assert_eq!(server.stop().code(), Some(0), "it stops well");
+    println!("attackers are counted as one client");
+    let server = serve_with(data, &[("HCERT__X_ROAD__FROM", "127.0.0.1")]);
+    crowd::reads_beside_attackers(&server, &elsewhere, count, &alone(&server, count));
+    assert_eq!(server.stop().code(), Some(0), "it stops well");
+}
+
 fn serve(data: &Path) -> Process {
+    serve_with(data, &[])
+}
+
+fn serve_with(data: &Path, settings: &[(&str, &str)]) -> Process {
     let server = Process::start_with(data, |command| {
-        command.env("HCERT__SERVER__CONNECTIONS_MAX", crowd::CONNECTIONS_MAX);
+        command.env("HCERT__SERVER__CONNECTIONS_MAX", crowd::CONNECTIONS_MAX).envs(settings.iter().copied());
     });
     // Searches answer once the index is there.
     server.client().get("/Composition?_count=0");

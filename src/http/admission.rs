@@ -109,7 +109,7 @@ impl Admission {
                 Some(share) => share.acquire_owned().await.ok(),
                 None => None,
             };
-            Some(self.large_bodies.take().await.ok()?.of_share(share))
+            Some(Turn::of((self.large_bodies.take().await.ok()?, share)))
         };
         timeout(self.large_body_patience, turn).await.ok().flatten().ok_or_else(|| {
             count(&self.load.requests_refused);

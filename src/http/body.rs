@@ -14,7 +14,7 @@ use super::load::{Load, count};
 use super::request::too_long;
 use crate::limits::{
     BODY_GRACE_S, LARGE_BODIES_HELD, LARGE_BODIES_HELD_PER_ADDRESS, LARGE_BODY_BYTES, LINGER_BYTES_MAX, LINGER_S,
-    SMALL_ANSWER_BYTES, SMALL_BODIES_BYTES_MAX, SMALL_BODIES_BYTES_PER_ADDRESS_MAX,
+    SMALL_BODIES_BYTES_MAX, SMALL_BODIES_BYTES_PER_ADDRESS_MAX,
 };
 use crate::outcome::{Hcert, Issue, Outcome};
 
@@ -75,11 +75,6 @@ impl Memory {
     /// Whether anything is lent, where this is the only one who lends it: each piece holds on to where it is from.
     pub fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
-    }
-
-    /// Whether next to nothing is free.
-    pub fn is_lent(&self) -> bool {
-        self.0.available_permits() * PIECE < SMALL_ANSWER_BYTES
     }
 }
 

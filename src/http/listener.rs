@@ -30,7 +30,7 @@ use super::tls::{Secured, shake_hands};
 use super::unparsed::Unparsed;
 use super::unread::Unread;
 use super::watched::{Reset, Watched};
-use super::{Run, Server, call, sender};
+use super::{Origin, Run, Server, call, sender};
 use crate::limits::{
     HEADER_BYTES_MAX, HTTP1_BUFFER_BYTES_MAX, HTTP2_HEADER_LIST_BYTES_MAX, HTTP2_RESETS_MAX, HTTP2_SEND_BYTES_MAX,
     HTTP2_STREAM_WINDOW_BYTES, HTTP2_WINDOW_BYTES, NEWCOMERS_MAX, REFUSAL_S, REFUSALS_MAX, STREAMS_MAX,
@@ -219,12 +219,13 @@ async fn speak<S, R>(
             request.extensions_mut().insert(sender::Certified);
         }
         let busy = of_requests.begin();
+        let seat = Some(Arc::clone(&of_requests));
         let server = Arc::clone(&server);
         async move {
             // The request is under way until its answer is on its own.
             let _busy = busy;
             match no_place {
-                None => call(server, request, peer).await,
+                None => call(server, request, Origin { peer, seat }).await,
                 Some(reason) => Ok(server.turn_away(request, reason, peer)),
             }
         }
@@ -305,6 +306,7 @@ async fn drive<C: GracefulConnection>(
     });
     let ending = select! {
         _ = connection.as_mut() => return,
+        () = seat.told_to_end() => return seat.note_cut(),
         () = seat.asked_to_leave() => Ending::Room,
         () = late.as_mut() => Ending::Unread,
         () = idle => Ending::Idle,
@@ -330,6 +332,7 @@ async fn drive<C: GracefulConnection>(
     };
     select! {
         _ = connection => {}
+        () = seat.told_to_end() => seat.note_cut(),
         () = enough => {}
         _ = phase.wait_for(|phase| *phase == Phase::Cut) => {}
     }

@@ -4,6 +4,7 @@
 
 mod account;
 mod admission;
+mod answers;
 mod body;
 mod caller;
 mod clients;
@@ -11,6 +12,7 @@ mod condition;
 mod frames;
 mod guard;
 mod handed_on;
+mod head_lines;
 mod header;
 mod heads;
 mod listener;
@@ -72,6 +74,7 @@ pub use load::Load;
 use load::count;
 use places::NoPlace;
 use route::Route;
+use seat::Seat;
 pub use settings::Settings;
 pub use tls::{keep_current, present};
 use trace::Traced;
@@ -150,7 +153,7 @@ pub struct Server<R> {
     pool: Pool,
     settings: Settings,
     bodies: body::BodyMemory,
-    answers: body::Memory,
+    answers: Arc<answers::AnswerMemory>,
     heads: heads::Heads,
     load: Arc<Load>,
     admission: Admission,
@@ -159,13 +162,21 @@ pub struct Server<R> {
 /// What an answer of `hcert dev` says in every case, so that nobody takes it for one about real people. Contract 7.2.
 const MODE: HeaderName = HeaderName::from_static("x-hcert-mode");
 
+/// Where a request comes from.
+#[derive(Clone, Debug)]
+struct Origin {
+    peer: Option<IpAddr>,
+    /// Its connection, where it came by one.
+    seat: Option<Arc<Seat>>,
+}
+
 /// The parts of a query that shape the answer, read before anything may be refused because of them.
 impl<R: Run> Server<R> {
     pub fn new(run: R, settings: Settings) -> Arc<Self> {
         let load: Arc<Load> = Arc::default();
         let admission = Admission::new(&settings, Arc::clone(&load));
         let bodies = body::BodyMemory::of_all(settings.body_bytes_max);
-        let answers = body::Memory::new(ANSWERS_BYTES_MAX);
+        let answers = answers::AnswerMemory::new(ANSWERS_BYTES_MAX);
         let heads = heads::Heads::new(HEADS_BYTES_MAX);
         Arc::new(Server { run: Arc::new(run), pool: Pool::start(), settings, bodies, answers, heads, load, admission })
     }
@@ -213,6 +224,7 @@ impl<R: Run> Server<R> {
     fn refuse_unparsed(&self, reason: Reason, peer: Option<IpAddr>) -> Response<Full<Bytes>> {
         let issue = match reason {
             Reason::NoHttp => Issue::new(Hcert::HttpMalformed).with("problem", "it is no HTTP"),
+            Reason::Body => request::too_long(self.settings.body_bytes_max),
             Reason::Target => message::target_too_long(),
             Reason::Headers => message::headers_too_long(),
         };
@@ -265,20 +277,20 @@ impl<R: Run> Server<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        self.answer_well_formed(request, peer, Ok(())).await
+        self.answer_well_formed(request, Origin { peer, seat: None }, Ok(())).await
     }
 
     /// As [`answer`](Self::answer); `formed` tells what is wrong with the request as HTTP.
     async fn answer_well_formed<B>(
         self: Arc<Self>,
         request: Request<B>,
-        peer: Option<IpAddr>,
+        origin: Origin,
         formed: Result<(), Issue>,
     ) -> Response<Full<Bytes>>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        let started = Instant::now();
+        let (started, peer) = (Instant::now(), origin.peer);
         let (mut parts, body) = request.into_parts();
         guard::enter(&self.settings, &mut parts);
         if sender::drop_claims(&self.settings, &mut parts, peer) {
@@ -294,13 +306,13 @@ impl<R: Run> Server<R> {
         };
         let mut response = if changes(&route) {
             let server = Arc::clone(&self);
-            let task = tokio::spawn(async move { server.trace(started, route, parts, body, peer, formed).await });
+            let task = tokio::spawn(async move { server.trace(started, route, parts, body, origin, formed).await });
             task.await.unwrap_or_else(|error| {
                 let wanted = Wanted::new(&Method::GET, &hyper::HeaderMap::new());
                 self.outside_of_requests(&Outcome::internal(error), &wanted, peer)
             })
         } else {
-            self.trace(started, route, parts, body, peer, formed).await
+            self.trace(started, route, parts, body, origin, formed).await
         };
         security::protect(response.headers_mut(), secure);
         if self.settings.is_developer {
@@ -316,7 +328,7 @@ impl<R: Run> Server<R> {
         route: Route,
         parts: Parts,
         body: B,
-        peer: Option<IpAddr>,
+        origin: Origin,
         formed: Result<(), Issue>,
     ) -> Response<Full<Bytes>>
     where
@@ -325,7 +337,7 @@ impl<R: Run> Server<R> {
         let _under_way = self.settings.metrics.requests.begin();
         let wanted = Wanted::new(&parts.method, &parts.headers);
         let traced = Traced::of(&parts.headers, &wanted.request_id);
-        let settled = pin!(self.settle(started, route, parts, body, peer, formed, wanted));
+        let settled = pin!(self.settle(started, route, parts, body, &origin, formed, wanted));
         let mut response = traced.trace.within(settled).await;
         traced.give_back(&mut response);
         response
@@ -338,13 +350,14 @@ impl<R: Run> Server<R> {
         route: Route,
         parts: Parts,
         body: B,
-        peer: Option<IpAddr>,
+        origin: &Origin,
         formed: Result<(), Issue>,
         mut wanted: Wanted,
     ) -> Response<Full<Bytes>>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
+        let peer = origin.peer;
         let mut query = self.query(&parts);
         if let Err(issue) = formed {
             query.pairs = Err(issue);
@@ -386,7 +399,7 @@ impl<R: Run> Server<R> {
                 let patience = if is_change { Duration::MAX } else { self.settings.request_timeout };
                 let mut result = {
                     // Pinned where it is made: each hand it went through would keep room for it.
-                    let work = pin!(self.work(route, query, &parts, body, peer, &mut wanted, &mut event));
+                    let work = pin!(self.work(route, query, &parts, body, origin, &mut wanted, &mut event));
                     match timeout(patience, guarded(work)).await {
                         Ok(result) => result.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above"))),
                         Err(_) => {
@@ -397,7 +410,7 @@ impl<R: Run> Server<R> {
                     }
                 };
                 if !is_change {
-                    self.lend(&mut result, wanted.pretty, &parts, peer);
+                    self.lend(&mut result, wanted.pretty, &parts, origin);
                 }
                 if let Some(event) = event.take()
                     && let Err(unwritten) = self.run.end(event, &result)
@@ -522,11 +535,11 @@ fn method_name(method: &Method) -> &'static str {
 async fn call<R: Run>(
     server: Arc<Server<R>>,
     request: Request<hyper::body::Incoming>,
-    peer: Option<IpAddr>,
+    origin: Origin,
 ) -> io::Result<Response<Full<Bytes>>> {
     let (parts, body) = request.into_parts();
     let formed = message::check(&parts);
-    let response = server.answer_well_formed(Request::from_parts(parts, body), peer, formed).await;
+    let response = server.answer_well_formed(Request::from_parts(parts, body), origin, formed).await;
     match response.extensions().get() {
         Some(Instead::HangUp) => Err(io::Error::other("a fault ends the connection")),
         _ => Ok(response),

@@ -28,6 +28,7 @@ pub struct Seat {
     unread: AtomicBool,
     leaving: AtomicBool,
     give_way: Notify,
+    cut: Notify,
     /// The connection's socket while it is open, else -1.
     socket: AtomicI32,
 }
@@ -50,6 +51,7 @@ impl Seat {
             unread: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
             give_way: Notify::new(),
+            cut: Notify::new(),
             socket: AtomicI32::new(-1),
         })
     }
@@ -139,6 +141,16 @@ impl Seat {
     /// Ready when the connection has to make room.
     pub async fn asked_to_leave(&self) {
         self.give_way.notified().await;
+    }
+
+    /// Ends the connection, whatever is under way: it leaves answers unread whose memory is needed.
+    pub fn cut(&self) {
+        self.cut.notify_one();
+    }
+
+    /// Ready when the connection has to end at once.
+    pub async fn told_to_end(&self) {
+        self.cut.notified().await;
     }
 
     /// Ready once no request was under way and nothing of an answer was taken for `silence`. For HTTP/2, where hyper ends no idle

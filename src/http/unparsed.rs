@@ -10,13 +10,15 @@ use hyper::Response;
 use hyper::body::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::limits::TARGET_BYTES_MAX;
+use super::head_lines::HeadLines;
 
 /// Why hyper cannot read a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// 400: it is not HTTP.
     NoHttp,
+    /// 413: the length of the body is beyond every number that hyper holds.
+    Body,
     /// 414: the request target is too long.
     Target,
     /// 431: the headers are too many or too long.
@@ -27,36 +29,27 @@ pub enum Reason {
 pub struct Unparsed<S, F> {
     stream: S,
     answer: F,
-    /// Bytes of a request line that is not complete yet, or is too long. What follows a complete line is not examined until
-    /// a response is written.
-    first_line: Option<usize>,
+    /// Of the request that is read. What follows its head is not looked at until a response is written.
+    head: HeadLines,
     /// The part of our answer that is not written yet.
     left: Option<Bytes>,
 }
 
 impl<S, F: Fn(Reason) -> Response<Full<Bytes>>> Unparsed<S, F> {
     pub fn new(stream: S, answer: F) -> Unparsed<S, F> {
-        Unparsed { stream, answer, first_line: Some(0), left: None }
-    }
-
-    fn note_read(&mut self, bytes: &[u8]) {
-        let Some(length) = self.first_line.as_mut().filter(|length| **length <= TARGET_BYTES_MAX) else { return };
-        let end = bytes.iter().position(|byte| *byte == b'\n');
-        *length += end.unwrap_or(bytes.len());
-        if end.is_some() && *length <= TARGET_BYTES_MAX {
-            self.first_line = None;
-        }
+        Unparsed { stream, answer, head: HeadLines::default(), left: None }
     }
 
     /// Takes hyper's refusal and keeps ours in its place.
     fn replace(&mut self, bytes: &[u8]) -> bool {
         // After every response the next request begins.
-        let first_line = self.first_line.replace(0);
+        let head = std::mem::take(&mut self.head);
         let reason = match bare_status(bytes) {
+            Some(b"400" | b"431") if head.has_endless_body() => Reason::Body,
             Some(b"400") => Reason::NoHttp,
             Some(b"414") => Reason::Target,
             // hyper says so too where its buffer is full before the first line has ended.
-            Some(b"431") if first_line.is_some_and(|length| length > TARGET_BYTES_MAX) => Reason::Target,
+            Some(b"431") if head.has_long_target() => Reason::Target,
             Some(b"431") => Reason::Headers,
             _ => return false,
         };
@@ -109,7 +102,7 @@ impl<S: AsyncRead + Unpin, F: Fn(Reason) -> Response<Full<Bytes>> + Unpin> Async
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        self.note_read(&buffer.filled()[before..]);
+        self.head.see(&buffer.filled()[before..]);
         Poll::Ready(Ok(()))
     }
 }
@@ -132,7 +125,7 @@ impl<S: AsyncWrite + Unpin, F: Fn(Reason) -> Response<Full<Bytes>> + Unpin> Asyn
         {
             return Poll::Ready(Ok(head.len()));
         }
-        self.first_line = Some(0);
+        self.head = HeadLines::default();
         Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 

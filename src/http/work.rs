@@ -8,6 +8,7 @@ use hyper::body::Body;
 use hyper::header::EXPECT;
 use hyper::http::request::Parts;
 
+use super::answers::NoMemory;
 use super::body::{BodySize, Lender, Received};
 use super::clients::ClientKey;
 use super::load::count;
@@ -15,7 +16,7 @@ use super::media::{self, Content, Media};
 use super::query::{self, Pair};
 use super::route::{self, Route};
 use super::wanted::Wanted;
-use super::{Run, Server, account, body, caller, guard, message, request, sender};
+use super::{Origin, Run, Server, account, body, caller, guard, message, request, sender};
 use crate::fhir::json;
 use crate::interaction::context::Event;
 use crate::interaction::{Answer, Context, Interaction, Turn};
@@ -40,13 +41,14 @@ impl<R: Run> Server<R> {
         query: Query,
         parts: &Parts,
         body: B,
-        peer: Option<IpAddr>,
+        origin: &Origin,
         wanted: &mut Wanted,
         event: &mut Option<Box<Event>>,
     ) -> Result<Answer, Outcome>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
+        let peer = origin.peer;
         if let Err(too_long) = message::check_size(parts) {
             return refused(too_long.into(), body, parts);
         }
@@ -95,39 +97,42 @@ impl<R: Run> Server<R> {
             }
             None => {
                 let _admitted = self.admission.enter(interaction.may_change()).await?;
-                // Before it is made, since most of them could not be handed over.
-                if !interaction.may_change() && self.answers.is_lent() {
-                    return Err(too_many_unread());
+                // Before it is made, since it could hardly be handed over.
+                if !interaction.may_change() && self.answers.is_used_up(origin.seat.as_ref()) {
+                    return Err(self.no_memory(NoMemory::OfConnection));
                 }
                 self.run.run(interaction, context, Vec::new()).await
             }
         }
     }
 
-    /// Finds memory for an answer for as long as its client takes to read it, within the share of that client. Small ones need none, since
-    /// connections are bounded; on HTTP/2, where one connection may leave many unread, only the smallest are small.
-    ///
-    /// Nobody waits for it: what waits would lie in memory too.
-    pub(super) fn lend(
-        &self,
-        result: &mut Result<Answer, Outcome>,
-        is_indented: bool,
-        parts: &Parts,
-        peer: Option<IpAddr>,
-    ) {
+    /// Finds memory for an answer for as long as its client takes to read it, within the shares of that client and of its connection. Small
+    /// ones need none, since connections are bounded; on HTTP/2, where one connection may leave many unread, only the smallest are small.
+    pub(super) fn lend(&self, result: &mut Result<Answer, Outcome>, is_indented: bool, parts: &Parts, origin: &Origin) {
         let small = if parts.version == Version::HTTP_2 { HTTP2_SMALL_ANSWER_BYTES } else { SMALL_ANSWER_BYTES };
         let Ok(answer) = result else { return };
         let bytes = answer.body.len() * if is_indented { INDENTED_EXPANSION } else { 1 };
         if answer.turn.is_some() || bytes <= small {
             return;
         }
-        let counted = sender::counted_for(&self.settings, parts, peer);
+        let counted = sender::counted_for(&self.settings, parts, origin.peer);
         match counted.map(|counted| self.admission.lend(&counted, bytes)).transpose() {
-            Ok(share) => match self.answers.borrow(bytes) {
-                Some(lent) => answer.turn = Some(Turn::from(lent).of_share(share)),
-                None => *result = Err(too_many_unread()),
+            Ok(share) => match self.answers.lend(origin.seat.as_ref(), bytes) {
+                Ok(lent) => answer.turn = Some(Turn::of((lent, share))),
+                Err(none) => *result = Err(self.no_memory(none)),
             },
             Err(too_many_of_client) => *result = Err(too_many_of_client.into()),
+        }
+    }
+
+    fn no_memory(&self, why: NoMemory) -> Outcome {
+        match why {
+            NoMemory::OfAll => Hcert::AnswersFull.into(),
+            NoMemory::OfConnection => {
+                count(&self.load.requests_throttled);
+                let problem = "the connection holds too many bytes of answers not read yet";
+                Issue::new(Hcert::TooManyRequests).with("problem", problem).into()
+            }
         }
     }
 
@@ -259,10 +264,6 @@ impl<R: Run> Server<R> {
 /// Whether the registry is asked in the caller's name.
 fn asks_registry(interaction: &Interaction) -> bool {
     matches!(interaction, Interaction::Patient(_))
-}
-
-fn too_many_unread() -> Outcome {
-    Hcert::AnswersFull.into()
 }
 
 /// Refuses a request whose body is not read.

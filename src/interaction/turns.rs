@@ -1,10 +1,11 @@
 //! Turns: work that only few requests may do at once. The others wait in the order they came: not for ever, and not too many of them.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::limits::TURNS_WAITING_MAX;
@@ -23,21 +24,13 @@ pub struct Turns {
 /// A turn, given back when it is dropped. Whoever hands the work to another thread hands the turn over with it.
 #[derive(Debug)]
 pub struct Turn {
-    _permit: OwnedSemaphorePermit,
-    /// What one client has of it, where that is bounded as well.
-    _share: Option<OwnedSemaphorePermit>,
+    _lent: Box<dyn Any + Send + Sync>,
 }
 
 impl Turn {
-    /// With what a client has taken of its share meanwhile.
-    pub fn of_share(self, share: Option<OwnedSemaphorePermit>) -> Turn {
-        Turn { _share: share, ..self }
-    }
-}
-
-impl From<OwnedSemaphorePermit> for Turn {
-    fn from(permit: OwnedSemaphorePermit) -> Turn {
-        Turn { _permit: permit, _share: None }
+    /// A turn that gives this back.
+    pub fn of(lent: impl Any + Send + Sync) -> Turn {
+        Turn { _lent: Box::new(lent) }
     }
 }
 
@@ -58,7 +51,7 @@ impl Turns {
     /// have to be let in beside them.
     pub async fn take(&self) -> Result<Turn, Outcome> {
         if let Ok(permit) = Arc::clone(&self.free).try_acquire_owned() {
-            return Ok(permit.into());
+            return Ok(Turn::of(permit));
         }
         let _waits = Waits::new(&self.waiting);
         if self.waiting() > TURNS_WAITING_MAX {
@@ -66,7 +59,7 @@ impl Turns {
         }
         let taken = timeout(self.patience, Arc::clone(&self.free).acquire_owned()).await;
         let permit = taken.ok().and_then(Result::ok);
-        permit.map(Turn::from).ok_or_else(|| self.full.into())
+        permit.map(Turn::of).ok_or_else(|| self.full.into())
     }
 }
 

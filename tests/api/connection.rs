@@ -207,6 +207,33 @@ async fn a_body_of_twenty_megabytes_is_refused_before_it_is_read() {
     assert_eq!(total(server.address).await, "0");
 }
 
+/// What was seen: 2^64 - 1 was 431, as if the headers were too long, and 2^64 was 400, as if it were no number.
+#[tokio::test]
+async fn a_length_beyond_all_numbers_is_413_and_one_that_is_no_number_400() {
+    let server = listening().await;
+    let told = |length: &str, before: &str| {
+        let head = create("", before).replace("Content-Length: 0", &format!("content-LENGTH:{length}"));
+        exchange(server.address, head)
+    };
+    let many = format!("{}1", "9".repeat(10_000));
+    let long = format!("X-Long: {}\r\n", "x".repeat(1_000));
+    for length in ["18446744073709551614", "18446744073709551615", "18446744073709551616"]
+        .into_iter()
+        .chain(["99999999999999999999999", &many])
+    {
+        for (length, before) in [(length.to_owned(), ""), (format!(" \t{length} "), long.as_str())] {
+            let answer = told(&length, before).await;
+            assert!(answer.starts_with("HTTP/1.1 413 Payload Too Large\r\n"), "{length:.30}: {answer}");
+            assert!(answer.contains("HCERT-139"), "{length:.30}: {answer}");
+        }
+    }
+    for length in ["", "a", "-1", "+1", "0x10", "1 2", "1,2", "99999999999999999999999a"] {
+        let answer = told(length, "").await;
+        assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("OperationOutcome"), "{length}: {answer}");
+    }
+    assert_eq!(total(server.address).await, "0");
+}
+
 #[tokio::test]
 async fn headers_that_are_too_many_or_too_long_are_431() {
     let server = listening().await;

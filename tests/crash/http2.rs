@@ -41,6 +41,8 @@ pub struct Http2 {
     stream: TcpStream,
     next: u32,
     read: Vec<u8>,
+    /// What each request carries beside its own headers.
+    always: Vec<u8>,
 }
 
 impl Http2 {
@@ -52,12 +54,22 @@ impl Http2 {
     /// As [`connect`](Self::connect), over a connection that is there.
     pub fn begin(stream: TcpStream, window: u32) -> io::Result<Http2> {
         stream.set_nodelay(true)?;
-        let mut begun = Http2 { stream, next: 1, read: Vec::new() };
+        let mut begun = Http2 { stream, next: 1, read: Vec::new(), always: Vec::new() };
         begun.stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")?;
         let mut settings = vec![0, 4];
         settings.extend(window.to_be_bytes());
         begun.send(SETTINGS, 0, 0, &settings)?;
         Ok(begun)
+    }
+
+    /// Sends a header with each request from now on.
+    pub fn with_header(mut self, name: &str, value: &str) -> Http2 {
+        self.always.push(0);
+        for text in [name, value] {
+            self.always.push(u8::try_from(text.len()).ok().filter(|length| *length < 127).expect("a short text"));
+            self.always.extend(text.as_bytes());
+        }
+        self
     }
 
     fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) -> io::Result<()> {
@@ -99,6 +111,7 @@ impl Http2 {
         let mut block = known.to_vec();
         literal(&mut block, 4, path);
         literal(&mut block, 1, "localhost");
+        block.extend(&self.always);
         block.extend(more);
         self.send(HEADERS, END_HEADERS | flags, stream, &block)?;
         Ok(stream)

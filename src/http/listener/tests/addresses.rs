@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::*;
 use crate::interaction::{Answer, Context, Interaction};
-use crate::limits::{HEADER_BYTES_MAX, HEADS_BYTES_PER_ADDRESS_MAX};
+use crate::limits::{ANSWERS_BYTES_MAX, HEADER_BYTES_MAX, HEADS_BYTES_PER_ADDRESS_MAX, LARGE_ANSWER_BYTES};
 use crate::outcome::Outcome;
 
 /// Places of one address.

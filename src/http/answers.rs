@@ -1,0 +1,223 @@
+//! Memory for answers that were made and are not read yet. Each connection may hold a share of what is free, so that those that leave
+//! their answers unread leave room to others; when little is free, those that cost the most of it end. Decision 223.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::seat::{Seat, now_ms};
+use crate::limits::{ANSWERS_BYTES_SCARCE, ANSWERS_FREE_SHARE, ANSWERS_SCARCE_MS};
+
+/// The memory of a server.
+#[derive(Debug)]
+pub struct AnswerMemory {
+    max: usize,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    bytes: usize,
+    /// Those who hold some, by where their connection lies in memory.
+    holders: HashMap<usize, Holder>,
+}
+
+#[derive(Debug)]
+struct Holder {
+    seat: Arc<Seat>,
+    bytes: usize,
+    /// Bytes of each answer times the moment that it came at, summed.
+    moments: u128,
+    /// It was told to end.
+    is_cut: bool,
+}
+
+/// The memory of one answer, given back when this is dropped.
+#[derive(Debug)]
+pub struct LentAnswer {
+    memory: Arc<AnswerMemory>,
+    holder: usize,
+    bytes: usize,
+    moment: u64,
+}
+
+/// Why an answer has no memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoMemory {
+    /// Its connection holds too many others.
+    OfConnection,
+    /// All connections together do.
+    OfAll,
+}
+
+impl AnswerMemory {
+    pub fn new(max: usize) -> Arc<AnswerMemory> {
+        Arc::new(AnswerMemory { max, held: Mutex::default() })
+    }
+
+    /// Lends memory for an answer of a connection, where it has one.
+    ///
+    /// # Errors
+    /// There is none. Nobody waits for it: what waits would lie in memory too.
+    pub fn lend(self: &Arc<Self>, seat: Option<&Arc<Seat>>, bytes: usize) -> Result<LentAnswer, NoMemory> {
+        self.lend_at(seat, bytes, now_ms())
+    }
+
+    fn lend_at(self: &Arc<Self>, seat: Option<&Arc<Seat>>, bytes: usize, now: u64) -> Result<LentAnswer, NoMemory> {
+        let (key, mut held) = (key(seat), self.held());
+        let scarce = (held.bytes + bytes).saturating_sub(self.max - ANSWERS_BYTES_SCARCE);
+        held.make_room(scarce, now);
+        let before = held.of(key);
+        let share = self.share(&held);
+        if before + bytes > share {
+            return Err(if bytes > share { NoMemory::OfAll } else { NoMemory::OfConnection });
+        }
+        held.bytes += bytes;
+        if let Some(seat) = seat {
+            let new = || Holder { seat: Arc::clone(seat), bytes: 0, moments: 0, is_cut: false };
+            let holder = held.holders.entry(key).or_insert_with(new);
+            holder.bytes += bytes;
+            holder.moments += product(bytes, now);
+        }
+        Ok(LentAnswer { memory: Arc::clone(self), holder: key, bytes, moment: now })
+    }
+
+    /// Whether a connection leaves so much unread that nothing more is made for it.
+    pub fn is_used_up(&self, seat: Option<&Arc<Seat>>) -> bool {
+        let held = self.held();
+        let of_connection = held.of(key(seat));
+        of_connection > 0 && of_connection >= self.share(&held)
+    }
+
+    /// Bytes that are lent.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.held().bytes
+    }
+
+    /// What one connection may hold now.
+    fn share(&self, held: &Held) -> usize {
+        (self.max - held.bytes) / ANSWERS_FREE_SHARE
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().expect("no holder of this lock can panic")
+    }
+}
+
+impl Held {
+    fn of(&self, key: usize) -> usize {
+        self.holders.get(&key).map_or(0, |holder| holder.bytes)
+    }
+
+    /// Ends connections until so many bytes will be free again: first those that hold the most for the longest. Who reads has its answers
+    /// for a moment only.
+    fn make_room(&mut self, bytes: usize, now: u64) {
+        let mut coming: usize = self.holders.values().filter(|holder| holder.is_cut).map(|holder| holder.bytes).sum();
+        while coming < bytes {
+            let late = self.holders.values_mut().filter(|holder| !holder.is_cut && holder.is_late(now));
+            let Some(costly) = late.max_by_key(|holder| holder.cost(now)) else { return };
+            costly.is_cut = true;
+            costly.seat.cut();
+            coming += costly.bytes;
+        }
+    }
+}
+
+impl Holder {
+    /// Bytes times the milliseconds that each was held for.
+    fn cost(&self, now: u64) -> u128 {
+        product(self.bytes, now).saturating_sub(self.moments)
+    }
+
+    /// Whether its bytes were held for too long, on average.
+    fn is_late(&self, now: u64) -> bool {
+        self.cost(now) >= product(self.bytes, ANSWERS_SCARCE_MS)
+    }
+}
+
+impl Drop for LentAnswer {
+    fn drop(&mut self) {
+        let mut held = self.memory.held();
+        held.bytes -= self.bytes;
+        if let Some(holder) = held.holders.get_mut(&self.holder) {
+            holder.bytes -= self.bytes;
+            holder.moments -= product(self.bytes, self.moment);
+            if holder.bytes == 0 {
+                held.holders.remove(&self.holder);
+            }
+        }
+    }
+}
+
+/// A holder keeps its connection's record alive, so that no other one lies there. Nothing lies at 0.
+fn key(seat: Option<&Arc<Seat>>) -> usize {
+    seat.map_or(0, |seat| Arc::as_ptr(seat).addr())
+}
+
+fn product(bytes: usize, milliseconds: u64) -> u128 {
+    bytes as u128 * u128::from(milliseconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::limits::ANSWERS_BYTES_MAX;
+
+    const MAX: usize = ANSWERS_BYTES_MAX;
+
+    fn seat() -> Arc<Seat> {
+        Seat::new(Arc::default())
+    }
+
+    /// What a connection gets, when it asks for answers of so many bytes until it is refused.
+    fn fill(memory: &Arc<AnswerMemory>, seat: &Arc<Seat>, bytes: usize, now: u64) -> Vec<LentAnswer> {
+        std::iter::from_fn(|| memory.lend_at(Some(seat), bytes, now).ok()).collect()
+    }
+
+    async fn is_cut(seat: &Seat) -> bool {
+        timeout(std::time::Duration::ZERO, seat.told_to_end()).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn a_connection_holds_a_share_of_what_is_free_and_leaves_the_same_to_others() {
+        let (memory, [one, other]) = (AnswerMemory::new(MAX), [seat(), seat()]);
+        assert!(
+            memory.lend_at(Some(&one), MAX / ANSWERS_FREE_SHARE, 0).is_ok(),
+            "a single one may have all of the share"
+        );
+        assert_eq!(memory.lend_at(Some(&one), MAX / ANSWERS_FREE_SHARE + 1, 0).unwrap_err(), NoMemory::OfAll);
+        let held = fill(&memory, &one, MAX / 1_000, 0);
+        assert!(memory.bytes() <= MAX / ANSWERS_FREE_SHARE && memory.bytes() > MAX / (ANSWERS_FREE_SHARE + 2));
+        assert_eq!(memory.lend_at(Some(&one), MAX / 1_000, 0).unwrap_err(), NoMemory::OfConnection);
+        assert!(memory.lend_at(Some(&other), MAX / (ANSWERS_FREE_SHARE + 2), 0).is_ok());
+        assert!(memory.is_used_up(Some(&one)) || memory.lend_at(Some(&one), MAX / 10_000, 0).is_ok());
+        assert!(!memory.is_used_up(Some(&other)), "it holds nothing");
+        drop(held);
+        assert_eq!((memory.bytes(), memory.held().holders.len()), (0, 0));
+        assert!(!is_cut(&one).await && !is_cut(&other).await);
+    }
+
+    #[tokio::test]
+    async fn where_little_is_free_those_end_that_hold_the_most_for_the_longest() {
+        let memory = AnswerMemory::new(MAX);
+        let hoarders: Vec<_> = (0..12).map(|_| seat()).collect();
+        let _hoarded: Vec<_> = hoarders.iter().map(|seat| fill(&memory, seat, 300_000, 10)).collect();
+        assert!(MAX - memory.bytes() < ANSWERS_BYTES_SCARCE);
+        let (slow, other) = (seat(), seat());
+        let _slow = memory.lend_at(Some(&slow), 300_000, 10).unwrap();
+        // Before it is time nobody ends, and others have their share of what is left.
+        drop(memory.lend_at(Some(&other), 300_000, ANSWERS_SCARCE_MS).unwrap());
+        for seat in &hoarders {
+            assert!(!is_cut(seat).await);
+        }
+        // No more of them than it takes: the first one holds the most.
+        drop(memory.lend_at(Some(&other), 300_000, 10 + ANSWERS_SCARCE_MS).unwrap());
+        let mut cut = Vec::new();
+        for seat in &hoarders {
+            cut.push(is_cut(seat).await);
+        }
+        assert!(cut[0] && !cut[11] && !is_cut(&slow).await && !is_cut(&other).await, "{cut:?}");
+    }
+}
