@@ -62,21 +62,31 @@ pub fn expect_regular_files(folder: &Path) -> Result<(), String> {
     }
 }
 
-/// Whether the data folder holds a store, for commands that look at one and make none. A server that runs may have one that was removed.
+/// Whether no other process has the data folder, whatever became of the files in it. Those who look share it.
 ///
 /// # Errors
-/// There is none, in words for the person at the terminal.
+/// One has, in words for the person at the terminal.
+pub fn expect_unused(folder: &Path, looks: bool) -> Result<(), String> {
+    engine::expect_unused(folder, looks).map_err(|error| unopened(folder, &error))
+}
+
+/// Whether the data folder holds a store, for commands that look at one and make none. A running server is asked before: it still has the
+/// store that was removed from the folder. Decision 216.
+///
+/// # Errors
+/// There is none, or another process has the folder, in words for the person at the terminal.
 pub fn expect_store(config: &Config) -> Result<(), String> {
     let folder = &config.storage.data;
     let told = |problem: &str| Err(format!("{}: {problem}", folder.display()));
     expect_regular_files(folder)?;
+    expect_unused(folder, true)?;
     match fs::metadata(folder.join(STORE_FILE)) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotADirectory => {
             told("this is no folder: it is a file, or lies below one")
         }
         Err(error) if error.kind() != ErrorKind::NotFound => told(&unreadable(folder, &error)),
-        Err(_) if folder.join(RESTORING).exists() || engine::is_held(folder) => Ok(()),
+        Err(_) if folder.join(RESTORING).exists() => Ok(()),
         Err(_) if !folder.is_dir() => {
             told("there is no data folder; --data names another one, `hcert serve` makes a new one")
         }
@@ -90,6 +100,7 @@ pub fn expect_store(config: &Config) -> Result<(), String> {
 /// Why it cannot be opened, in words for the person at the terminal.
 pub fn look(config: &Config) -> Result<Engine, String> {
     let folder = &config.storage.data;
+    expect_store(config)?;
     let looked = Engine::look(options(config, engine::system_clock(), None, Metrics::new()));
     looked.map_err(|error| unopened(folder, &error))
 }
@@ -167,6 +178,15 @@ pub fn expect_writable(folder: &Path) -> Result<(), String> {
     }
 }
 
+/// Opens the data folder, which holds a store already.
+///
+/// # Errors
+/// Why it cannot be opened, in words for the person at the terminal.
+pub fn existing(config: &Config) -> Result<Engine, String> {
+    expect_store(config)?;
+    engine(config, engine::system_clock())
+}
+
 /// Opens the data folder.
 ///
 /// # Errors
@@ -184,6 +204,7 @@ fn opened(
     let folder = &config.storage.data;
     expect_writable(folder)?;
     expect_regular_files(folder)?;
+    expect_unused(folder, false)?;
     expect_not_lost(folder).map_err(|problem| format!("{}: {problem}", folder.display()))?;
     Engine::open(options(config, clock, witness, metrics)).map_err(|error| unopened(folder, &error))
 }
@@ -194,8 +215,7 @@ fn opened(
 /// What is left of another store, in words that begin as those about damage.
 fn expect_not_lost(folder: &Path) -> Result<(), String> {
     let has = |name: &str| folder.join(name).try_exists().unwrap_or(true);
-    // Whoever has the folder is named by the opening, which it refuses.
-    if has(STORE_FILE) || has(RESTORING) || engine::is_held(folder) {
+    if has(STORE_FILE) || has(RESTORING) {
         return Ok(());
     }
     let audit = audit::folder(folder);

@@ -79,7 +79,6 @@ fn unopened(folder: &Path, problem: String) -> Result<Verified, String> {
 /// What was found, and whether a server runs.
 fn verify(config: &Config) -> Result<(Verified, bool), String> {
     let folder = &config.storage.data;
-    open::expect_store(config)?;
     let mut parts = Parts::new();
     let server = open::ask(config, &Request::Verify)?;
     let is_running = server.is_some();

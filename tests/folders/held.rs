@@ -13,11 +13,14 @@ fn a_second_server_is_told_which_process_has_the_folder() {
     let first = Process::start_with(&data, |command| {
         command.env("HCERT__AUDIT__FILE_MB", "1");
     });
-    let mut second = hcert(&["serve", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
-    let second = second.current_dir(folder.path("")).output().unwrap();
-    let told = String::from_utf8_lossy(&second.stderr);
-    assert_eq!(second.status.code(), Some(1), "{told}");
-    assert!(told.contains(&format!("in use by process {} (hcert serve)", first.id())), "{told}");
+    // With an address that is in use as well, the folder is what is told.
+    for listen in ["127.0.0.1:0", &first.address.to_string()] {
+        let mut second = hcert(&["serve", "--listen", listen, "--data", data.to_str().unwrap()]);
+        let second = second.current_dir(folder.path("")).output().unwrap();
+        let told = String::from_utf8_lossy(&second.stderr);
+        assert_eq!(second.status.code(), Some(1), "{told}");
+        assert!(told.contains(&format!("in use by process {} (hcert serve)", first.id())), "{told}");
+    }
     assert!(data.join("hcert.pid").is_file());
     assert!(first.stop().success());
     assert!(!data.join("hcert.pid").exists());
@@ -66,4 +69,41 @@ fn what_a_killed_server_left_says_nothing_of_the_next() {
     let text = fs::read_to_string(data.join("hcert.pid")).unwrap();
     assert!(text.starts_with(&format!("{} ", next.id())), "{text}");
     assert!(next.stop().success());
+}
+
+/// The lock decides, not what lies in the folder: without its socket a server can be asked nothing, and still has the folder.
+#[test]
+fn a_folder_is_in_use_whatever_was_removed_from_it() {
+    let folder = Folder::newest();
+    let data = folder.data();
+    let server = Process::start(&data);
+    let refused = |commands: &[&str]| {
+        for command in commands {
+            let arguments: Vec<&str> = command.split(' ').chain(["--data", data.to_str().unwrap()]).collect();
+            let ran = hcert(&arguments).current_dir(folder.path("")).output().unwrap();
+            let told = String::from_utf8_lossy(&ran.stderr);
+            assert!(told.contains("the data folder is in use by "), "{command}: {told}");
+            assert_eq!(ran.status.code(), Some(1), "{command}: {told}");
+        }
+    };
+    let cold = ["serve --listen 127.0.0.1:0", "export --salvage --out salvaged.ndjson"];
+    fs::remove_file(folder.store()).unwrap();
+    refused(&cold);
+    fs::remove_file(data.join("hcert.pid")).unwrap();
+    fs::remove_file(data.join("hcert.sock")).unwrap();
+    refused(&cold);
+    refused(&[
+        "stats",
+        "verify",
+        "clock",
+        "clock accept",
+        "log level",
+        "export",
+        "backup saved.tar",
+        "compact",
+        "reindex",
+    ]);
+    refused(&["patients list", "terminology list", "import -", "audit verify"]);
+    assert!(!folder.store().exists() && !folder.path("saved.tar").exists());
+    server.kill();
 }
