@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use super::Folder;
-use super::process::{Process, hcert};
+use super::process::{Process, eventually, hcert};
 
 #[test]
 fn a_second_server_is_told_which_process_has_the_folder() {
@@ -105,5 +106,35 @@ fn a_folder_is_in_use_whatever_was_removed_from_it() {
     ]);
     refused(&["patients list", "terminology list", "import -", "audit verify"]);
     assert!(!folder.store().exists() && !folder.path("saved.tar").exists());
-    server.kill();
+    drop(server);
+}
+
+#[test]
+fn what_a_killed_export_left_goes_with_the_next_one() {
+    let folder = Folder::newest();
+    let data = folder.data();
+    let export = || {
+        let mut command = hcert(&["export", "--out", "out/kept", "--force", "--data", data.to_str().unwrap()]);
+        command.current_dir(folder.path(""));
+        command
+    };
+    let out = folder.path("out");
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("kept"), "old").unwrap();
+    let files = || fs::read_dir(&out).unwrap().count();
+    let server = Process::start(&data);
+    let signal =
+        |name: &str| assert!(Command::new("kill").args([name, &server.id().to_string()]).status().unwrap().success());
+    // It waits for the server, with its file open.
+    signal("-STOP");
+    let mut killed = export().spawn().unwrap();
+    eventually("the export has begun", || files() == 2);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    signal("-CONT");
+    assert_eq!((fs::read_to_string(out.join("kept")).unwrap().as_str(), files()), ("old", 2));
+    assert!(export().status().unwrap().success());
+    assert_eq!(fs::read_to_string(out.join("kept")).unwrap(), folder.text("versions.ndjson"));
+    assert_eq!(files(), 1);
+    assert!(server.stop().success());
 }
