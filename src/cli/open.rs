@@ -41,20 +41,30 @@ pub fn exposed(folder: &Path) -> Option<String> {
     })
 }
 
-/// Refuses a data folder with a FIFO or a device among its files, because opening one may wait for ever. What has the name of an index
+/// Refuses a data folder with a FIFO or a device among its files, because opening one may wait for ever, and with a folder in place of one. What has the name of an index
 /// is left out: it is opened as a folder only, and the next start replaces it.
 ///
 /// # Errors
-/// One of them is a FIFO or a device. In place of the store or of a file of the audit trail that is damage; every other file is made again
+/// One of them is none. In place of the store or of a file of the audit trail that is damage; every other file is made again
 /// where it is missing.
 pub fn expect_regular_files(folder: &Path) -> Result<(), String> {
     let audit = folder.join("audit");
     let files = [folder, &audit].into_iter().filter_map(|folder| fs::read_dir(folder).ok());
     let mut paths = files.flatten().filter_map(|entry| Some(entry.ok()?.path()));
     let is_of_index = |path: &Path| path.file_stem().is_some_and(|name| name == "index");
-    match paths.find_map(|path| Some((regular_file::kind(&path).filter(|_| !is_of_index(&path))?, path))) {
+    let is_lost = |path: &Path| path.parent() == Some(&audit) || path.ends_with(STORE_FILE);
+    // Other folders may be there, such as lost+found.
+    let is_in_the_way = |path: &Path| {
+        let is_file = path.extension().is_some_and(|ending| ending == "log") && is_lost(path);
+        (is_file || path.ends_with(STORE_FILE) || *path == socket::path(folder)) && path.is_dir()
+    };
+    let kind = |path: &Path| match is_in_the_way(path) {
+        true => Some("a folder"),
+        false => regular_file::kind(path).filter(|_| !is_of_index(path)),
+    };
+    match paths.find_map(|path| Some((kind(&path)?, path))) {
         Some((kind, path)) => {
-            let is_lost = path.parent() == Some(&audit) || path.file_name().is_some_and(|name| name == STORE_FILE);
+            let is_lost = is_lost(&path);
             let problem = format!("{} is {kind} and no regular file; remove it", path.display());
             Err(if is_lost { format!("{DAMAGED}: {problem}") } else { problem })
         }

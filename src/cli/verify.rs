@@ -85,6 +85,8 @@ fn verify(config: &Config) -> Result<(Verified, bool), String> {
     let done = match server {
         Some(server) => server.receive_verified(&mut |part, at, of| parts.show(part, at, of)),
         None => {
+            // What is no file is not read, as what cannot be opened is below.
+            open::expect_store(config)?;
             let events = audit::folder(folder);
             let engine = match open::look(config) {
                 Ok(engine) => engine,
