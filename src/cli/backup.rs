@@ -84,7 +84,6 @@ fn newest(folder: &Path) -> Result<Archive, String> {
 }
 
 fn take(target: Target, base: Option<Base>, config: &Config) -> Result<Written, String> {
-    open::expect_store(config)?;
     let mut archive = Unfinished::begin(target)?;
     let mut steps = Steps::new("changes");
     let mut report = |progress: Progress| {

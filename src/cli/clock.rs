@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::{Common, Failure, open, say};
 use crate::bulk;
 use crate::config::Config;
-use crate::engine::{ClockDecision, ClockState, system_clock};
+use crate::engine::{ClockDecision, ClockState};
 use crate::fhir::date_time;
 use crate::socket::{Connection, Request};
 
@@ -59,7 +59,6 @@ impl Clock {
 }
 
 fn clock(config: &Config, decision: Option<ClockDecision>) -> Result<ClockState, String> {
-    open::expect_store(config)?;
     let request = Request::Clock { decision };
     let Some(decision) = decision else {
         let Some(server) = open::ask(config, &request)? else {
@@ -73,7 +72,7 @@ fn clock(config: &Config, decision: Option<ClockDecision>) -> Result<ClockState,
     if let Some(server) = open::server(config, &request)? {
         return answered(&server);
     }
-    let engine = open::engine(config, system_clock())?;
+    let engine = open::existing(config)?;
     let decided = open::trail(config, &engine).and_then(|trail| bulk::clock(&engine, &trail, Some(decision)));
     engine.close();
     decided

@@ -7,7 +7,7 @@ use clap::Args;
 use super::{Common, Failure, open, room, say};
 use crate::audit::Action;
 use crate::config::Config;
-use crate::engine::{Compacted, STORE_FILE, system_clock};
+use crate::engine::{Compacted, STORE_FILE};
 use crate::socket::Request;
 
 /// Make the data folder smaller
@@ -39,13 +39,12 @@ impl Compact {
 fn compact(config: &Config) -> Result<Compacted, String> {
     let folder = &config.storage.data;
     let told = |problem: String| format!("{}: {problem}", folder.display());
-    open::expect_store(config)?;
     if open::server(config, &Request::SeqOf { id: 0, version: 0 })?.is_some() {
         return Err(told("a server is running; a store is compacted only while it is stopped".to_owned()));
     }
     // Opening a store may already cut free pages off its end.
     let before = fs::metadata(folder.join(STORE_FILE)).map_or(0, |file| file.len());
-    let engine = open::engine(config, system_clock())?;
+    let engine = open::existing(config)?;
     open::tell(config, &engine, Action::StoreCompact, "hcert compact", None, None)?;
     let compacted = engine.compact().map_err(|error| told(error.to_string()))?;
     Ok(Compacted { store: (before, compacted.store.1), ..compacted })

@@ -58,7 +58,6 @@ enum Source {
 }
 
 fn export(out: &Out, resume: bool, config: &Config) -> Result<(), Failure> {
-    open::expect_store(config).map_err(Failure::Failed)?;
     // A store that cannot be opened leaves no empty file: the name is free for what is salvaged.
     let source = source(config).map_err(Failure::Failed)?;
     let (mut out, last) = match (resume, out.file()) {

@@ -45,8 +45,8 @@ impl LogCommand {
         let config = common.load(|_| ())?;
         let order = LogOrder { level, target, sample };
         order.check().map_err(Failure::Usage)?;
-        open::expect_store(&config).map_err(Failure::Failed)?;
         let Some(server) = open::ask(&config, &Request::Log(order)).map_err(Failure::Failed)? else {
+            open::expect_store(&config).map_err(Failure::Failed)?;
             let folder = config.storage.data.display();
             let advice = "the next start takes the settings log.level and log.sample";
             return Err(Failure::Failed(format!("no service runs on {folder}; {advice}")));

@@ -42,20 +42,30 @@ pub fn exposed(folder: &Path) -> Option<String> {
     })
 }
 
-/// Refuses a data folder with a FIFO or a device among its files, because opening one may wait for ever. What has the name of an index
+/// Refuses a data folder with a FIFO or a device among its files, because opening one may wait for ever, and with a folder in place of one. What has the name of an index
 /// is left out: it is opened as a folder only, and the next start replaces it.
 ///
 /// # Errors
-/// One of them is a FIFO or a device. In place of the store or of a file of the audit trail that is damage; every other file is made again
+/// One of them is none. In place of the store or of a file of the audit trail that is damage; every other file is made again
 /// where it is missing.
 pub fn expect_regular_files(folder: &Path) -> Result<(), String> {
     let audit = folder.join("audit");
     let files = [folder, &audit].into_iter().filter_map(|folder| fs::read_dir(folder).ok());
     let mut paths = files.flatten().filter_map(|entry| Some(entry.ok()?.path()));
     let is_of_index = |path: &Path| path.file_stem().is_some_and(|name| name == "index");
-    match paths.find_map(|path| Some((regular_file::kind(&path).filter(|_| !is_of_index(&path))?, path))) {
+    let is_lost = |path: &Path| path.parent() == Some(&audit) || path.ends_with(STORE_FILE);
+    // Other folders may be there, such as lost+found.
+    let is_in_the_way = |path: &Path| {
+        let is_file = path.extension().is_some_and(|ending| ending == "log") && is_lost(path);
+        (is_file || path.ends_with(STORE_FILE) || *path == socket::path(folder)) && path.is_dir()
+    };
+    let kind = |path: &Path| match is_in_the_way(path) {
+        true => Some("a folder"),
+        false => regular_file::kind(path).filter(|_| !is_of_index(path)),
+    };
+    match paths.find_map(|path| Some((kind(&path)?, path))) {
         Some((kind, path)) => {
-            let is_lost = path.parent() == Some(&audit) || path.file_name().is_some_and(|name| name == STORE_FILE);
+            let is_lost = is_lost(&path);
             let problem = format!("{} is {kind} and no regular file; remove it", path.display());
             Err(if is_lost { format!("{DAMAGED}: {problem}") } else { problem })
         }
@@ -63,21 +73,31 @@ pub fn expect_regular_files(folder: &Path) -> Result<(), String> {
     }
 }
 
-/// Whether the data folder holds a store, for commands that look at one and make none. A server that runs may have one that was removed.
+/// Whether no other process has the data folder, whatever became of the files in it. Those who look share it.
 ///
 /// # Errors
-/// There is none, in words for the person at the terminal.
+/// One has, in words for the person at the terminal.
+pub fn expect_unused(folder: &Path, looks: bool) -> Result<(), String> {
+    engine::expect_unused(folder, looks).map_err(|error| unopened(folder, &error))
+}
+
+/// Whether the data folder holds a store, for commands that look at one and make none. A running server is asked before: it still has the
+/// store that was removed from the folder. Decision 216.
+///
+/// # Errors
+/// There is none, or another process has the folder, in words for the person at the terminal.
 pub fn expect_store(config: &Config) -> Result<(), String> {
     let folder = &config.storage.data;
     let told = |problem: &str| Err(format!("{}: {problem}", folder.display()));
     expect_regular_files(folder)?;
+    expect_unused(folder, true)?;
     match fs::metadata(folder.join(STORE_FILE)) {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotADirectory => {
             told("this is no folder: it is a file, or lies below one")
         }
         Err(error) if error.kind() != ErrorKind::NotFound => told(&unreadable(folder, &error)),
-        Err(_) if folder.join(RESTORING).exists() || engine::is_held(folder) => Ok(()),
+        Err(_) if folder.join(RESTORING).exists() => Ok(()),
         Err(_) if !folder.is_dir() => {
             told("there is no data folder; --data names another one, `hcert serve` or `hcert dev` makes a new one")
         }
@@ -93,6 +113,7 @@ pub fn expect_store(config: &Config) -> Result<(), String> {
 /// Why it cannot be opened, in words for the person at the terminal.
 pub fn look(config: &Config) -> Result<Engine, String> {
     let folder = &config.storage.data;
+    expect_store(config)?;
     let looked = Engine::look(options(config, engine::system_clock(), None, Metrics::new()));
     looked.map_err(|error| unopened(folder, &error))
 }
@@ -170,6 +191,15 @@ pub fn expect_writable(folder: &Path) -> Result<(), String> {
     }
 }
 
+/// Opens the data folder, which holds a store already.
+///
+/// # Errors
+/// Why it cannot be opened, in words for the person at the terminal.
+pub fn existing(config: &Config) -> Result<Engine, String> {
+    expect_store(config)?;
+    engine(config, engine::system_clock())
+}
+
 /// Opens the data folder.
 ///
 /// # Errors
@@ -196,6 +226,7 @@ fn opened(
     let folder = &config.storage.data;
     expect_writable(folder)?;
     expect_regular_files(folder)?;
+    expect_unused(folder, false)?;
     expect_not_lost(folder).map_err(|problem| format!("{}: {problem}", folder.display()))?;
     // A folder of a release that did not write down what it is for.
     if purpose == Some(Purpose::Service) && folder.join(DEVELOPER_KEY_FILE).exists() {
@@ -211,8 +242,7 @@ fn opened(
 /// What is left of another store, in words that begin as those about damage.
 fn expect_not_lost(folder: &Path) -> Result<(), String> {
     let has = |name: &str| folder.join(name).try_exists().unwrap_or(true);
-    // Whoever has the folder is named by the opening, which it refuses.
-    if has(STORE_FILE) || has(RESTORING) || engine::is_held(folder) {
+    if has(STORE_FILE) || has(RESTORING) {
         return Ok(());
     }
     let audit = audit::folder(folder);

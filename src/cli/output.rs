@@ -1,13 +1,15 @@
 //! Where a command writes its result: standard output, or the file of `--out`. One rule for every command. Decision 205.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::{Failure, room};
+use crate::regular_file;
 
 /// Flags of every command whose result can be a file.
 #[derive(Args, Debug, Default)]
@@ -81,8 +83,9 @@ impl Target {
             Target::AsItIs(path) => (path, OpenOptions::new().append(true).open(path), None),
             Target::New(path) => (path, create(path), None),
             Target::Replaced(path) => {
-                let part = suffixed(path, &format!(".{}.part", std::process::id()));
-                (path, create(&part), Some(Replaced { part, path: path.clone() }))
+                let replaced = Replaced::begin(path);
+                let file = replaced.as_ref().map_err(again).and_then(|replaced| replaced.file.try_clone());
+                (path, file, replaced.ok())
             }
         };
         let name = path.display().to_string();
@@ -109,17 +112,75 @@ pub struct Output {
     replaced: Option<Replaced>,
 }
 
+/// How often another process may come in between.
+const TRIES: u32 = 1_000;
+
 /// A file that gets its content in the end. Dropping it removes what was written.
 struct Replaced {
     part: PathBuf,
     path: PathBuf,
+    /// What lies at `part`. Its lock says that a process writes it.
+    file: File,
+}
+
+impl Replaced {
+    /// Makes the file that the content goes into, under one name for every process, so that a killed one leaves no more than one file. What
+    /// is there without a lock is such a left-over. Decision 217.
+    fn begin(path: &Path) -> io::Result<Replaced> {
+        let part = suffixed(path, ".hcert.part");
+        for _ in 0..TRIES {
+            let (file, is_new) = match OpenOptions::new().write(true).create_new(true).open(&part) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => (regular_file::open(&part), false),
+                made => (made, true),
+            };
+            let file = match file {
+                // It was removed meanwhile.
+                Err(error) if error.kind() == ErrorKind::NotFound && !is_new => continue,
+                file => file?,
+            };
+            match file.try_lock() {
+                // Whoever looks at a new one takes it for a left-over for a moment.
+                Err(TryLockError::WouldBlock) if is_new => continue,
+                Err(TryLockError::WouldBlock) => {
+                    return Err(io::Error::other(format!("another process is writing {}", part.display())));
+                }
+                // A file system without locks has nobody to be kept out by one.
+                Ok(()) | Err(TryLockError::Error(_)) => {}
+            }
+            match (is_at(&part, &file), is_new) {
+                (true, true) => return Ok(Replaced { part, path: path.to_owned(), file }),
+                (true, false) => fs::remove_file(&part)?,
+                (false, _) => {}
+            }
+        }
+        Err(io::Error::other(format!("{} cannot be made", part.display())))
+    }
+
+    /// Puts the new content in the place of the old. A power cut leaves either, never a part of one.
+    fn finish(&self) -> io::Result<()> {
+        self.file.sync_all().and_then(|()| fs::rename(&self.part, &self.path))
+    }
 }
 
 impl Drop for Replaced {
     fn drop(&mut self) {
-        // In the end there is nothing under this name any more.
-        drop(fs::remove_file(&self.part));
+        // In the end it lies under its own name, and the next process may have made another one under this.
+        if is_at(&self.part, &self.file) {
+            drop(fs::remove_file(&self.part));
+        }
     }
+}
+
+/// Whether an open file is what lies at a path.
+fn is_at(path: &Path, file: &File) -> bool {
+    let id = |found: fs::Metadata| (found.dev(), found.ino());
+    let there = fs::symlink_metadata(path).map(id);
+    there.is_ok_and(|there| file.metadata().map(id).is_ok_and(|own| own == there))
+}
+
+/// The same error once more.
+fn again(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(|| io::Error::new(error.kind(), error.to_string()), io::Error::from_raw_os_error)
 }
 
 impl Output {
@@ -154,10 +215,7 @@ impl Output {
         }
         let done = done.map_err(Failure::Failed)?;
         if let Some(replaced) = &self.replaced {
-            // A power cut leaves either content, never a part of one.
-            let synced = File::open(&replaced.part).and_then(|file| file.sync_all());
-            let renamed = synced.and_then(|()| fs::rename(&replaced.part, &replaced.path));
-            renamed.map_err(|error| Failure::Failed(format!("{} cannot be replaced: {error}", self.name)))?;
+            replaced.finish().map_err(|error| Failure::Failed(format!("{} cannot be replaced: {error}", self.name)))?;
         }
         Ok(Some(done))
     }
@@ -180,8 +238,7 @@ impl Output {
 
     fn kept<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
         done.inspect_err(|error| {
-            let same = || error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
-            self.problem.get_or_insert_with(same);
+            self.problem.get_or_insert_with(|| again(error));
         })
     }
 }
@@ -262,6 +319,26 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left behind");
         fs::remove_file(&path).unwrap();
         assert!(written(&out(&link, true), "four").unwrap_err().contains("a link to nothing"));
+    }
+
+    #[test]
+    fn one_process_at_a_time_replaces_a_file_and_what_a_killed_one_left_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, part) = (folder.path().join("out"), folder.path().join("out.hcert.part"));
+        fs::write(&path, "old").unwrap();
+        fs::write(&part, "what a killed process left, which is longer").unwrap();
+        let mut first = out(&path, true).open().unwrap();
+        let told = written(&out(&path, true), "second").unwrap_err();
+        assert!(told.contains("another process is writing"), "{told}");
+        first.write_all(b"first").unwrap();
+        assert!(first.finish(Ok(())).is_ok());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+        let third = out(&path, true).open().unwrap();
+        assert!(part.exists());
+        drop(third);
+        assert_eq!(written(&out(&path, true), "fourth"), Ok(Some(())));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "fourth");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left behind");
     }
 
     #[test]

@@ -135,7 +135,6 @@ impl List {
 }
 
 fn list(identifier: Option<String>, config: &Config) -> Result<(), Failure> {
-    super::open::expect_store(config).map_err(Failure::Failed)?;
     let mut out = Out::default().open()?;
     let done = listed(identifier, config, &mut out);
     out.finish(done).map(drop)
@@ -145,7 +144,7 @@ fn listed(identifier: Option<String>, config: &Config, out: &mut Output) -> Resu
     let done = match super::open::server(config, &Request::PatientsList { identifier: identifier.clone() })? {
         Some(server) => list_of_server(&server, out),
         None => {
-            let engine = super::open::engine(config, system_clock())?;
+            let engine = super::open::existing(config)?;
             super::open::tell(config, &engine, Action::PatientsList, "hcert patients list", None, None)?;
             list_of_folder(&engine, identifier.as_deref(), out)
         }

@@ -9,7 +9,6 @@ use super::{Common, Failure, note, open, room};
 use crate::audit::Action;
 use crate::certificate::Seq;
 use crate::config::Config;
-use crate::engine::system_clock;
 use crate::socket::{self, Request, Step};
 
 /// Build the search index again from the store
@@ -36,13 +35,12 @@ impl Reindex {
 }
 
 fn reindex(config: &Config) -> Result<u64, String> {
-    open::expect_store(config)?;
     let server = open::server(config, &Request::Reindex)?;
     let mut steps = Steps::new("changes");
     let done = match server {
         Some(server) => followed(&server, &mut steps),
         None => {
-            let engine = open::engine(config, system_clock())?;
+            let engine = open::existing(config)?;
             open::tell(config, &engine, Action::IndexRebuild, "hcert reindex", None, None)?;
             let done = engine.reindex(&mut |at: Seq, of: Seq| steps.show(at.0, of.0));
             engine.close();

@@ -99,6 +99,8 @@ impl Flags {
         }
         expect_clock(SystemTime::now())?;
         open::for_owner_only();
+        // Before any address: where both are in use, the folder says more of why.
+        open::expect_unused(&config.storage.data, false).map_err(Failure::Failed)?;
         last_word::prepare().map_err(|error| Failure::Failed(format!("SIGBUS cannot be caught: {error}")))?;
         threads::expect(config.server.workers).map_err(Failure::Failed)?;
         let mut runtime = runtime::Builder::new_multi_thread();

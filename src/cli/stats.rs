@@ -39,7 +39,6 @@ impl StatsOf {
 }
 
 fn stats(config: &Config) -> Result<Stats, String> {
-    open::expect_store(config)?;
     let Some(server) = open::ask(config, &Request::Stats)? else {
         let engine = open::look(config)?;
         let told = open::tell_of_look(config, &engine, Action::StoreStats, "hcert stats");

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::{Common, Failure, note, open, say};
 use crate::audit::Action;
 use crate::config::Config;
-use crate::engine::system_clock;
+use crate::engine::{Engine, system_clock};
 use crate::fhir::date_time::instant;
 use crate::interaction::{ListLine, Lists};
 use crate::limits::TERMINOLOGY_FILE_BYTES_MAX;
@@ -96,25 +96,27 @@ fn load(files: &[PathBuf], config: &Config) -> Result<(), Failure> {
     }
     let done: Result<Vec<ListLine>, Vec<String>> = match ask(config, &Request::TerminologyLoad, &lists)? {
         Some(answer) => answer,
-        None => in_folder(config, Some("hcert terminology load"), |own| own.load(&lists, system_clock()()))?,
+        None => in_folder(open::engine(config, system_clock()), config, Some("hcert terminology load"), |own| {
+            own.load(&lists, system_clock()())
+        })?,
     };
     show(&done.map_err(|problems| failed(&problems))?)
 }
 
 fn list(config: &Config) -> Result<(), Failure> {
-    open::expect_store(config).map_err(Failure::Failed)?;
     let lines = match ask(config, &Request::TerminologyList, b"")? {
         Some(lines) => lines,
-        None => in_folder(config, None, Lists::lines)?,
+        None => in_folder(open::existing(config), config, None, Lists::lines)?,
     };
     show(&lines)
 }
 
 fn remove(url: String, config: &Config) -> Result<(), Failure> {
-    open::expect_store(config).map_err(Failure::Failed)?;
     let done: Result<(), Vec<String>> = match ask(config, &Request::TerminologyRemove { url: url.clone() }, b"")? {
         Some(done) => done,
-        None => in_folder(config, Some("hcert terminology remove"), |lists| lists.remove(&url))?,
+        None => {
+            in_folder(open::existing(config), config, Some("hcert terminology remove"), |lists| lists.remove(&url))?
+        }
     };
     done.map_err(|problems| failed(&problems))?;
     note(format_args!("removed {url}"));
@@ -148,10 +150,14 @@ fn ask<T: DeserializeOwned>(config: &Config, request: &Request, mut bytes: &[u8]
     answer.map(Some).map_err(|error| Failure::Failed(format!("the server's answer is not understood: {error}")))
 }
 
-/// Opens the folder, which no server has.
-/// `command` changes the lists, so it is written down.
-fn in_folder<T>(config: &Config, command: Option<&str>, work: impl FnOnce(&Lists) -> T) -> Result<T, Failure> {
-    let engine = Arc::new(open::engine(config, system_clock()).map_err(Failure::Failed)?);
+/// Works on the lists of a folder that no server has. `command` changes them, so it is written down.
+fn in_folder<T>(
+    opened: Result<Engine, String>,
+    config: &Config,
+    command: Option<&str>,
+    work: impl FnOnce(&Lists) -> T,
+) -> Result<T, Failure> {
+    let engine = Arc::new(opened.map_err(Failure::Failed)?);
     if let Some(command) = command {
         open::tell(config, &engine, Action::TerminologyChange, command, None, None).map_err(Failure::Failed)?;
     }

@@ -79,13 +79,14 @@ fn unopened(folder: &Path, problem: String) -> Result<Verified, String> {
 /// What was found, and whether a server runs.
 fn verify(config: &Config) -> Result<(Verified, bool), String> {
     let folder = &config.storage.data;
-    open::expect_store(config)?;
     let mut parts = Parts::new();
     let server = open::ask(config, &Request::Verify)?;
     let is_running = server.is_some();
     let done = match server {
         Some(server) => server.receive_verified(&mut |part, at, of| parts.show(part, at, of)),
         None => {
+            // What is no file is not read, as what cannot be opened is below.
+            open::expect_store(config)?;
             let events = audit::folder(folder);
             let engine = match open::look(config) {
                 Ok(engine) => engine,

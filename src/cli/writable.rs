@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::audit;
 use crate::engine::STORE_FILE;
 
 /// Why nothing can be written into a data folder; none when it can be, or when nobody can tell. A folder that is not there yet is judged
@@ -19,8 +20,11 @@ pub fn hindrance(folder: &Path) -> Option<String> {
         return Some(format!("{} is a file and not a folder", there.display()));
     }
     let store = folder.join(STORE_FILE);
-    let parts = [(there, libc::W_OK | libc::X_OK), (store.as_path(), libc::W_OK)];
-    let (path, error) = parts.into_iter().find_map(|(path, mode)| Some((path, refused(path, mode)?)))?;
+    let audit = Some(audit::folder(folder)).filter(|audit| audit.is_dir());
+    let to_make = libc::W_OK | libc::X_OK;
+    let parts = [(there, to_make), (store.as_path(), libc::W_OK)].into_iter();
+    let mut parts = parts.chain(audit.as_deref().map(|audit| (audit, to_make)));
+    let (path, error) = parts.find_map(|(path, mode)| Some((path, refused(path, mode)?)))?;
     in_words(path, &error)
 }
 
@@ -29,7 +33,7 @@ pub fn unreadable(path: &Path, error: &io::Error) -> String {
     let owner = path.ancestors().find_map(|path| fs::metadata(path).ok());
     match owner {
         Some(found) if error.kind() == io::ErrorKind::PermissionDenied => {
-            format!("it cannot be read: {}", owned(&found))
+            format!("it cannot be read: it {}", owned(&found))
         }
         _ => error.to_string(),
     }
@@ -58,25 +62,29 @@ fn in_words(path: &Path, error: &io::Error) -> Option<String> {
         }
         libc::EACCES | libc::EPERM => {
             let found = fs::metadata(path).ok()?;
-            Some(format!("{}{}", named(path), owned(&found)))
+            Some(format!("{} {}", named(path), owned(&found)))
         }
         // Whoever writes meets it.
         _ => None,
     }
 }
 
-/// Only of the store its name says more than that of the folder.
+/// Which of the three that a command writes to; the message before names the folder.
 fn named(path: &Path) -> &'static str {
-    if path.ends_with(STORE_FILE) { "of store.redb, " } else { "" }
+    match path {
+        path if path.ends_with(STORE_FILE) => STORE_FILE,
+        path if path.ends_with("audit") => "audit/",
+        _ => "the folder",
+    }
 }
 
-/// Who owns it, and who is asking.
+/// Who owns it, and who is asking, as the end of a sentence that begins with its name.
 fn owned(found: &fs::Metadata) -> String {
     // SAFETY: the call only returns a number and cannot fail.
     let own = unsafe { libc::geteuid() };
     match found.uid() == own {
-        true => format!("its mode is {:04o}", found.mode() & 0o7777),
-        false => format!("it belongs to {} and this runs as {}", user(found.uid()), user(own)),
+        true => format!("has the mode {:04o}", found.mode() & 0o7777),
+        false => format!("belongs to {} and this command runs as {}", user(found.uid()), user(own)),
     }
 }
 
@@ -158,7 +166,7 @@ mod tests {
         let told = in_words(Path::new("/"), &io::Error::from_raw_os_error(libc::EROFS)).unwrap();
         assert!(told.starts_with("/ (") && told.ends_with("is mounted read-only"), "{told}");
         let told = in_words(Path::new("/"), &io::Error::from_raw_os_error(libc::EACCES)).unwrap();
-        assert!(told.contains("belongs to") || told.contains("its mode is"), "{told}");
+        assert!(told.contains("belongs to") || told.contains("has the mode"), "{told}");
         assert_eq!(in_words(Path::new("/"), &io::Error::from_raw_os_error(libc::EIO)), None);
         assert_eq!(
             name_of("root:x:0:0:root:/root:/bin/sh\nhcert:x:999:998::/:/bin/false\n", 999).as_deref(),

@@ -24,9 +24,9 @@ pub use consent::ConsentRecord;
 pub use copied::{Beginning, Ending, Moment, Piece};
 pub use embedded::{
     CommitFloor, CopyCheck, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, RESTORING, Restore,
-    Salvage, Salvaged, SearchError,
+    Salvage, Salvaged, SearchError, expect_unused,
 };
-pub use embedded::{Compacted, FileSize, Problem, Stats, TableSize, Verified, Verifying, is_held, size};
+pub use embedded::{Compacted, FileSize, Problem, Stats, TableSize, Verified, Verifying, size};
 pub use health::{Disk, Health, IndexHealth, StoreHealth};
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};

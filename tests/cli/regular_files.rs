@@ -72,6 +72,21 @@ fn a_fifo_or_a_device_in_the_index_is_damage_that_the_next_start_mends() {
 }
 
 #[test]
+fn a_folder_in_place_of_a_file_is_named() {
+    let place = with_store();
+    for (name, code) in [("hcert.sock", 1), ("audit/00000001.log", 3), ("store.redb", 3)] {
+        let path = place.path("data").join(name);
+        drop(fs::remove_file(&path));
+        fs::create_dir(&path).unwrap();
+        for command in ["dev", "stats", "verify", "audit verify"] {
+            let arguments: Vec<&str> = command.split(' ').chain(["--data", "data"]).collect();
+            place.run(&arguments).expect(code).says(name).says("is a folder and no regular file; remove it");
+        }
+        fs::remove_dir(&path).unwrap();
+    }
+}
+
+#[test]
 fn a_server_whose_socket_was_removed_is_no_riddle() {
     let place = with_store();
     let server = Process::start(&place.path("data"));

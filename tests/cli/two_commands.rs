@@ -34,8 +34,10 @@ fn a_data_folder_belongs_to_the_command_that_served_it_first() {
     refused("serve", "dev", "was made by `hcert dev`, whose people are made up");
     // As a release left it that wrote nothing down.
     let real = place.path("real");
-    let serve = || Process::serve_with(&real, |command| drop(command.envs(ISSUER)));
-    drop(serve());
+    let served = Process::serve_with(&real, |command| {
+        command.envs(ISSUER);
+    });
+    drop(served);
     refused("dev", "real", "was made by `hcert serve` for real data");
     place
         .run(&["token", "--role", "doctor", "--person", "37605030299", "--data", "real"])

@@ -209,7 +209,7 @@ fn a_folder_that_cannot_be_written_to_can_be_looked_at() {
     run(&["backup", "out/copy.tar", "--data", "data"]).expect(0).says("does not tell that hcert backup was run");
     for writes in [&["dev", "--listen", "127.0.0.1:0"][..], &["reindex"], &["compact"], &["restore", "archives"]] {
         let refused = run(&[writes, &["--data", "data"]].concat());
-        refused.expect(1).says("nothing can be written here, since ").says("its mode is 0500");
+        refused.expect(1).says("nothing can be written here, since ").says("the folder has the mode 0500");
         assert!(!refused.said.contains("os error"), "{}", refused.said);
     }
     assert!(files(&place.path("data")) == before);

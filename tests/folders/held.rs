@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use super::Folder;
-use super::process::{Process, hcert};
+use super::process::{Process, eventually, hcert};
 
 #[test]
 fn a_second_server_is_told_which_process_has_the_folder() {
@@ -13,11 +14,14 @@ fn a_second_server_is_told_which_process_has_the_folder() {
     let first = Process::start_with(&data, |command| {
         command.env("HCERT__AUDIT__FILE_MB", "1");
     });
-    let mut second = hcert(&["dev", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]);
-    let second = second.current_dir(folder.path("")).output().unwrap();
-    let told = String::from_utf8_lossy(&second.stderr);
-    assert_eq!(second.status.code(), Some(1), "{told}");
-    assert!(told.contains(&format!("in use by process {} (hcert serve)", first.id())), "{told}");
+    // With an address that is in use as well, the folder is what is told.
+    for listen in ["127.0.0.1:0", &first.address.to_string()] {
+        let mut second = hcert(&["dev", "--listen", listen, "--data", data.to_str().unwrap()]);
+        let second = second.current_dir(folder.path("")).output().unwrap();
+        let told = String::from_utf8_lossy(&second.stderr);
+        assert_eq!(second.status.code(), Some(1), "{told}");
+        assert!(told.contains(&format!("in use by process {} (hcert dev)", first.id())), "{told}");
+    }
     assert!(data.join("hcert.pid").is_file());
     assert!(first.stop().success());
     assert!(!data.join("hcert.pid").exists());
@@ -34,7 +38,7 @@ fn a_second_server_is_refused_though_the_store_was_replaced() {
     let second = second.current_dir(folder.path("")).output().unwrap();
     let told = String::from_utf8_lossy(&second.stderr);
     assert_eq!(second.status.code(), Some(1), "{told}");
-    assert!(told.contains(&format!("in use by process {} (hcert serve)", first.id())), "{told}");
+    assert!(told.contains(&format!("in use by process {} (hcert dev)", first.id())), "{told}");
 }
 
 /// Commands reach the server by its socket; its end does not depend on what lies there.
@@ -66,4 +70,71 @@ fn what_a_killed_server_left_says_nothing_of_the_next() {
     let text = fs::read_to_string(data.join("hcert.pid")).unwrap();
     assert!(text.starts_with(&format!("{} ", next.id())), "{text}");
     assert!(next.stop().success());
+}
+
+/// The lock decides, not what lies in the folder: without its socket a server can be asked nothing, and still has the folder.
+#[test]
+fn a_folder_is_in_use_whatever_was_removed_from_it() {
+    let folder = Folder::newest();
+    let data = folder.data();
+    let server = Process::start(&data);
+    let refused = |commands: &[&str]| {
+        for command in commands {
+            let arguments: Vec<&str> = command.split(' ').chain(["--data", data.to_str().unwrap()]).collect();
+            let ran = hcert(&arguments).current_dir(folder.path("")).output().unwrap();
+            let told = String::from_utf8_lossy(&ran.stderr);
+            assert!(told.contains("the data folder is in use by "), "{command}: {told}");
+            assert_eq!(ran.status.code(), Some(1), "{command}: {told}");
+        }
+    };
+    let cold = ["serve --listen 127.0.0.1:0", "export --salvage --out salvaged.ndjson"];
+    fs::remove_file(folder.store()).unwrap();
+    refused(&cold);
+    fs::remove_file(data.join("hcert.pid")).unwrap();
+    fs::remove_file(data.join("hcert.sock")).unwrap();
+    refused(&cold);
+    refused(&[
+        "stats",
+        "verify",
+        "clock",
+        "clock accept",
+        "log level",
+        "export",
+        "backup saved.tar",
+        "compact",
+        "reindex",
+    ]);
+    refused(&["patients list", "terminology list", "import -", "audit verify"]);
+    assert!(!folder.store().exists() && !folder.path("saved.tar").exists());
+    drop(server);
+}
+
+#[test]
+fn what_a_killed_export_left_goes_with_the_next_one() {
+    let folder = Folder::newest();
+    let data = folder.data();
+    let export = || {
+        let mut command = hcert(&["export", "--out", "out/kept", "--force", "--data", data.to_str().unwrap()]);
+        command.current_dir(folder.path(""));
+        command
+    };
+    let out = folder.path("out");
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("kept"), "old").unwrap();
+    let files = || fs::read_dir(&out).unwrap().count();
+    let server = Process::start(&data);
+    let signal =
+        |name: &str| assert!(Command::new("kill").args([name, &server.id().to_string()]).status().unwrap().success());
+    // It waits for the server, with its file open.
+    signal("-STOP");
+    let mut killed = export().spawn().unwrap();
+    eventually("the export has begun", || files() == 2);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    signal("-CONT");
+    assert_eq!((fs::read_to_string(out.join("kept")).unwrap().as_str(), files()), ("old", 2));
+    assert!(export().status().unwrap().success());
+    assert_eq!(fs::read_to_string(out.join("kept")).unwrap(), folder.text("versions.ndjson"));
+    assert_eq!(files(), 1);
+    assert!(server.stop().success());
 }

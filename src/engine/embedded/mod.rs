@@ -60,17 +60,12 @@ pub use salvage::{Salvage, Salvaged};
 pub use stats::{FileSize, Stats, TableSize, size};
 pub use store::copy::RESTORING;
 use store::record::{Draft, Record, Tag};
-pub use store::{CommitFloor, Error};
+pub use store::{CommitFloor, Error, expect_unused};
 use store::{Opened, Reader, Store, body};
 use time::Time;
 pub use verify::{Problem, Verified, Verifying};
 use view::View;
 use writer::{Job, Prepared, Writer};
-
-/// Whether a process that runs says that it has a data folder.
-pub fn is_held(folder: &Path) -> bool {
-    store::Holder::of(folder).is_some()
-}
 
 /// How to open the engine.
 #[derive(Clone)]

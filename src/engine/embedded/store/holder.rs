@@ -5,9 +5,11 @@
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use crate::regular_file;
 
 const NAME: &str = "hcert.pid";
 
@@ -24,7 +26,7 @@ pub struct Holder {
 impl Holder {
     /// Who says that it has a folder, and runs.
     pub fn of(folder: &Path) -> Option<Holder> {
-        let text = fs::read_to_string(folder.join(NAME)).ok()?;
+        let text = io::read_to_string(regular_file::open(&folder.join(NAME)).ok()?).ok()?;
         let mut words = text.trim_end().splitn(3, ' ');
         let holder = Holder {
             id: words.next()?.parse().ok()?,

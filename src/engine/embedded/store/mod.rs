@@ -51,7 +51,7 @@ pub use change::{Change, What};
 pub use floor::CommitFloor;
 pub use holder::Holder;
 use holder::Holding;
-pub use opening::{Opened, Position, Stands};
+pub use opening::{Opened, Position, Stands, expect_unused};
 use opening::{first_look, lock_folder, look_again, make_database, open_aside, open_database, open_looking};
 use pages::Pages;
 pub use reader::{Lying, Reader};

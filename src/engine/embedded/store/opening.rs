@@ -10,10 +10,11 @@ use super::pages::Pages;
 use super::table::{OpenDatabase, ReadOnlyTable, ReadTransaction, begin_read, begin_write, guarded};
 use super::time::{CLOCK_RESETS, LATEST_STAMP, LatestStamp, read_resets};
 use super::{
-    CHANGE, CLASS, COUNTER, DICTIONARY, Error, FILE, FORMAT, Holder, META, Options, TIME, VERSION, body, io, migration,
+    CHANGE, CLASS, COUNTER, DICTIONARY, Error, FILE, FORMAT, Holder, META, Medium, Options, TIME, VERSION, body, io,
+    migration,
 };
 use crate::certificate::{Id, Seq};
-use crate::engine::{ClockReset, Names, Purpose};
+use crate::engine::{ClockReset, Names, Purpose, STORE_FILE};
 
 /// What the store knows of itself when it is opened.
 #[derive(Clone, Debug)]
@@ -55,6 +56,15 @@ pub struct Position {
 pub fn lock_folder(path: &Path, looks: bool, options: &Options) -> Result<Option<File>, Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
     options.medium.lock_folder(folder, looks).map_err(|error| unopened(path, error))
+}
+
+/// Whether no other process has a data folder: the lock is taken and given back.
+///
+/// # Errors
+/// `InUse`.
+pub fn expect_unused(folder: &Path, looks: bool) -> Result<(), Error> {
+    let locked = Medium::default().lock_folder(folder, looks);
+    locked.map(drop).map_err(|error| unopened(&folder.join(STORE_FILE), error))
 }
 
 /// Makes the database where there is none.
