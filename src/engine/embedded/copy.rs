@@ -10,7 +10,7 @@ use super::store::record::Record;
 use super::store::{Error, What};
 use super::{Embedded, standing};
 use crate::certificate::{Seq, State};
-use crate::engine::{Moment, Piece};
+use crate::engine::{KeptTime, Moment, Piece};
 use crate::limits::COPY_RECORD_BYTES_MAX;
 use crate::search::row::Row;
 
@@ -19,17 +19,23 @@ impl Embedded {
     pub fn moment(&self) -> Result<Moment, Error> {
         let reader = self.shared.store.reader()?;
         let names = self.names.0.iter().map(|(name, _)| Ok((name.clone(), reader.meta_text(&format!("name.{name}"))?)));
-        let past_newest = reader.last_id()?.map_or(1, |id| id.saturating_add(1));
+        let position = reader.position()?;
+        let since_1970 = |stamp: i64| (stamp > i64::MIN).then_some(stamp);
         Ok(Moment {
             store: reader.meta_text("store")?,
             epoch: reader.meta_text("epoch")?,
             names: names.collect::<Result<_, Error>>()?,
-            until: reader.last_change()?.map_or(Seq(0), |change| change.seq),
+            until: position.seq,
             patients_until: reader.last_patient_change()?,
-            next_id: reader.meta_number("next-id")?.unwrap_or(1).max(past_newest),
+            next_id: position.next_id.get(),
             next_patient_id: reader.meta_number("next-patient-id")?.unwrap_or(1),
             dictionaries: reader.dictionaries()?,
             lists: reader.lists()?,
+            time: KeptTime {
+                newest: since_1970(position.milliseconds),
+                accepted: since_1970(reader.clock_accepted()?),
+                resets: reader.clock_resets()?,
+            },
         })
     }
 
