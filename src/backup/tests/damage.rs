@@ -186,7 +186,8 @@ fn no_number_of_a_first_member_that_lies_is_believed_nor_ends_with_a_panic() {
         });
         let what = format!("{path:?} is {value}");
         let is_huge = [json!(u64::MAX), json!(1_u64 << 63), json!(i64::MIN)].contains(&value);
-        assert!(said.is_err() || !is_huge || path.last() == Some(&"resets"), "{what} and is believed");
+        // A clock may say anything.
+        assert!(said.is_err() || !is_huge || path[0] == "time", "{what} and is believed");
         if let Ok(chain) = said {
             let name = format!("restored-{number}");
             // A namespace or store of another name is a matter of the settings.
