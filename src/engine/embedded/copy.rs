@@ -11,7 +11,7 @@ use super::store::{Error, What};
 use super::{Embedded, standing};
 use crate::certificate::{Seq, State};
 use crate::engine::{KeptTime, Moment, Piece};
-use crate::limits::COPY_RECORD_BYTES_MAX;
+use crate::limits::{COPY_RECORD_BYTES_MAX, ID_MAX};
 use crate::search::row::Row;
 
 impl Embedded {
@@ -124,6 +124,13 @@ pub fn follows(seq: Seq, before: Seq) -> Result<(), Error> {
 
 /// The record of a copied version; it must be that of its change.
 pub fn version<'a>(copied: &CopiedChange<'a>) -> Result<Record<'a>, Error> {
+    let id = copied.change.id;
+    if id.get() > ID_MAX {
+        return Err(Error::Damaged(format!(
+            "change {} is of Composition/{id}, an id that none can have",
+            copied.change.seq
+        )));
+    }
     let record = Record::read(copied.record)?;
     let is_its = record.seq == copied.change.seq && record.stamp.milliseconds == copied.change.milliseconds;
     is_its.then_some(record).ok_or_else(|| foreign(copied))

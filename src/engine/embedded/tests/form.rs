@@ -117,3 +117,23 @@ fn a_row_of_an_unknown_form_is_damage_that_nobody_passes_over() {
         }
     }
 }
+
+#[test]
+fn a_copied_change_of_an_id_that_none_can_have_is_damage() {
+    let fixture = Fixture::new();
+    fixture.create(State::Draft, "Patient/1");
+    let moment = fixture.engine.moment().unwrap();
+    let mut piece = fixture.engine.copy_changes(Seq(0), Seq(1)).unwrap().bytes;
+    piece[9..17].fill(0xFF);
+    let mut check = CopyCheck::new(&moment.dictionaries).unwrap();
+    expect_damaged("check", check.changes(Seq(0), &piece).map(drop));
+    let folder = tempfile::tempdir().unwrap();
+    let beginning = crate::engine::Beginning {
+        store: moment.store,
+        names: moment.names,
+        dictionaries: moment.dictionaries,
+        to: Seq(1),
+    };
+    let mut restore = Restore::begin(folder.path(), 8 << 20, beginning).unwrap();
+    expect_damaged("restore", restore.changes(&piece));
+}
