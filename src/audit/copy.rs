@@ -85,6 +85,11 @@ pub fn files_at_rest(data: &Path) -> Result<Vec<FileOf>, String> {
 /// Zeros that may be the end of the last event of a file, which is made ahead and full of them; far more than a hash has.
 const ZEROS_OF_EVENTS: usize = 4_096;
 
+/// Whether a file of a trail can be called so.
+pub fn is_file_name(name: &str) -> bool {
+    Name::parse(name).is_some()
+}
+
 /// The number up to which all files are sealed; 0 where the first is not.
 pub fn sealed_until(files: &[FileOf]) -> u64 {
     files.iter().take_while(|file| file.is_sealed()).last().map_or(0, FileOf::number)

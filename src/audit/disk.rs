@@ -91,16 +91,20 @@ pub enum Name {
     Sealed(u64),
 }
 
+/// Largest number of a file of the trail.
+const FILE_NUMBER_MAX: u64 = u64::MAX / 2;
+
 impl Name {
     pub fn parse(name: &str) -> Option<Name> {
         let (digits, ending) = name.split_once('.')?;
-        let number = digits.parse().ok().filter(|number| *number > 0)?;
+        // Those behind it are counted on from it.
+        let number = digits.parse().ok().filter(|number| (1..=FILE_NUMBER_MAX).contains(number))?;
         let name = match ending {
             "log" => Name::Plain(number),
             "zst" => Name::Sealed(number),
             _ => return None,
         };
-        (digits.bytes().all(|byte| byte.is_ascii_digit()) && digits.len() >= 8).then_some(name)
+        (digits == format!("{number:08}")).then_some(name)
     }
 
     pub fn file(self) -> u64 {

@@ -21,7 +21,7 @@ mod trail;
 mod verify;
 mod wanted;
 
-pub use copy::{FileOf, files_at_rest, put_back, sealed_until};
+pub use copy::{FileOf, files_at_rest, is_file_name, put_back, sealed_until};
 pub use event::{Action, Change, Entity, Event, From, Method, Who};
 pub use log::{Clock, Failing, Head, Health, KeepFrom, Log, Number, Options, State, folder};
 pub use read::{Events, Order};

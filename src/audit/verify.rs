@@ -26,6 +26,8 @@ pub struct Verified {
     pub head: Head,
     /// The last change of the store that the trail tells of.
     pub last_change: Seq,
+    /// The last import that the trail tells of has begun, and has no end there.
+    pub has_open_import: bool,
     /// What is wrong, in words: file, number, what. Empty: the trail is as it was written.
     pub problems: Vec<String>,
     /// How many more there are.
@@ -52,6 +54,7 @@ pub fn verify(trail: &Trail, known: Option<Head>) -> Result<Verified, String> {
             first: Number(0),
             head: Head { number: Number(0), hash: [0; 32] },
             last_change: Seq(0),
+            has_open_import: false,
             problems: Vec::new(),
             problems_untold: 0,
             remarks: Vec::new(),
@@ -178,6 +181,9 @@ impl Verifier<'_> {
                 *times.0 = event.at.min(*times.0);
                 *times.1 = event.at.max(*times.1);
                 self.found.last_change = event.last_change(self.found.last_change);
+                if event.action == Action::BulkImport {
+                    self.found.has_open_import = event.change.is_none();
+                }
                 if event.action == Action::AuditRetention {
                     self.removals.extend(event.note);
                 } else if event.action == Action::AuditRepaired {

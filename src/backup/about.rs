@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
-use crate::engine::Names;
+use crate::engine::{KeptTime, Names};
 
 /// Number of the form of archives. One with a higher number is refused.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+
+/// From this form on, archives hold the store's time.
+const FORMAT_WITH_TIME: u32 = 2;
 
 /// What an archive holds, and of which store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +36,9 @@ pub struct About {
     /// Ids from these on were free.
     pub next_id: u64,
     pub next_patient_id: u64,
+    /// What the store keeps of its time at that moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<KeptTime>,
     /// It holds the files of the audit trail behind this one.
     pub audit_after: u64,
     /// The file of the trail up to which none changes any more.
@@ -79,12 +85,22 @@ impl About {
         for (name, value) in Names::UNRECORDED {
             about.names.entry(name.to_owned()).or_insert_with(|| value.to_owned());
         }
-        let is_ordered = about.after <= about.until && about.patients_after <= about.patients_until;
-        let is_full = about.after == 0 && about.patients_after == 0 && about.audit_after == 0;
-        match is_ordered && (about.base.is_some() || is_full) && about.at >= 0 {
+        match about.is_possible() {
             true => Ok(about),
             false => Err("its head makes no sense".to_owned()),
         }
+    }
+
+    fn is_possible(&self) -> bool {
+        let is_full = self.after == 0 && self.patients_after == 0 && self.audit_after == 0;
+        // Whoever counts on from them comes to no end of numbers.
+        let numbers = [self.until, self.patients_until, self.next_id, self.next_patient_id, self.audit_until];
+        let is_counted = numbers.iter().all(|number| i64::try_from(*number).is_ok());
+        let is_ordered = self.after <= self.until && self.patients_after <= self.patients_until;
+        let is_bound = self.base.is_some() || is_full;
+        let has_time = self.time.is_some() == (self.format >= FORMAT_WITH_TIME);
+        let resets = self.time.iter().flat_map(|time| &time.resets).map(|reset| reset.change).chain([self.until]);
+        is_counted && is_ordered && is_bound && has_time && self.at >= 0 && resets.is_sorted()
     }
 
     pub fn write(&self) -> Vec<u8> {
@@ -152,6 +168,7 @@ pub fn sample() -> About {
         patients_until: 2,
         next_id: 5,
         next_patient_id: 3,
+        time: Some(KeptTime { newest: Some(1_793_000_000_000), accepted: None, resets: vec![] }),
         audit_after: 0,
         audit_until: 0,
         base: None,
@@ -161,6 +178,7 @@ pub fn sample() -> About {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::ClockReset;
 
     #[test]
     fn an_archive_from_before_a_name_was_a_setting_has_its_default() {
@@ -174,13 +192,20 @@ mod tests {
     fn what_an_archive_is_comes_back_and_a_later_form_is_told_as_such() {
         let about = sample();
         assert_eq!(About::read(&about.write()), Ok(about.clone()));
-        let later = String::from_utf8(about.write()).unwrap().replace("\"format\": 1", "\"format\": 2, \"new\": 1");
-        assert!(About::read(later.as_bytes()).unwrap_err().contains("form 2"));
+        let later = String::from_utf8(about.write()).unwrap().replace("\"format\": 2", "\"format\": 3, \"new\": 1");
+        assert!(About::read(later.as_bytes()).unwrap_err().contains("form 3"));
+        let reset = |change| ClockReset { change, at: 0 };
         let odd = [
             About { after: 8, ..about.clone() },
             About { after: 1, ..about.clone() },
             About { patients_after: 3, base: Some(Digest::of(b"")), ..about.clone() },
             About { audit_after: 1, ..about.clone() },
+            About { next_id: u64::MAX, ..about.clone() },
+            About { audit_until: 1 << 63, ..about.clone() },
+            About { time: None, ..about.clone() },
+            About { format: 1, ..about.clone() },
+            About { time: Some(KeptTime { resets: vec![reset(8)], ..KeptTime::default() }), ..about.clone() },
+            About { time: Some(KeptTime { resets: vec![reset(2), reset(1)], ..KeptTime::default() }), ..about.clone() },
             About { at: -1, ..about },
         ];
         for odd in odd {

@@ -36,7 +36,7 @@ pub fn read(bytes: &[u8; BLOCK_BYTES]) -> Option<(Member, u64, u64)> {
 
 /// Zeros behind a member of so many bytes.
 pub fn padding(bytes: u64) -> usize {
-    (bytes.next_multiple_of(BLOCK_BYTES as u64) - bytes) as usize
+    (bytes.wrapping_neg() % BLOCK_BYTES as u64) as usize
 }
 
 #[cfg(test)]

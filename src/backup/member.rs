@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::audit;
+
 /// One member. Their order here is the order in an archive.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Member {
@@ -38,9 +40,8 @@ impl Member {
             Some(("audit", file)) => Member::Audit(file.to_owned()),
             Some(_) => return None,
         };
-        let is_plain = |file: &str| file.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
         let is_name = match &member {
-            Member::Audit(file) => is_plain(file) && file.ends_with(['g', 't']) && file.len() <= FILE_NAME_BYTES_MAX,
+            Member::Audit(file) => audit::is_file_name(file),
             member => member.to_string() == name,
         };
         is_name.then_some(member)
@@ -59,9 +60,6 @@ impl Member {
         before < self && counts_on
     }
 }
-
-/// Bytes of the name of an audit file: `00000001.log`, with room for numbers that need more digits.
-const FILE_NAME_BYTES_MAX: usize = 24;
 
 impl fmt::Display for Member {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {

@@ -125,7 +125,8 @@ fn fill(
         return Err("the archives end before their last change".to_owned());
     }
     let patients_until = restore.patients_until();
-    let epoch = restore.finish(Ending { next_id, next_patient_id, lists }).map_err(words)?;
+    let time = last.about.time.clone().filter(|_| until == last.about.until);
+    let epoch = restore.finish(Ending { next_id, next_patient_id, lists, time }).map_err(words)?;
     Ok(Restored { epoch, until: Seq(until), patients_until, next_id, archives: needed.len() })
 }
 

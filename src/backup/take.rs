@@ -143,6 +143,7 @@ fn about(moment: &Moment, files: &[audit::FileOf], taking: &Taking) -> Result<Ab
         patients_until: moment.patients_until,
         next_id: moment.next_id,
         next_patient_id: moment.next_patient_id,
+        time: Some(moment.time.clone()),
         audit_after: from(|base| base.audit_until),
         audit_until: audit::sealed_until(files),
         base: taking.base.map(|base| base.digest),

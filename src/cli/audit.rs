@@ -147,7 +147,7 @@ fn at_rest(head: Option<Head>, config: &Config) -> Result<(String, bool), String
     let engine = open::look(config);
     let verified = audit::verify(&trail, head)?;
     let (told, is_possible) = match &engine {
-        Ok(engine) => match bulk::beside_store(engine.seq().0, verified.last_change.0) {
+        Ok(engine) => match bulk::beside_store(engine, &verified) {
             Ok(note) => (note.map(|note| format!("note: {note}\n")).unwrap_or_default(), true),
             Err(problem) => (problem + "\n", false),
         },

@@ -1,6 +1,8 @@
 //! What a backup asks of the engine and a restore gives it: pieces of the logs of changes, in bytes that only the engine reads.
 
-use super::StoredList;
+use serde::{Deserialize, Serialize};
+
+use super::{ClockReset, StoredList};
 use crate::certificate::Seq;
 
 /// A moment of the store: everything that is not in its logs, and how far these go.
@@ -23,6 +25,19 @@ pub struct Moment {
     /// What bodies are compressed with, by number.
     pub dictionaries: Vec<(u8, Vec<u8>)>,
     pub lists: Vec<StoredList>,
+    pub time: KeptTime,
+}
+
+/// What a store keeps of its time beside its changes, milliseconds since 1970 UTC.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct KeptTime {
+    /// The newest time stamp; none while nothing was changed.
+    pub newest: Option<i64>,
+    /// The newest time stamp when an operator accepted that the clock is behind it.
+    pub accepted: Option<i64>,
+    /// Where time began again, in their order.
+    pub resets: Vec<ClockReset>,
 }
 
 /// Rows of a log, one behind the other, as they are copied.
@@ -53,4 +68,6 @@ pub struct Ending {
     /// New patients get no smaller id.
     pub next_patient_id: u64,
     pub lists: Vec<StoredList>,
+    /// None where it ends before the moment that was copied, or that is not known: then it follows from what was restored.
+    pub time: Option<KeptTime>,
 }

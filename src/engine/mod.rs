@@ -21,7 +21,7 @@ pub use clock::{
     Clock, ClockDecision, ClockGuard, ClockProblem, ClockReading, ClockReset, ClockState, elapsed_clock, system_clock,
 };
 pub use consent::ConsentRecord;
-pub use copied::{Beginning, Ending, Moment, Piece};
+pub use copied::{Beginning, Ending, KeptTime, Moment, Piece};
 pub use embedded::{
     CommitFloor, CopyCheck, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, RESTORING, Restore,
     Salvage, Salvaged, SearchError, expect_unused,

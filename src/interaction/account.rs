@@ -170,11 +170,11 @@ pub fn complete(engine: &Engine, log: &Log, now: i64) -> Result<u64, String> {
     let mut completed = 0;
     let stored = engine.seq();
     if after == Seq(0) && stored > Seq(0) {
-        // A store from before its trail, or one whose trail was taken away: the trail says so.
+        // A store from before its trail, one whose trail was taken away, or a first import that was killed: the trail says so.
         let mut event = Event::new(Action::AuditRepaired, now);
         let is_long = stored.0 > REBUILT_MAX;
         let rest = if is_long { "it begins behind them" } else { "their events are rebuilt" };
-        event.note = Some(format!("a new trail beside a store of {stored} changes: {rest}"));
+        event.note = Some(format!("the trail knows none of the {stored} changes of the store: {rest}"));
         event.change = is_long.then_some(stored);
         log.append(&event).map_err(|failing| failing.to_string())?;
         if is_long {

@@ -1,8 +1,10 @@
 //! `hcert audit`: the trail verified and written out, of a folder at rest and of a running server.
 
 use std::fs;
+use std::io::Write;
+use std::process::Stdio;
 
-use super::process::Process;
+use super::process::{Process, eventually};
 use super::{Place, lines};
 
 const VERIFY: [&str; 4] = ["audit", "verify", "--data", "data"];
@@ -55,4 +57,61 @@ fn a_changed_trail_is_told_with_its_place() {
     bytes[150] ^= 1;
     fs::write(&file, bytes).unwrap();
     place.run(&VERIFY).expect(3).says("the audit trail is not as it was written");
+}
+
+/// Without a server an import is one event at its end. A kill before it left more changes without an event than a crash of a server
+/// does, and the trail was called cut.
+#[test]
+fn a_trail_is_whole_wherever_an_import_was_killed() {
+    let place = Place::new();
+    let corpus = place.corpus(3_000, 5);
+    let mut most = 0;
+    for (number, bytes) in [0, 1, 2 << 20].into_iter().enumerate() {
+        let data = format!("data-{number}");
+        let mut import = place.command(&["import", "-", "--data", &data]);
+        let mut import = import.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut stdin = import.stdin.take().unwrap();
+        // Many pieces are read ahead of the one that is stored: the same lines follow, and then the import waits for more.
+        let lines = corpus.repeat(4);
+        let feeding = std::thread::spawn(move || stdin.write_all(&lines).map(|()| stdin));
+        let store = place.path(&data).join("store.redb");
+        eventually("the store has grown", || fs::metadata(&store).is_ok_and(|file| file.len() >= bytes));
+        import.kill().unwrap();
+        import.wait().unwrap();
+        drop(feeding.join().unwrap());
+        let has_trail = place.path(&data).join("audit").is_dir();
+        let verified = place.run(&["verify", "--data", &data]);
+        let changes: u64 = verified
+            .expect(0)
+            .text()
+            .split("up to change ")
+            .nth(1)
+            .unwrap()
+            .split(':')
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap();
+        most = most.max(changes);
+        for _ in 0..2 {
+            let ran = place.run(&["audit", "verify", "--data", &data]);
+            assert_eq!(ran.code, Some(if has_trail { 0 } else { 1 }), "{changes} changes: {}{}", ran.text(), ran.said);
+        }
+        // What was stored is there, and the rest follows.
+        place.run_with(&["import", "-", "--data", &data], &corpus).expect(0);
+        place.run(&["audit", "verify", "--data", &data]).expect(0);
+    }
+    assert!(most > 1_000, "no kill came behind more than {most} changes");
+}
+
+#[test]
+fn a_trail_was_cut_that_tells_of_no_import_beside_what_was_imported() {
+    let place = Place::new();
+    place.run_with(&["import", "-", "--data", "data"], b"").expect(0);
+    let trail = place.path("data/audit/00000001.log");
+    let before = fs::read(&trail).unwrap();
+    place.run_with(&["import", "-", "--data", "data"], &place.corpus(1_000, 5)).expect(0);
+    fs::write(&trail, before).unwrap();
+    place.run(&["audit", "verify", "--data", "data"]).expect(3);
+    place.run(&["verify", "--data", "data"]).expect(3);
 }

@@ -2,7 +2,12 @@
 
 use std::fs;
 
+use serde_json::json;
+
 use super::*;
+use crate::certificate::State;
+use crate::certificate::transition::Trigger;
+use crate::engine::{PatientFacts, PatientWrite, Write};
 
 /// A small archive with something of everything.
 fn small() -> (Place, Archive, Vec<u8>) {
@@ -133,4 +138,85 @@ fn an_archive_is_never_written_over_and_is_for_its_owner_only() {
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
     check(&[archive], true, &mut |_| {}).unwrap();
+}
+
+/// A certificate and a patient of the next ids.
+fn writes(engine: &Engine) -> Result<(), String> {
+    let content = script::content(Trigger::Create, State::Draft, 1, 0, NOON);
+    let create = engine.write(Write::Create { content, if_none_exist: None, rows: None }).blocking_recv();
+    // Ids may have come to their end.
+    drop(create.map_err(|_| "the writer gave up")?);
+    let facts =
+        PatientFacts { is_active: true, is_deceased: false, born: None, identifiers: Vec::new(), links: Vec::new() };
+    let write = PatientWrite { id: None, unless: None, alone: None, facts, tail: b"}}".to_vec() };
+    let written = engine.import_patients(vec![write]).blocking_recv();
+    written.map(drop).map_err(|_| "the writer gave up".to_owned())
+}
+
+/// Whoever wrote the archive kept every digest right. A check refuses what no store can have said; what it lets through can be restored,
+/// and changes of the store that comes of it are taken or refused.
+#[test]
+fn no_number_of_a_first_member_that_lies_is_believed_nor_ends_with_a_panic() {
+    let place = Place::with_history(40);
+    let huge = [json!(u64::MAX), json!(1_u64 << 63), json!(i64::MAX), json!(i64::MIN), json!(-1), json!(0)];
+    let odd = [json!(1e300), json!(0.5), json!(""), json!(null), json!([]), json!({}), json!(true)];
+    let numbers = ["at", "after", "until", "patients-after", "patients-until", "audit-after", "audit-until"];
+    let others = ["format", "next-id", "next-patient-id", "store", "names", "base", "time"];
+    let of_time = ["newest", "accepted", "resets"];
+    let reset = |change: serde_json::Value, at: serde_json::Value| json!([{"change": change, "at": at}]);
+    let resets = [
+        reset(json!(u64::MAX), json!(0)),
+        reset(json!(-1), json!(0)),
+        reset(json!(0), json!(i64::MAX)),
+        reset(json!(0), json!(i64::MIN)),
+    ];
+    let mut places: Vec<(Vec<&str>, serde_json::Value)> = Vec::new();
+    for value in huge.iter().chain(&odd) {
+        places.extend(numbers.iter().chain(&others).map(|name| (vec![*name], value.clone())));
+        places.extend(of_time.map(|name| (vec!["time", name], value.clone())));
+    }
+    places.extend(resets.into_iter().map(|value| (vec!["time", "resets"], value)));
+    for (number, (path, value)) in places.into_iter().enumerate() {
+        let archive = place.edited("odd.tar", &|about| {
+            *path.iter().fold(about, |within, name| &mut within[name]) = value.clone();
+        });
+        let said = Archive::look(&archive).and_then(|archive| {
+            let chain = crate::backup::in_order(vec![archive])?;
+            check(&chain, true, &mut |_| {}).map(|_| chain)
+        });
+        let what = format!("{path:?} is {value}");
+        let is_huge = [json!(u64::MAX), json!(1_u64 << 63), json!(i64::MIN)].contains(&value);
+        // A clock may say anything.
+        assert!(said.is_err() || !is_huge || path[0] == "time", "{what} and is believed");
+        if let Ok(chain) = said {
+            let name = format!("restored-{number}");
+            // A namespace or store of another name is a matter of the settings.
+            if let Ok(restored) = place.try_restore(&chain, &name, None) {
+                let engine = engine(&place.path(&name), &place.now, None).expect(&what);
+                assert_eq!(writes(&engine), Ok(()), "{what}: {restored:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_block_that_lies_about_the_bytes_behind_it_is_told() {
+    let (place, _, bytes) = small();
+    for claimed in [u64::MAX, u64::MAX - 511, 1 << 63, 1 << 40] {
+        let first = block::block(&Member::About, claimed, NOON as u64 / 1_000);
+        assert!(told(&place, &[&first, &bytes[512..]].concat()).is_some(), "{claimed}");
+        // Behind the first member.
+        let mut later = bytes.clone();
+        let at = bytes.windows(9).position(|window| window == b"changes/0").unwrap();
+        let (member, _, seconds) = block::read(bytes[at..at + 512].try_into().unwrap()).unwrap();
+        later[at..at + 512].copy_from_slice(&block::block(&member, claimed, seconds));
+        assert!(told(&place, &later).is_some(), "{claimed}");
+    }
+}
+
+#[test]
+fn a_file_of_the_trail_that_none_can_be_is_no_member() {
+    for name in ["zzz.log", "1.log", "00000000.log", "18446744073709551615.log", "00000001.damaged"] {
+        assert_eq!(Member::parse(&format!("audit/{name}")), None, "{name}");
+    }
 }

@@ -134,6 +134,9 @@ fn one_history(seed: u64) {
         let name = format!("restored-{to}");
         let (restored, engine) = place.restored(&chain, &name, Some(to));
         assert_eq!((restored.until, restored.patients_until), (Seq(to), needed.about.patients_until));
+        if to == needed.about.until {
+            assert_eq!(Some(engine.moment().unwrap().time), needed.about.time);
+        }
         let (_folder, reference) = reference(&script, Seq(to), restored.patients_until);
         assert_same_certificates(&engine, &reference);
         assert_same_patients(&engine, &reference);

@@ -7,6 +7,7 @@ mod schedule;
 mod script;
 mod time;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -98,6 +99,16 @@ impl Place {
         archive.finish()
     }
 
+    /// An archive whose first member is another than it should be, and whose digests are right all the same.
+    fn edited(&self, name: &str, edit: &dyn Fn(&mut serde_json::Value)) -> PathBuf {
+        let mut edited = Edited::new(edit);
+        let taking = Taking { base: None, command: "test", at: NOON, is_gentle: false };
+        take(&self.engine, &self.log, &taking, &mut edited, &mut |_| {}).expect("the backup is taken");
+        let path = self.path(name);
+        std::fs::write(&path, edited.end()).expect("the archive can be written");
+        path
+    }
+
     /// An archive of the whole store.
     fn full(&self, name: &str) -> Archive {
         let written = self.try_backup(Target::File(self.path(name)), None).expect("the backup is taken");
@@ -122,5 +133,56 @@ impl Place {
     fn restored(&self, chain: &[Archive], name: &str, to: Option<u64>) -> (Restored, Engine) {
         let restored = self.try_restore(chain, name, to).expect("the archives are whole");
         (restored, engine(&self.path(name), &self.now, None).expect("a restored folder can be opened"))
+    }
+}
+
+/// Writes an archive whose first member is edited, as whoever wants to lead a reader astray would: every digest is right.
+struct Edited<'e> {
+    archive: Vec<u8>,
+    listed: Vec<about::Listed>,
+    about: serde_json::Value,
+    edit: &'e dyn Fn(&mut serde_json::Value),
+}
+
+impl Edited<'_> {
+    fn new(edit: &dyn Fn(&mut serde_json::Value)) -> Edited<'_> {
+        Edited { archive: Vec::new(), listed: Vec::new(), about: serde_json::Value::Null, edit }
+    }
+
+    fn put(&mut self, member: &Member, content: &[u8]) {
+        let seconds = self.about["at"].as_u64().unwrap_or(0) / 1_000;
+        self.archive.extend(block::block(member, content.len() as u64, seconds));
+        self.archive.extend(content);
+        self.archive.resize(self.archive.len().next_multiple_of(block::BLOCK_BYTES), 0);
+        let (name, bytes, sha256) = (member.to_string(), content.len() as u64, Digest::of(content));
+        self.listed.push(about::Listed { name, bytes, sha256 });
+    }
+
+    fn end(mut self) -> Vec<u8> {
+        let number = |name: &str| self.about[name].as_u64().unwrap_or(0);
+        let between = |until: &str, after: &str| number(until).wrapping_sub(number(after));
+        let manifest = about::Manifest {
+            bytes: self.listed.iter().map(|listed| listed.bytes).sum(),
+            changes: between("until", "after"),
+            patients: between("patients-until", "patients-after"),
+            members: self.listed.clone(),
+        };
+        self.put(&Member::Manifest, &manifest.write());
+        self.archive.extend([0; block::END_BYTES]);
+        self.archive
+    }
+}
+
+impl Sink for Edited<'_> {
+    fn member(&mut self, member: &Member, bytes: u64, content: &mut dyn Read) -> Result<(), String> {
+        let mut read = Vec::new();
+        content.take(bytes).read_to_end(&mut read).map_err(|error| error.to_string())?;
+        if *member == Member::About {
+            self.about = serde_json::from_slice(&read).expect("a first member is JSON");
+            (self.edit)(&mut self.about);
+            read = serde_json::to_vec_pretty(&self.about).expect("JSON can be written");
+        }
+        self.put(member, &read);
+        Ok(())
     }
 }

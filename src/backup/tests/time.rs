@@ -3,8 +3,8 @@
 use super::script::content;
 use super::*;
 use crate::certificate::transition::Trigger;
-use crate::certificate::{Id, State};
-use crate::engine::{ClockDecision, PatientFacts, PatientWrite, Refused, Write, Written};
+use crate::certificate::{Id, Stamp, State, Version};
+use crate::engine::{ClockDecision, Content, Import, Imported, PatientFacts, PatientWrite, Refused, Write, Written};
 
 const YEARS: i64 = 10 * 365 * 86_400_000;
 
@@ -25,6 +25,14 @@ fn patient(engine: &Engine, name: &str) {
     let tail = format!("}},\"active\":true,\"name\":[{{\"text\":\"{name}\"}}]}}").into_bytes();
     let write = PatientWrite { id: Some(Id::FIRST), unless: None, alone: None, facts, tail };
     engine.import_patients(vec![write]).blocking_recv().unwrap().unwrap();
+}
+
+fn import(engine: &Engine, id: u64, milliseconds: i64) {
+    let Content { tail, row, .. } = content(Trigger::Create, State::Draft, 1, 0, NOON);
+    let (id, stamp) = (Id::new(id).unwrap(), Stamp::at(milliseconds));
+    let version = Import { id, version: Version::FIRST, stamp, state: State::Draft, content: Some((tail, row)) };
+    let imported = engine.import(engine.prepare_import(vec![version])).blocking_recv().unwrap().unwrap();
+    assert_eq!(imported, [Imported::Stored]);
 }
 
 fn problems(engine: &Engine) -> Vec<String> {
@@ -56,4 +64,86 @@ fn a_restored_store_whose_time_began_again_is_healed_too() {
     assert_eq!(restored.clock().problem, None);
     assert_eq!(restored.clock().reset.map(|reset| reset.change), Some(1));
     assert_eq!(create(&restored).unwrap().stamp.milliseconds, NOON + 1_000);
+}
+
+/// A backup of now, restored: its engine.
+fn copied(place: &Place) -> Engine {
+    let archive = place.full("whole.tar");
+    let (_, restored) = place.restored(&[archive], "restored", None);
+    assert_eq!(restored.clock(), place.engine.clock());
+    assert_eq!(problems(&restored), [""; 0]);
+    restored
+}
+
+#[test]
+fn time_goes_on_behind_a_patient_that_was_written_last() {
+    let place = Place::new();
+    create(&place.engine).unwrap();
+    place.now.fetch_add(50_000, Ordering::SeqCst);
+    patient(&place.engine, "Mari");
+    place.now.fetch_sub(20_000, Ordering::SeqCst);
+    assert_eq!(create(&copied(&place)).unwrap().stamp.milliseconds, NOON + 50_000);
+}
+
+#[test]
+fn an_import_that_is_ahead_of_the_clock_leads_no_change_there_after_a_restore() {
+    let place = Place::new();
+    create(&place.engine).unwrap();
+    import(&place.engine, 9, NOON + 200_000);
+    assert_eq!(create(&copied(&place)).unwrap().stamp.milliseconds, NOON);
+}
+
+#[test]
+fn a_reset_behind_which_nothing_was_changed_stays_a_reset() {
+    let place = Place::new();
+    place.now.fetch_add(YEARS, Ordering::SeqCst);
+    create(&place.engine).unwrap();
+    patient(&place.engine, "Mari");
+    place.now.fetch_sub(YEARS, Ordering::SeqCst);
+    place.engine.decide_clock(ClockDecision::Reset).blocking_recv().unwrap().unwrap();
+    let restored = copied(&place);
+    assert_eq!(create(&restored).unwrap().stamp.milliseconds, NOON);
+    assert_eq!(problems(&restored), [""; 0]);
+}
+
+#[test]
+fn a_clock_that_was_accepted_stays_accepted() {
+    let place = Place::new();
+    create(&place.engine).unwrap();
+    place.now.fetch_sub(YEARS, Ordering::SeqCst);
+    place.engine.decide_clock(ClockDecision::Accept).blocking_recv().unwrap().unwrap();
+    let restored = copied(&place);
+    assert!(restored.clock().is_accepted);
+    assert_eq!(create(&restored).unwrap().stamp.milliseconds, NOON);
+}
+
+/// Set back to an earlier change, a store knows the times of what it holds, and no decision of later.
+#[test]
+fn a_store_that_is_set_back_has_the_time_of_what_it_holds() {
+    let place = Place::new();
+    create(&place.engine).unwrap();
+    place.now.fetch_add(YEARS, Ordering::SeqCst);
+    create(&place.engine).unwrap();
+    place.now.fetch_sub(YEARS, Ordering::SeqCst);
+    place.engine.decide_clock(ClockDecision::Accept).blocking_recv().unwrap().unwrap();
+    let archive = place.full("whole.tar");
+    let (_, restored) = place.restored(&[archive], "restored", Some(1));
+    let clock = restored.clock();
+    assert_eq!((clock.newest, clock.problem, clock.is_accepted), (Some(NOON), None, false));
+}
+
+#[test]
+fn an_archive_of_an_earlier_release_has_the_time_of_what_it_holds() {
+    let place = Place::new();
+    create(&place.engine).unwrap();
+    place.now.fetch_add(50_000, Ordering::SeqCst);
+    patient(&place.engine, "Mari");
+    let earlier = place.edited("earlier.tar", &|about| {
+        about["format"] = 1.into();
+        about.as_object_mut().unwrap().remove("time");
+    });
+    let archive = Archive::look(&earlier).unwrap();
+    check(std::slice::from_ref(&archive), true, &mut |_| {}).unwrap();
+    let (_, restored) = place.restored(&[archive], "restored", None);
+    assert_eq!(restored.clock(), place.engine.clock());
 }

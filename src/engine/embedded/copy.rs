@@ -10,8 +10,8 @@ use super::store::record::Record;
 use super::store::{Error, What};
 use super::{Embedded, standing};
 use crate::certificate::{Seq, State};
-use crate::engine::{Moment, Piece};
-use crate::limits::COPY_RECORD_BYTES_MAX;
+use crate::engine::{KeptTime, Moment, Piece};
+use crate::limits::{COPY_RECORD_BYTES_MAX, ID_MAX};
 use crate::search::row::Row;
 
 impl Embedded {
@@ -20,17 +20,23 @@ impl Embedded {
         self.reading(|reader| {
             let names =
                 self.names.0.iter().map(|(name, _)| Ok((name.clone(), reader.meta_text(&format!("name.{name}"))?)));
-            let past_newest = reader.last_id()?.map_or(1, |id| id.saturating_add(1));
+            let position = reader.position()?;
+            let since_1970 = |stamp: i64| (stamp > i64::MIN).then_some(stamp);
             Ok(Moment {
                 store: reader.meta_text("store")?,
                 epoch: reader.meta_text("epoch")?,
                 names: names.collect::<Result<_, Error>>()?,
-                until: reader.last_change()?.map_or(Seq(0), |change| change.seq),
+                until: position.seq,
                 patients_until: reader.last_patient_change()?,
-                next_id: reader.meta_number("next-id")?.unwrap_or(1).max(past_newest),
+                next_id: position.next_id.get(),
                 next_patient_id: reader.meta_number("next-patient-id")?.unwrap_or(1),
                 dictionaries: reader.dictionaries()?,
                 lists: reader.lists()?,
+                time: KeptTime {
+                    newest: since_1970(position.milliseconds),
+                    accepted: since_1970(reader.clock_accepted()?),
+                    resets: reader.clock_resets()?,
+                },
             })
         })
     }
@@ -120,6 +126,13 @@ pub fn follows(seq: Seq, before: Seq) -> Result<(), Error> {
 
 /// The record of a copied version; it must be that of its change.
 pub fn version<'a>(copied: &CopiedChange<'a>) -> Result<Record<'a>, Error> {
+    let id = copied.change.id;
+    if id.get() > ID_MAX {
+        return Err(Error::Damaged(format!(
+            "change {} is of Composition/{id}, an id that none can have",
+            copied.change.seq
+        )));
+    }
     let record = Record::read(copied.record)?;
     let is_its = record.seq == copied.change.seq && record.stamp.milliseconds == copied.change.milliseconds;
     is_its.then_some(record).ok_or_else(|| foreign(copied))

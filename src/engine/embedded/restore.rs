@@ -24,6 +24,8 @@ pub struct Restore {
     epoch: String,
     progress: Progress,
     patients_until: u64,
+    /// Time stamp of the last version of a patient.
+    patients_stamp: i64,
     /// Larger than every id a patient has.
     next_patient_id: u64,
     raw: Vec<u8>,
@@ -60,7 +62,16 @@ impl Restore {
         let epoch = uuid::Uuid::new_v4().to_string();
         store.become_copy(&uuid, &epoch, &dictionaries)?;
         let progress = Progress { position: opened.position, classes: Arc::default(), own: i64::MIN };
-        Ok(Restore { store, to, epoch, progress, patients_until: 0, next_patient_id: 1, raw: Vec::new() })
+        Ok(Restore {
+            store,
+            to,
+            epoch,
+            progress,
+            patients_until: 0,
+            patients_stamp: i64::MIN,
+            next_patient_id: 1,
+            raw: Vec::new(),
+        })
     }
 
     /// The last change it has.
@@ -107,7 +118,7 @@ impl Restore {
             }
             Ok((copied, Commit::Yes))
         })?;
-        self.patients_until = copied.last;
+        (self.patients_until, self.patients_stamp) = (copied.last, copied.last_stamp);
         self.next_patient_id = self.next_patient_id.max(copied.last_id.saturating_add(1));
         Ok(())
     }
@@ -117,9 +128,15 @@ impl Restore {
         self.patients_until
     }
 
+    /// The newest time stamp of what was restored. A patient may be from before a reset.
+    fn newest(&self) -> i64 {
+        let Position { milliseconds, reset, .. } = self.progress.position;
+        if reset.is_none() { milliseconds.max(self.patients_stamp) } else { milliseconds }
+    }
+
     /// Makes the store one that can be opened, but for the mark in its folder. Its epoch comes back.
     pub fn finish(self, ending: Ending) -> Result<String, Error> {
-        let Ending { next_id, next_patient_id, lists } = ending;
+        let Ending { next_id, next_patient_id, lists, time } = ending;
         let changes: Vec<_> = lists.into_iter().map(crate::engine::ListChange::Put).collect();
         let position = self.progress.position;
         self.store.write(|batch| {
@@ -128,8 +145,16 @@ impl Restore {
             }
             batch.set_meta_number("next-id", next_id.max(position.next_id.get()))?;
             batch.set_meta_number("next-patient-id", next_patient_id.max(self.next_patient_id))?;
-            if position.milliseconds != position.last {
-                batch.remember_latest_stamp(position.seq, position.milliseconds)?;
+            let newest = match &time {
+                Some(time) => {
+                    batch.set_resets(&time.resets)?;
+                    batch.accept_clock(time.accepted.unwrap_or(i64::MIN))?;
+                    time.newest.unwrap_or(i64::MIN)
+                }
+                None => self.newest(),
+            };
+            if newest != position.last {
+                batch.remember_latest_stamp(position.seq, newest)?;
             }
             Ok(((), Commit::Yes))
         })?;

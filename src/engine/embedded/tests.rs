@@ -4,6 +4,7 @@ mod clock;
 mod consent;
 mod damage;
 mod fault;
+mod form;
 mod health;
 mod migration;
 mod moment;

@@ -60,7 +60,7 @@ impl Change {
             KIND_VERSION => What::Version(Version::new(number).ok_or_else(damaged)?),
             KIND_CONSENT if number > 0 => What::Consent(number),
             KIND_CONSENT => return Err(damaged()),
-            kind => return Err(Error::Newer(format!("change {seq} is of kind {kind}"))),
+            kind => return Err(Error::Damaged(format!("change {seq} is of kind {kind}, which is unknown"))),
         };
         Ok(Change {
             seq: Seq(seq),
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_kinds_read_as_they_were_written_and_others_are_of_a_later_release() {
+    fn both_kinds_read_as_they_were_written_and_there_is_no_other() {
         for what in [What::Version(Version::FIRST), What::Consent(7)] {
             let change = Change { seq: Seq(9), id: Id::FIRST, what, milliseconds: -1, running: 3 };
             assert_eq!(Change::read(9, &change.write()).unwrap(), change);
@@ -86,7 +86,7 @@ mod tests {
             assert!(matches!(Change::read(9, &none), Err(Error::Damaged(_))));
             let mut other = change.write();
             other[0] = 3;
-            assert!(matches!(Change::read(9, &other), Err(Error::Newer(_))));
+            assert!(matches!(Change::read(9, &other), Err(Error::Damaged(_))));
         }
     }
 }

@@ -297,20 +297,23 @@ pub fn position(database: &Database) -> Result<Position, Error> {
 pub fn position_at(transaction: &ReadTransaction) -> Result<Position, Error> {
     let meta = transaction.open_table(META)?;
     let number = |key: &str| -> Result<Option<u64>, Error> {
-        Ok(meta.get(key)?.and_then(|bytes| bytes.value().try_into().ok()).map(u64::from_le_bytes))
+        let number = meta.get(key)?.map(|bytes| bytes.value().try_into().map(u64::from_le_bytes));
+        number.transpose().map_err(|_| Error::Damaged(format!("'{key}' is no number")))
     };
     let changes = transaction.open_table(CHANGE)?;
     let last = changes.last()?;
     let last = last.map(|(seq, change)| Change::read(seq.value(), change.value())).transpose()?;
     let versions = transaction.open_table(VERSION)?;
     let past_newest = match versions.last()? {
-        Some((key, _)) => key.value().0 + 1,
+        Some((key, _)) => key.value().0.saturating_add(1),
         None => 1,
     };
     let next_id = number("next-id")?.unwrap_or(1).max(past_newest);
     let (seq, last_stamp) = last.map_or((Seq(0), i64::MIN), |change| (change.seq, change.milliseconds));
-    let newest = meta.get(LATEST_STAMP)?.and_then(|bytes| LatestStamp::read(bytes.value()));
-    let resets = meta.get(CLOCK_RESETS)?;
+    let newest = meta.get(LATEST_STAMP)?.map(|bytes| LatestStamp::read(bytes.value())).transpose()?;
+    let resets = meta.get(CLOCK_RESETS)?.map(|bytes| read_resets(bytes.value())).transpose()?;
+    // The writer takes it as a number when a patient comes.
+    number("next-patient-id")?;
     Ok(Position {
         next_id: Id::new(next_id).ok_or_else(|| Error::Damaged("the next id is 0".into()))?,
         seq,
@@ -318,6 +321,6 @@ pub fn position_at(transaction: &ReadTransaction) -> Result<Position, Error> {
         last: last_stamp,
         running: last.map_or(0, |change| change.running),
         unordered: number("unordered")?.is_some(),
-        reset: resets.and_then(|bytes| read_resets(bytes.value())?.pop()),
+        reset: resets.and_then(|mut resets| resets.pop()),
     })
 }

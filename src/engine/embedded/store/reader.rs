@@ -234,11 +234,6 @@ impl Reader {
         Ok(meta.get(name)?.map(|value| value.value().to_vec()))
     }
 
-    /// The largest id of a certificate.
-    pub fn last_id(&self) -> Result<Option<u64>, Error> {
-        Ok(self.table()?.last()?.map(|(key, _)| key.value().0))
-    }
-
     /// What bodies are compressed with, by number.
     pub fn dictionaries(&self) -> Result<Vec<(u8, Vec<u8>)>, Error> {
         let table = self.transaction.open_table(DICTIONARY)?;

@@ -80,12 +80,12 @@ impl<'a> Record<'a> {
     /// Reads a record.
     ///
     /// # Errors
-    /// `Damaged` when the bytes cannot be a record, `Newer` when a later release wrote them.
+    /// `Damaged` when the bytes cannot be a record. The format of the whole store tells of a later release.
     pub fn read(bytes: &'a [u8]) -> Result<Record<'a>, Error> {
         let damaged = || Error::Damaged("a record is too short".into());
         let fixed: &[u8; FIXED_BYTES] = bytes.first_chunk().ok_or_else(damaged)?;
         if fixed[0] != FORMAT {
-            return Err(Error::Newer(format!("a record has format {}", fixed[0])));
+            return Err(unknown_format("a record", fixed[0]));
         }
         let u32_at = |at: usize| u32::from_le_bytes(fixed[at..at + 4].try_into().expect("four bytes were cut"));
         let i64_at = |at: usize| i64::from_le_bytes(fixed[at..at + 8].try_into().expect("eight bytes were cut"));
@@ -110,6 +110,11 @@ impl<'a> Record<'a> {
     pub fn is_imported(&self) -> Result<bool, Error> {
         Ok(self.fields.get(Tag::Imported)?.is_some())
     }
+}
+
+/// A record says a format that there is not in a store of [`FORMAT`](super::FORMAT).
+pub fn unknown_format(what: &str, format: u8) -> Error {
+    Error::Damaged(format!("{what} has format {format}, which is unknown"))
 }
 
 /// Fields as they lie in a record.
@@ -242,7 +247,7 @@ mod tests {
         }
         let mut newer = bytes.clone();
         newer[0] = 2;
-        assert!(matches!(Record::read(&newer), Err(Error::Newer(_))));
+        assert!(matches!(Record::read(&newer), Err(Error::Damaged(_))));
         let mut odd = bytes;
         odd[1] = 77;
         assert!(matches!(Record::read(&odd), Err(Error::Damaged(_))));

@@ -2,21 +2,65 @@
 
 use std::path::Path;
 
-use redb::{Database, ReadableTable};
+use redb::{Database, Key, ReadableTable, TableDefinition, Value};
 
-use super::VERSION;
-use crate::certificate::{Id, Version};
+use super::consent::CONSENT;
+use super::patient::PATIENT;
+use super::{CHANGE, DICTIONARY, META, VERSION};
+use crate::certificate::{Id, Seq, Version};
 
 /// Edits the record of a version in the store's file, which nobody has open.
 pub fn edit_version(file: &Path, id: Id, version: Version, edit: impl FnOnce(&mut Vec<u8>)) {
+    edit_row(file, VERSION, (id.get(), version.get()), edit);
+}
+
+/// As [`edit_version`], of a row of the log of changes, which keeps its length.
+pub fn edit_change(file: &Path, seq: Seq, edit: impl FnOnce(&mut [u8])) {
+    write(file, |transaction| {
+        let mut changes = transaction.open_table(CHANGE).unwrap();
+        let mut row = *changes.get(seq.0).unwrap().unwrap().value();
+        edit(&mut row);
+        changes.insert(seq.0, &row).unwrap();
+    });
+}
+
+/// As [`edit_version`], of a change of consent.
+pub fn edit_consent(file: &Path, id: Id, number: u32, edit: impl FnOnce(&mut Vec<u8>)) {
+    edit_row(file, CONSENT, (id.get(), number), edit);
+}
+
+/// As [`edit_version`], of a version of a patient.
+pub fn edit_patient(file: &Path, id: Id, version: Version, edit: impl FnOnce(&mut Vec<u8>)) {
+    edit_row(file, PATIENT, (id.get(), version.get()), edit);
+}
+
+/// As [`edit_version`], of a dictionary.
+pub fn edit_dictionary(file: &Path, number: u8, edit: impl FnOnce(&mut Vec<u8>)) {
+    edit_row(file, DICTIONARY, number, edit);
+}
+
+/// Writes a value of `meta`.
+pub fn set_meta(file: &Path, name: &str, value: &[u8]) {
+    write(file, |transaction| drop(transaction.open_table(META).unwrap().insert(name, value).unwrap()));
+}
+
+fn edit_row<K: Key + for<'k> Value<SelfType<'k> = K> + Copy + 'static>(
+    file: &Path,
+    table: TableDefinition<K, &[u8]>,
+    key: K,
+    edit: impl FnOnce(&mut Vec<u8>),
+) {
+    write(file, |transaction| {
+        let mut table = transaction.open_table(table).unwrap();
+        let mut row = table.get(key).unwrap().unwrap().value().to_vec();
+        edit(&mut row);
+        table.insert(key, row.as_slice()).unwrap();
+    });
+}
+
+fn write(file: &Path, write: impl FnOnce(&redb::WriteTransaction)) {
     let database = Database::open(file).unwrap();
     let transaction = database.begin_write().unwrap();
-    {
-        let mut versions = transaction.open_table(VERSION).unwrap();
-        let key = (id.get(), version.get());
-        let mut record = versions.get(key).unwrap().unwrap().value().to_vec();
-        edit(&mut record);
-        versions.insert(key, record.as_slice()).unwrap();
-    }
+    write(&transaction);
     transaction.commit().unwrap();
 }

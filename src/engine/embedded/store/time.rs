@@ -23,13 +23,14 @@ pub enum LatestStamp {
 }
 
 impl LatestStamp {
-    /// Reads what lies in `meta`; nothing when it was not written so.
-    pub fn read(bytes: &[u8]) -> Option<LatestStamp> {
-        let (stamp, rest) = bytes.split_first_chunk()?;
+    /// Reads what lies in `meta`.
+    pub fn read(bytes: &[u8]) -> Result<LatestStamp, Error> {
+        let odd = || Error::Damaged(format!("'{LATEST_STAMP}' has {} bytes instead of 16", bytes.len()));
+        let (stamp, rest) = bytes.split_first_chunk().ok_or_else(odd)?;
         let stamp = i64::from_le_bytes(*stamp);
         match rest.is_empty() {
-            true => Some(LatestStamp::AtLeast(stamp)),
-            false => Some(LatestStamp::AsOf(Seq(u64::from_le_bytes(rest.try_into().ok()?)), stamp)),
+            true => Ok(LatestStamp::AtLeast(stamp)),
+            false => Ok(LatestStamp::AsOf(Seq(u64::from_le_bytes(rest.try_into().map_err(|_| odd())?)), stamp)),
         }
     }
 
@@ -43,22 +44,28 @@ impl LatestStamp {
     }
 }
 
-/// Reads resets, in their order; nothing when they were not written so.
-pub fn read_resets(bytes: &[u8]) -> Option<Vec<ClockReset>> {
-    let (resets, rest) = bytes.as_chunks::<16>();
-    let read = |bytes: &[u8; 16]| {
-        let (change, at) = bytes.split_at(8);
-        let change = u64::from_le_bytes(change.try_into().ok()?);
-        Some(ClockReset { change, at: i64::from_le_bytes(at.try_into().ok()?) })
-    };
-    rest.is_empty().then(|| resets.iter().map(read).collect())?
+/// Reads resets, in their order.
+pub fn read_resets(bytes: &[u8]) -> Result<Vec<ClockReset>, Error> {
+    let (numbers, rest) = bytes.as_chunks::<8>();
+    let (resets, half) = numbers.as_chunks::<2>();
+    let read = |[change, at]: &[_; 2]| ClockReset { change: u64::from_le_bytes(*change), at: i64::from_le_bytes(*at) };
+    match rest.is_empty() && half.is_empty() {
+        true => Ok(resets.iter().map(read).collect()),
+        false => Err(Error::Damaged(format!("'{CLOCK_RESETS}' is not readable"))),
+    }
+}
+
+fn write_reset(reset: &ClockReset) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&reset.change.to_le_bytes());
+    bytes[8..].copy_from_slice(&reset.at.to_le_bytes());
+    bytes
 }
 
 impl Reader {
     /// Points behind which time began again, in their order.
     pub fn clock_resets(&self) -> Result<Vec<ClockReset>, Error> {
-        let odd = || Error::Damaged(format!("'{CLOCK_RESETS}' is not readable"));
-        self.meta(CLOCK_RESETS)?.map_or(Ok(Vec::new()), |bytes| read_resets(&bytes).ok_or_else(odd))
+        self.meta(CLOCK_RESETS)?.map_or(Ok(Vec::new()), |bytes| read_resets(&bytes))
     }
 
     /// The newest time stamp that an operator accepted to be ahead of the clock; `i64::MIN` for none.
@@ -94,8 +101,13 @@ impl Batch<'_> {
         let before = self.transaction().open_table(META)?;
         let mut resets = before.get(CLOCK_RESETS)?.map_or(Vec::new(), |bytes| bytes.value().to_vec());
         drop(before);
-        resets.extend_from_slice(&reset.change.to_le_bytes());
-        resets.extend_from_slice(&reset.at.to_le_bytes());
+        resets.extend(write_reset(&reset));
+        self.set_meta(CLOCK_RESETS, &resets)
+    }
+
+    /// Time began again there, and nowhere else.
+    pub fn set_resets(&mut self, resets: &[ClockReset]) -> Result<(), Error> {
+        let resets: Vec<u8> = resets.iter().flat_map(write_reset).collect();
         self.set_meta(CLOCK_RESETS, &resets)
     }
 

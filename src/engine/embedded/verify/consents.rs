@@ -95,7 +95,7 @@ fn has_history(reader: &Reader, id: Id) -> Result<bool, Error> {
     }) {
         // One that is not readable is one all the same.
         Ok(()) => Ok(has_one),
-        Err(Error::Damaged(_) | Error::Newer(_)) => Ok(true),
+        Err(Error::Damaged(_)) => Ok(true),
         Err(error) => Err(error),
     }
 }

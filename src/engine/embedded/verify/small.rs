@@ -22,7 +22,7 @@ impl Check<'_> {
             self.found.tell("meta", &error.to_string());
         }
         if let Some(problem) = bytes(LATEST_STAMP).and_then(|bytes| self.latest_stamp(bytes)) {
-            self.found.tell("meta", &format!("'{LATEST_STAMP}' {problem}"));
+            self.found.tell("meta", &problem);
         }
         if bytes("migration").is_some() {
             self.found.tell("meta", "a migration is not finished");
@@ -50,9 +50,11 @@ impl Check<'_> {
     fn latest_stamp(&self, bytes: &[u8]) -> Option<String> {
         let seq = self.start.seq;
         match LatestStamp::read(bytes) {
-            None => Some(format!("has {} bytes instead of 16", bytes.len())),
-            Some(LatestStamp::AsOf(of, _)) if of > seq => Some(format!("is of change {of}, and the last one is {seq}")),
-            Some(_) => None,
+            Err(error) => Some(error.to_string()),
+            Ok(LatestStamp::AsOf(of, _)) if of > seq => {
+                Some(format!("'{LATEST_STAMP}' is of change {of}, and the last one is {seq}"))
+            }
+            Ok(_) => None,
         }
     }
 }

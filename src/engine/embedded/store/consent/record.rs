@@ -15,7 +15,7 @@
 
 use super::super::Error;
 use super::super::crc::crc;
-use super::super::record::Fields;
+use super::super::record::{Fields, unknown_format};
 use crate::certificate::{Consent, Id, Seq, Stamp, Version};
 
 pub const FORMAT: u8 = 1;
@@ -35,11 +35,11 @@ impl<'a> Record<'a> {
     /// Reads the record of a change.
     ///
     /// # Errors
-    /// `Damaged` when the bytes are not as they were written, `Newer` when a later release wrote them.
+    /// `Damaged` when the bytes are not as they were written.
     pub fn read(id: Id, number: u32, bytes: &'a [u8]) -> Result<Record<'a>, Error> {
         let what = || format!("change {number} of the consent of Composition/{id}");
         if let Some(format) = bytes.first().filter(|format| **format != FORMAT) {
-            return Err(Error::Newer(format!("{} has format {format}", what())));
+            return Err(unknown_format(&what(), *format));
         }
         Self::parse(bytes).ok_or_else(|| Error::Damaged(format!("{} is not readable", what())))
     }
@@ -100,7 +100,7 @@ mod tests {
         for at in 0..bytes.len() * 8 {
             let mut torn = bytes.clone();
             torn[at / 8] ^= 1 << (at % 8);
-            assert!(matches!(read(&torn), Err(Error::Newer(_))) == (at < 8) && read(&torn).is_err(), "{at}");
+            assert!(matches!(read(&torn), Err(Error::Damaged(_))), "{at}");
         }
     }
 }

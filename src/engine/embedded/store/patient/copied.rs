@@ -7,6 +7,8 @@ use super::*;
 pub struct Copied {
     /// Number of the last version in the log; 0 where there was none.
     pub last: u64,
+    /// Its time stamp; `i64::MIN` where there was none.
+    pub last_stamp: i64,
     /// The largest id; 0 where there was none.
     pub last_id: u64,
     /// A version is older than the one before it.
@@ -22,18 +24,19 @@ pub fn insert_copied<'c>(
     copied: impl Iterator<Item = Result<CopiedPatient<'c>, Error>>,
 ) -> Result<Copied, Error> {
     let mut tables = Tables::open(transaction, 1)?;
-    let (mut last_id, mut goes_back) = (0, false);
+    let (mut last_id, mut last_stamp, mut goes_back) = (0, i64::MIN, false);
     for copied in copied {
         let copied = copied?;
-        goes_back |= tables.insert_copied(&copied)?;
+        let (stamp, is_older) = tables.insert_copied(&copied)?;
+        (last_stamp, goes_back) = (stamp, goes_back || is_older);
         last_id = last_id.max(copied.id.get());
     }
-    Ok(Copied { last: tables.log.last(), last_id, goes_back })
+    Ok(Copied { last: tables.log.last(), last_stamp, last_id, goes_back })
 }
 
 impl Tables<'_> {
-    /// Whether it is older than the version before it.
-    fn insert_copied(&mut self, copied: &CopiedPatient) -> Result<bool, Error> {
+    /// Its time stamp, and whether it is older than the version before it.
+    fn insert_copied(&mut self, copied: &CopiedPatient) -> Result<(i64, bool), Error> {
         let CopiedPatient { number, id, version, record: bytes } = *copied;
         let record = Record::read(id, version, bytes)?;
         let facts = record.facts()?;
@@ -47,6 +50,7 @@ impl Tables<'_> {
         self.versions.insert((id.get(), version.get()), bytes)?;
         self.log.push(id, version)?;
         self.remember(id, &facts, record.stamp)?;
-        Ok(before.is_some_and(|before| before.stamp.milliseconds > record.stamp.milliseconds))
+        let stamp = record.stamp.milliseconds;
+        Ok((stamp, before.is_some_and(|before| before.stamp.milliseconds > stamp)))
     }
 }
