@@ -49,8 +49,7 @@ fn owed(engine: &Engine, mut after: Seq) -> Result<u64, Error> {
 }
 
 /// Checks the trail, where there is one, then everything the engine keeps. The end of the trail is compared with the store unless a
-/// server writes both
-/// meanwhile.
+/// server writes both meanwhile.
 ///
 /// # Errors
 /// Something cannot be checked at all, in words.
