@@ -158,7 +158,7 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// `hcert serve` with a remote registry.
+/// `hcert dev` with a remote registry.
 struct Service {
     child: Child,
     address: SocketAddr,

@@ -254,7 +254,7 @@ fn a_second_server_on_the_folder_is_refused_in_clear_words() {
     let second = hcert(&["dev", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()]).output().unwrap();
     assert_eq!(second.status.code(), Some(1));
     let said = String::from_utf8(second.stderr).unwrap();
-    let holder = format!("the data folder is in use by process {} (hcert serve)", first.id());
+    let holder = format!("the data folder is in use by process {} (hcert dev)", first.id());
     assert!(said.contains(&holder), "{said}");
     assert!(said.contains(data.to_str().unwrap()), "{said}");
     // The first one is not disturbed: its socket still answers.

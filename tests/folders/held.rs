@@ -87,7 +87,7 @@ fn a_folder_is_in_use_whatever_was_removed_from_it() {
             assert_eq!(ran.status.code(), Some(1), "{command}: {told}");
         }
     };
-    let cold = ["serve --listen 127.0.0.1:0", "export --salvage --out salvaged.ndjson"];
+    let cold = ["dev --listen 127.0.0.1:0", "export --salvage --out salvaged.ndjson"];
     fs::remove_file(folder.store()).unwrap();
     refused(&cold);
     fs::remove_file(data.join("hcert.pid")).unwrap();

@@ -30,7 +30,7 @@ the code of the microservice in between; last the original error of the source r
 registry answers with 4xx is 400 here, with 5xx it is 503. The FHIR issue type of each is `exception`. The English texts are those of the
 specification of reflected errors.
 
-To see any of them, start the service in developer mode, which is the default, and send the header `x-hcert-fault` with a request that
+To see any of them, start `hcert dev` and send the header `x-hcert-fault` with a request that
 asks the registry:
 
 ```sh
