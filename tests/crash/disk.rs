@@ -93,6 +93,8 @@ fn a_disk_that_fills_up_refuses_writes_until_there_is_room_and_loses_nothing() {
     is_well(&server);
     known.check(&mut client);
 
+    // What the index has still to write, also where the store itself has no page left.
+    assert_eq!(known.create(&mut client), 201);
     disk.fill();
     known.create_until_refused(&mut client);
     known.check(&mut client);
