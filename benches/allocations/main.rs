@@ -64,7 +64,7 @@ const BOUNDS: &[Bound] = &[
     bound("create",                         All,         550,   200_000),
     bound("update",                         Own,         447,   118_900),
     bound("update",                         All,         780,   250_000),
-    bound("$suspend",                       Own,         245,    76_100),
+    bound("$suspend",                       Own,         248,    76_100),
     bound("$suspend",                       All,         580,   206_500),
 ];
 
