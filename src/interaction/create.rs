@@ -25,7 +25,7 @@ impl Service {
             Err(refused) => return Err(self.with_problems_of_patient(context, &value, None, refused).await),
         };
         let warnings = std::mem::take(&mut sound.warnings);
-        self.check_author(context, sound.row())?;
+        self.check_author(context, &value)?;
         let resolved = self.resolve(context, &value, None, Purpose::Write).await?;
         let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, &standard)?;
         let (who, subject) = (context.who.clone(), resolved.patient);

@@ -8,6 +8,7 @@ pub mod context;
 pub mod account;
 mod asked;
 mod audit_event;
+mod author;
 mod conformance;
 mod consent;
 mod create;

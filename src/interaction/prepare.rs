@@ -37,11 +37,6 @@ pub struct Sound<'s> {
 }
 
 impl Sound<'_> {
-    /// What searches and rights will ask of it.
-    pub fn row(&self) -> &Row {
-        &self.row
-    }
-
     /// The certificate, its subject as it was sent.
     pub fn certificate(self, json: &mut Json, standard: &Standard) -> Certificate {
         let Json::Object(object) = json else { unreachable!("only an object is found to be right") };

@@ -15,7 +15,6 @@ use crate::outcome::{Hcert, Issue, Outcome};
 use crate::registry::Purpose;
 use crate::search::filter::Filter;
 use crate::search::row::Row;
-use crate::search::term::{Field, Form, Term};
 
 /// Rights of the caller, with the patient the token is about where these matter.
 #[derive(Clone, Debug)]
@@ -177,21 +176,6 @@ impl Service {
             Some(standing) => context.check_standing(may, id, &standing),
             None => Ok(()),
         }
-    }
-
-    /// Whether the author of a certificate is who sends it, where that is asked for. Contract 7.7.
-    pub(super) fn check_author(&self, context: &Context, row: &Row) -> Result<(), Outcome> {
-        match self.wanted_author(context).is_none_or(|author| row.has(&author)) {
-            true => Ok(()),
-            false => Err(Issue::new(Hcert::AuthorNotCaller).at("Composition.author[0]").into()),
-        }
-    }
-
-    /// The author that a certificate of this caller must have; nothing where any author may be named.
-    pub(super) fn wanted_author(&self, context: &Context) -> Option<Term> {
-        let held = context.held.as_ref().filter(|_| self.policy.author_must_be_caller)?;
-        let address = ["Practitioner/", &held.rights.identity().person].concat();
-        Some(Term::new(Field::AuthorPractitioner, Form::Code, &address))
     }
 }
 

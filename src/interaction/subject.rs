@@ -8,7 +8,6 @@ use crate::engine::{Stored, Subject};
 use crate::fhir::json::{self, Json, Object};
 use crate::outcome::{Hcert, Issue, Outcome, Reflected};
 use crate::registry::{Failed, Patient, Purpose, Silent};
-use crate::search::extract::author_terms;
 use crate::search::reference::{comparable, is_id};
 
 /// How a subject names its patient.
@@ -164,9 +163,7 @@ impl Service {
             return refused;
         }
         // Who may not write it anyway does not learn from it who exists. Contract 7.7.
-        if let (Some(author), Json::Object(object)) = (self.wanted_author(context), certificate)
-            && !author_terms(object, &self.settings.names).contains(&author)
-        {
+        if self.check_author(context, certificate).is_err() {
             return refused;
         }
         let Err(further) = self.resolve(context, certificate, before, Purpose::Look).await else { return refused };

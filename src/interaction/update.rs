@@ -43,7 +43,7 @@ impl Service {
                 }
             };
             let warnings = std::mem::take(&mut sound.warnings);
-            self.check_author(context, sound.row())?;
+            self.check_author(context, &value)?;
             let resolved = self.resolve(context, &value, Some(&stored), Purpose::Write).await?;
             let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, &standard)?;
             let (who, subject) = (context.who.clone(), resolved.patient);

@@ -143,7 +143,7 @@ impl Service {
         let issues = match sound {
             Ok(mut sound) => {
                 let mut issues = std::mem::take(&mut sound.warnings);
-                if let Err(other) = self.check_author(context, sound.row()) {
+                if let Err(other) = self.check_author(context, &resource) {
                     issues.extend_from_slice(other.issues());
                 }
                 // What the registry says is told as a write would tell it, but nobody is taken over for it.

@@ -66,6 +66,7 @@ codes! {
     NotPermitted = "HCERT-178",
     OutsideRights = "HCERT-179",
     AuthorNotCaller = "HCERT-168",
+    AuthorElsewhere = "HCERT-242",
     PathUnknown = "HCERT-126",
     NotFound = "HCERT-127",
     VersionNotFound = "HCERT-128",

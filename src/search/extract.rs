@@ -51,13 +51,6 @@ pub fn extract(composition: &Object, last_updated: i64, names: &Names) -> Result
     }
 }
 
-/// The terms of the author alone, as far as they can be read: for a certificate that has no row because it is refused.
-pub fn author_terms(composition: &Object, names: &Names) -> Vec<Term> {
-    let mut found = Extraction { names, reading: Reading::default(), terms: Vec::new(), advice: Vec::new() };
-    found.author(composition, &Place::root("Composition"));
-    found.terms
-}
-
 /// The problem of a row with more than `max` terms. Not part of [`extract`], since the service itself writes sections with terms.
 pub fn check_terms(row: &Row, max: usize) -> Option<Issue> {
     (row.terms.len() > max).then(|| too_many(&Place::root("Composition"), max).at("Composition"))

@@ -279,6 +279,99 @@ async fn those_without_a_part_in_certificates_have_none() {
     read(&server, "nothing", &receptionist).await.refused(404, &["HCERT-126"]);
 }
 
+/// What was seen: a token of one institution issued certificates of another, and named somebody else beside the caller's own reference.
+/// Everything that names the author's person or institution agrees with the token now.
+#[tokio::test]
+async fn whatever_names_the_author_agrees_with_the_token() {
+    let server = Server::with(crate::server::START, |config| config.access.author_must_be_caller = Some(true)).await;
+    let of = |organization: Option<&str>| json!({"organization": organization});
+    let own = server.token_of(AUTHOR, "doctor", of(Some("90006399"))).await;
+    let elsewhere = server.token_of(AUTHOR, "doctor", of(Some("10000000"))).await;
+    let nowhere = server.token_of(AUTHOR, "doctor", of(None)).await;
+    let identifier =
+        |system: &str, value: &str| json!({"system": format!("https://fhir.ee/sid/{system}"), "value": value});
+    let (person, institution) = ("/contained/0/practitioner", "/contained/0/organization");
+    let with = |at: &str, member: &str, value: Value| Body::draft().with(&format!("{at}/{member}"), value);
+    let beside = |resource: Value, at: &str| {
+        let body = Body::draft();
+        let mut contained = body.json()["contained"].as_array().expect("contained").clone();
+        contained.push(resource);
+        contained[0][at]["reference"] = json!("#beside");
+        body.with("/contained", json!(contained))
+    };
+    const PERSON: Option<&str> = Some("HCERT-168");
+    const INSTITUTION: Option<&str> = Some("HCERT-242");
+    for (name, token, body, refused) in [
+        ("own", &own, Body::draft(), None),
+        ("a token of another institution", &elsewhere, Body::draft(), INSTITUTION),
+        ("a token of no institution", &nowhere, Body::draft(), INSTITUTION),
+        ("another institution", &own, with(institution, "reference", json!("Organization/10000000")), INSTITUTION),
+        (
+            "one elsewhere",
+            &own,
+            with(institution, "reference", json!("https://a.ee/Organization/90006399")),
+            INSTITUTION,
+        ),
+        ("another person", &own, with(person, "reference", json!("Practitioner/38001085718")), PERSON),
+        ("its code", &own, with(institution, "identifier", identifier("org/est/br", "90006399")), None),
+        ("another code", &own, with(institution, "identifier", identifier("org/est/br", "10000000")), INSTITUTION),
+        (
+            "a code of another kind",
+            &own,
+            with(institution, "identifier", identifier("org/fin/br", "90006399")),
+            INSTITUTION,
+        ),
+        ("their code", &own, with(person, "identifier", identifier("pid/est/ni", AUTHOR)), None),
+        ("somebody's code", &own, with(person, "identifier", identifier("pid/est/ni", "38001085718")), PERSON),
+        ("somebody's licence", &own, with(person, "identifier", identifier("pro/est/pho", "D12345")), PERSON),
+        ("a code without system", &own, with(person, "identifier", json!({"value": "38001085718"})), PERSON),
+        ("a display", &own, with(person, "display", json!("Mari Maasikas")), None),
+        (
+            "an author's identifier",
+            &own,
+            Body::draft().with("/author/0/identifier", identifier("pid/est/ni", "38001085718")),
+            PERSON,
+        ),
+        (
+            "a role's identifier",
+            &own,
+            Body::draft().with("/contained/0/identifier", json!([identifier("pid/est/ni", "38001085718")])),
+            PERSON,
+        ),
+        (
+            "a contained person",
+            &own,
+            beside(
+                json!({"resourceType": "Practitioner", "id": "beside", "identifier": [identifier("pid/est/ni", AUTHOR)]}),
+                "practitioner",
+            ),
+            PERSON,
+        ),
+        (
+            "a contained institution",
+            &own,
+            beside(
+                json!({"resourceType": "Organization", "id": "beside", "identifier": [identifier("org/est/br", "10000000")]}),
+                "organization",
+            ),
+            INSTITUTION,
+        ),
+    ] {
+        let bytes: Vec<u8> = body.into();
+        let told = server.post("Composition", bytes.clone()).header("Authorization", token).await;
+        let judged = server.post("Composition/$validate", bytes).header("Authorization", token).await;
+        match refused {
+            None => {
+                told.expect(201);
+            }
+            Some(code) => {
+                assert_eq!((told.status.as_u16(), told.codes()), (403, vec![code.to_owned()]), "{name}: {told}");
+                assert!(judged.codes().contains(&code.to_owned()), "{name}: {judged}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_author_must_be_the_caller_where_that_is_asked_for() {
     let server = Server::with(crate::server::START, |config| config.access.author_must_be_caller = Some(true)).await;

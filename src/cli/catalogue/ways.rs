@@ -14,6 +14,7 @@ pub fn way(code: Hcert) -> &'static str {
         Hcert::NotPermitted              => "a token of a receptionist and `GET /Composition`",
         Hcert::OutsideRights             => "a token of a patient and `GET /Composition?status=preliminary`",
         Hcert::AuthorNotCaller           => "`access.author_must_be_caller = true` and a certificate by another author than the token's person",
+        Hcert::AuthorElsewhere           => "`access.author_must_be_caller = true` and a certificate whose author is of another institution than the token's",
         Hcert::AuditUnavailable          => "a disk without room for the audit trail",
         Hcert::ConsentSet                => "a note: `POST /Composition/1/$set-consent` with `doctor` = `closed`",
         Hcert::BodyEmpty                 => "`POST /Composition` with `Content-Length: 0`",
