@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 use std::process::Stdio;
 
 use super::process::{Process, eventually};
@@ -65,8 +66,17 @@ fn a_changed_trail_is_told_with_its_place() {
 fn a_trail_is_whole_wherever_an_import_was_killed() {
     let place = Place::new();
     let corpus = place.corpus(3_000, 5);
+    // A file of the store says nothing of what was committed to it; the index does.
+    let is_there = |data: &Path| data.join("store.redb").is_file();
+    let is_written = |data: &Path| fs::metadata(data.join("store.redb")).is_ok_and(|file| file.len() > 0);
+    let is_indexed = |data: &Path| {
+        let meta = fs::read_to_string(data.join("index/meta.json")).unwrap_or_default();
+        let seq = meta.split(r#"\"seq\":"#).nth(1).and_then(|rest| rest.split(',').next());
+        seq.is_some_and(|seq| seq.parse::<u64>().unwrap() > 1_000)
+    };
+    let moments: [&dyn Fn(&Path) -> bool; 3] = [&is_there, &is_written, &is_indexed];
     let mut most = 0;
-    for (number, bytes) in [0, 1, 2 << 20].into_iter().enumerate() {
+    for (number, has_come) in moments.into_iter().enumerate() {
         let data = format!("data-{number}");
         let mut import = place.command(&["import", "-", "--data", &data]);
         let mut import = import.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -74,24 +84,15 @@ fn a_trail_is_whole_wherever_an_import_was_killed() {
         // Many pieces are read ahead of the one that is stored: the same lines follow, and then the import waits for more.
         let lines = corpus.repeat(4);
         let feeding = std::thread::spawn(move || stdin.write_all(&lines).map(|()| stdin));
-        let store = place.path(&data).join("store.redb");
-        eventually("the store has grown", || fs::metadata(&store).is_ok_and(|file| file.len() >= bytes));
+        eventually("the import has come far enough", || has_come(&place.path(&data)));
         import.kill().unwrap();
         import.wait().unwrap();
         drop(feeding.join().unwrap());
         let has_trail = place.path(&data).join("audit").is_dir();
         let verified = place.run(&["verify", "--data", &data]);
-        let changes: u64 = verified
-            .expect(0)
-            .text()
-            .split("up to change ")
-            .nth(1)
-            .unwrap()
-            .split(':')
-            .next()
-            .unwrap()
-            .parse()
-            .unwrap();
+        assert_eq!(verified.code, Some(0), "{}{}", verified.text(), verified.said);
+        let changes: u64 =
+            verified.text().split("up to change ").nth(1).unwrap().split(':').next().unwrap().parse().unwrap();
         most = most.max(changes);
         for _ in 0..2 {
             let ran = place.run(&["audit", "verify", "--data", &data]);

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
 use tantivy::directory::{Directory, DirectoryLock, FileHandle, Lock, WatchCallback, WatchHandle, WritePtr};
-use tantivy::index::SegmentComponent;
+use tantivy::index::{SegmentComponent, SegmentId};
 use tantivy::{Index, IndexMeta, ReloadPolicy, SegmentReader, TantivyDocument};
 
 use super::columns::Columns;
@@ -68,7 +68,7 @@ pub fn read(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
     let Ok(directory) = medium.looking(folder) else { return none() };
     let lacks = |name: &&str| !directory.exists(Path::new(name)).unwrap_or(false);
     let lists: Vec<&str> = LISTS.into_iter().filter(lacks).collect();
-    if lists.len() == LISTS.len() && holds_nothing(folder) {
+    if lists.contains(&LISTS[0]) && holds_no_segment(folder) {
         return none();
     }
     if !lists.is_empty() {
@@ -125,10 +125,11 @@ fn missing(file: &Path) -> String {
     format!("its file {} is missing", file.display())
 }
 
-/// Only what tantivy locks with or its room was tried with, or no folder at all.
-fn holds_nothing(folder: &Path) -> bool {
+/// No file of a segment, which are named by the segment's number: locks and lists at most, of an index whose making was killed.
+fn holds_no_segment(folder: &Path) -> bool {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.map(|entry| entry.file_name()).all(|name| name == ".room" || name.to_string_lossy().ends_with(".lock"))
+    let is_of_segment = |name: &str| name.get(..32).is_some_and(|number| SegmentId::from_uuid_string(number).is_ok());
+    !entries.map(|entry| entry.file_name()).any(|name| is_of_segment(&name.to_string_lossy()))
 }
 
 impl Committed {

@@ -348,6 +348,19 @@ fn an_index_with_another_number_of_rows_than_it_was_given_is_given_up() {
     assert!(Writer::open(folder.path(), &origin).is_err());
 }
 
+#[test]
+fn an_index_whose_making_was_killed_is_none() {
+    let origin = Origin { store: "mine".into(), epoch: "1".into(), schema: "1".into() };
+    let folder = tempfile::tempdir().unwrap();
+    Writer::create(folder.path(), &origin).unwrap().0.close();
+    std::fs::write(folder.path().join(".tmp8Xz1aQ"), "{").unwrap();
+    for name in ["meta.json", ".managed.json"] {
+        std::fs::remove_file(folder.path().join(name)).unwrap();
+        let found = look(&Medium::default(), folder.path(), &origin);
+        assert!(matches!(found, Found::Missing(_)), "without {name}");
+    }
+}
+
 /// tantivy names a file of deletes by the commit it belongs to: one of a round that was never committed is in the way of the next.
 #[test]
 fn files_that_no_commit_knows_are_not_in_the_way() {
