@@ -129,8 +129,9 @@ impl<'t> Batch<'t> {
             None => std::mem::take(&mut self.new_versions),
         };
         for (key, record) in std::mem::take(&mut self.new_versions) {
-            let replaced = self.versions.insert(key, record.as_slice())?;
-            assert!(!replaced, "a version is written once");
+            if self.versions.insert(key, record.as_slice())? {
+                return Err(Error::Damaged(format!("version {} of Composition/{} is there already", key.1, key.0)));
+            }
         }
         self.versions.append(appended.iter().map(|(key, record)| (*key, record.as_slice())))?;
         let changes = std::mem::take(&mut self.new_changes);

@@ -227,7 +227,7 @@ pub struct Options {
 pub struct Store {
     /// Given up before the database is, so that it is never somebody else's.
     holding: Mutex<Option<Holding>>,
-    path: PathBuf,
+    path: Arc<Path>,
     options: Options,
     /// Empty only while a failed database is being opened again.
     database: RwLock<Option<OpenDatabase>>,
@@ -311,7 +311,7 @@ impl Store {
         let database = RwLock::new(Some(database));
         let store = Store {
             holding,
-            path,
+            path: path.into(),
             options,
             database,
             kept,
@@ -345,7 +345,7 @@ impl Store {
         let database = guard.as_ref().ok_or(Error::Reopening)?;
         let transaction = begin_read(database)?;
         // Asked behind the beginning: whoever sees a consent sees this too.
-        let reader = Arc::new(Reader::new(transaction, self.has_consent.load(Ordering::Acquire)));
+        let reader = Arc::new(Reader::new(self.path.clone(), transaction, self.has_consent.load(Ordering::Acquire)));
         *kept = Some(reader.clone());
         Ok(reader)
     }

@@ -79,7 +79,7 @@ pub fn open_database(path: &Path, options: &Options) -> Result<OpenDatabase, Err
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
     expect_bytes(path)?;
-    expect_own_tables(path)?;
+    expect_first_pages(path)?;
     guarded(FILE, || options.medium.open(&builder, path).map(OpenDatabase::new).map_err(|error| unopened(path, error)))
 }
 
@@ -96,7 +96,7 @@ pub fn open_looking(path: &Path, options: &Options) -> Result<OpenDatabase, Erro
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
     expect_bytes(path)?;
-    expect_own_tables(path)?;
+    expect_first_pages(path)?;
     guarded(FILE, || {
         options.medium.open_looking(&builder, path).map(OpenDatabase::new).map_err(|error| unopened(path, error))
     })
@@ -110,9 +110,9 @@ fn expect_bytes(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// Refuses a file whose list of free pages is damaged: no panic that redb ends with there can be caught.
-fn expect_own_tables(path: &Path) -> Result<(), Error> {
-    match Pages::damage_of_own_tables(path)? {
+/// Refuses a file where redb would end the process, or the next number would be one that was given already.
+fn expect_first_pages(path: &Path) -> Result<(), Error> {
+    match Pages::damage_before_opening(path)? {
         Some(problem) => Err(Error::Damaged(problem)),
         None => Ok(()),
     }

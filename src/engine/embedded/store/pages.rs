@@ -10,6 +10,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use redb::{Key, TableDefinition, TableHandle, Value};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{Error, Holder};
@@ -29,6 +30,9 @@ const PAGE_BYTES: u64 = 4096;
 /// Bytes of a leaf that is looked for without its checksum. One with more than a row is far smaller, and so is every body.
 const LEAF_BYTES_MAX: u64 = 16 << 20;
 
+/// Times that the pages of a commit are looked at before it is believed that every look is overtaken by another commit.
+const LOOKS: usize = 8;
+
 /// Levels of a tree. Branches hold dozens of children, so that no file of this world comes near.
 const DEPTH_MAX: usize = 64;
 
@@ -46,7 +50,7 @@ pub struct Pages {
 }
 
 /// The tables of a commit, by the roots of their lists.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Commit {
     user: Option<Tree>,
     /// redb's own, which say what pages are free.
@@ -54,7 +58,7 @@ pub struct Commit {
 }
 
 /// A tree of pages.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tree {
     page: u64,
     checksum: u128,
@@ -120,30 +124,72 @@ impl Pages {
         Ok(pages)
     }
 
-    /// What is wrong with redb's own tables, which say what pages are free: where one of their pages cannot be read, redb ends the process
-    /// at the next commit, and at the close. Nothing of a file that is not there, or was not closed: redb checks that one itself.
-    /// Decision 221.
+    /// What is wrong with the pages that have to be right before redb opens the file. Of redb's own tables, which say what pages are free,
+    /// that is every page: where one cannot be read, redb ends the process at the next commit, and at the close. Of all others it is the
+    /// pages down to the last row, whose key says which number is given next. Nothing of a file that is not there, or was not closed: redb
+    /// checks that one itself. Decision 221.
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn damage_of_own_tables(path: &Path) -> Result<Option<String>, Error> {
+    pub fn damage_before_opening(path: &Path) -> Result<Option<String>, Error> {
         let file = match File::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
         let (pages, was_closed) = Pages::by_header(file)?;
-        let Some(root) = pages.roots.first().and_then(|commit| commit.system).filter(|_| was_closed) else {
-            return Ok(None);
-        };
+        let Some(commit) = pages.roots.first().filter(|_| was_closed) else { return Ok(None) };
         let mut problem = None;
-        for (_, tree) in pages.listed(root, &mut |lost| problem = Some(lost.problem)) {
+        let mut tell = |lost: Lost| problem = Some(lost.problem);
+        let own = commit.system.map(|root| pages.listed(root, &mut tell));
+        for (_, tree) in own.unwrap_or_default() {
             pages.walk(tree, &mut |met| {
                 if let Met::Damaged(lost) = met {
-                    problem = Some(lost.problem);
+                    tell(lost);
                 }
             });
         }
+        for (name, tree) in pages.tables(*commit, &mut tell) {
+            if let Err(lost) = pages.down(tree, |branch| branch.keys) {
+                problem = Some(format!("{name}: {}", lost.problem));
+            }
+        }
         Ok(problem)
+    }
+
+    /// What is wrong with the pages where the rows of a table would be that lie between two keys and are not found, as the newest commit has
+    /// them. The file may be in use: a page that is written meanwhile belongs to another commit, by which it is looked at again.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn damage_between<K: Key + 'static, V: Value + 'static>(
+        path: &Path,
+        table: TableDefinition<K, V>,
+        keys: [K::SelfType<'_>; 2],
+    ) -> Result<Option<String>, Error> {
+        let file = match File::open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        for _ in 0..LOOKS {
+            let (pages, _) = Pages::by_header(file.try_clone()?)?;
+            let Some(commit) = pages.roots.first() else { continue };
+            let mut problem = None;
+            let tables = pages.tables(*commit, &mut |lost| problem = Some(lost.problem));
+            let own = tables.iter().filter(|(name, _)| name == table.name());
+            for ((_, tree), key) in own.flat_map(|tree| keys.iter().map(move |key| (tree, key))) {
+                let key = K::as_bytes(key);
+                let is_at_or_after = |branch: &Branch, at| K::compare(branch.key(at).unwrap_or_default(), key.as_ref()).is_ge();
+                let child = |branch: &Branch| (0..branch.keys).find(|at| is_at_or_after(branch, *at)).unwrap_or(branch.keys);
+                if let Err(lost) = pages.down(*tree, child) {
+                    problem = Some(lost.problem);
+                }
+            }
+            let is_newest = || Pages::by_header(file.try_clone()?).map(|(after, _)| after.roots.first() == Some(commit));
+            if problem.is_none() || is_newest()? {
+                return Ok(problem);
+            }
+        }
+        Ok(None)
     }
 
     /// What is wrong with the header and the tables of the newest commit, in words; nothing where every page has its checksum. The commit
@@ -261,18 +307,33 @@ impl Pages {
     }
 
     fn descend(&self, shape: Shape, at: Position, each: &mut dyn FnMut(Met)) {
-        let (offset, memory) = match self.page(at.page) {
-            Ok(page) => page,
-            Err(problem) => return each(at.lost(problem)),
-        };
-        let page = match Page::read(&memory, shape).filter(|_| at.depth < DEPTH_MAX) {
-            Some((page, checked)) if xxh3_128(checked) == at.checksum => page,
-            Some(_) => return each(at.lost(format!("the page at byte {offset} does not have its checksum"))),
-            None => return each(at.lost(format!("the page at byte {offset} is no page of a table"))),
-        };
-        match page {
-            Page::Leaf(leaf) => each(Met::Leaf(offset, leaf)),
-            Page::Branch(branch) => self.children(shape, at, &branch, each),
+        let mut memory = Vec::new();
+        match self.checked(shape, at, &mut memory) {
+            Err(lost) => each(Met::Damaged(lost)),
+            Ok((offset, Page::Leaf(leaf))) => each(Met::Leaf(offset, leaf)),
+            Ok((_, Page::Branch(branch))) => self.children(shape, at, &branch, each),
+        }
+    }
+
+    /// Reads the pages from the root of a tree to one leaf; `choose` names the child of each branch.
+    fn down(&self, tree: Tree, choose: impl Fn(&Branch) -> usize) -> Result<(), Lost> {
+        let mut at = Position { page: tree.page, checksum: tree.checksum, depth: 0, above: None, up_to: None };
+        let mut memory = Vec::new();
+        while let (_, Page::Branch(branch)) = self.checked(tree.shape, at, &mut memory)? {
+            let Some((page, checksum)) = branch.child(choose(&branch)) else { break };
+            at = Position { page, checksum, depth: at.depth + 1, ..at };
+        }
+        Ok(())
+    }
+
+    /// Offset and content of a page that has its checksum; `memory` is what it is read into.
+    fn checked<'m>(&self, shape: Shape, at: Position, memory: &'m mut Vec<u8>) -> Result<(u64, Page<'m>), Lost> {
+        let (offset, bytes) = self.page(at.page).map_err(|problem| at.lost(problem))?;
+        *memory = bytes;
+        match Page::read(memory, shape).filter(|_| at.depth < DEPTH_MAX) {
+            Some((page, checked)) if xxh3_128(checked) == at.checksum => Ok((offset, page)),
+            Some(_) => Err(at.lost(format!("the page at byte {offset} does not have its checksum"))),
+            None => Err(at.lost(format!("the page at byte {offset} is no page of a table"))),
         }
     }
 
@@ -337,9 +398,9 @@ impl Pages {
 }
 
 impl Position<'_> {
-    fn lost(&self, problem: String) -> Met<'static> {
+    fn lost(&self, problem: String) -> Lost {
         let owned = |key: Option<&[u8]>| key.map(<[u8]>::to_vec);
-        Met::Damaged(Lost { problem, above: owned(self.above), up_to: owned(self.up_to) })
+        Lost { problem, above: owned(self.above), up_to: owned(self.up_to) }
     }
 }
 

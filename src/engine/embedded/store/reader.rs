@@ -1,11 +1,13 @@
 //! Reading at one moment.
 
-use std::sync::OnceLock;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
-use redb::{OwnedAccessGuard, TableHandle};
+use redb::{OwnedAccessGuard, TableDefinition, TableHandle, Value};
 
 use super::bare::Ascending;
 use super::change::{CHANGE_BYTES, Change};
+use super::pages::Pages;
 use super::table::{ReadOnlyTable, ReadTransaction, Table};
 use super::{CHANGE, DICTIONARY, Error, META, TIME, VERSION, consent, list, patient};
 use crate::certificate::{Consent, Id, Seq, Version};
@@ -14,6 +16,7 @@ use patient::record::Record as Patient;
 
 /// One moment of the store.
 pub struct Reader {
+    path: Arc<Path>,
     pub(super) transaction: ReadTransaction,
     /// Opened when it is asked for first, as the next: creates look at patients only.
     versions: OnceLock<ReadOnlyTable<(u64, u32), &'static [u8]>>,
@@ -24,8 +27,9 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(transaction: ReadTransaction, has_consent: bool) -> Reader {
+    pub(super) fn new(path: Arc<Path>, transaction: ReadTransaction, has_consent: bool) -> Reader {
         Reader {
+            path,
             versions: OnceLock::new(),
             changes: OnceLock::new(),
             patients: patient::Readable::default(),
@@ -64,7 +68,22 @@ impl Reader {
 
     /// The newest version of a certificate.
     pub fn newest<T>(&self, id: Id, read: impl FnOnce(Version, &[u8]) -> T) -> Result<Option<T>, Error> {
-        newest(self.table()?, id, read)
+        match newest(self.table()?, id, read)? {
+            None => self.expect_none(VERSION, id),
+            found => Ok(found),
+        }
+    }
+
+    /// What was not found is not there, unless the page is damaged that would have it: a search passes by a damaged key.
+    fn expect_none<T, V: Value + 'static>(
+        &self,
+        table: TableDefinition<(u64, u32), V>,
+        id: Id,
+    ) -> Result<Option<T>, Error> {
+        match Pages::damage_between(&self.path, table, [(id.get(), 0), (id.get(), u32::MAX)])? {
+            Some(problem) => Err(Error::Damaged(format!("{}: {problem}", table.name()))),
+            None => Ok(None),
+        }
     }
 
     /// Versions of a certificate from the newest down, until `each` says stop.
@@ -139,7 +158,10 @@ impl Reader {
         id: Id,
         read: impl FnOnce(Version, Patient) -> Result<T, Error>,
     ) -> Result<Option<T>, Error> {
-        self.patients.newest(&self.transaction, id, read)
+        match self.patients.newest(&self.transaction, id, read)? {
+            None => self.expect_none(patient::PATIENT, id),
+            found => Ok(found),
+        }
     }
 
     /// One version of a patient.

@@ -271,18 +271,69 @@ fn leaves(path: &Path, table: &str) -> Vec<(usize, Vec<Vec<u8>>)> {
     leaves
 }
 
+/// Where the last key of a leaf lies in the file, and the key.
+fn last_key(path: &Path, (leaf, keys): (usize, Vec<Vec<u8>>)) -> (usize, Vec<u8>) {
+    let bytes = fs::read(path).unwrap();
+    // Keys lie one behind the other.
+    let (all, key) = (keys.concat(), keys.last().unwrap());
+    let found = bytes[leaf..].windows(all.len()).position(|bytes| bytes == all).unwrap();
+    (leaf + found + all.len() - key.len(), key.clone())
+}
+
+fn write_at(path: &Path, bytes: &[u8], at: usize) {
+    fs::OpenOptions::new().write(true).open(path).unwrap().write_all_at(bytes, at as u64).unwrap();
+}
+
+/// The newest keys say which numbers are given next: a damaged one gave numbers away again, and what was stored under them was lost.
+#[test]
+fn a_store_whose_newest_key_is_damaged_is_not_opened() {
+    for table in ["version", "change", "patient", "patient_change", "consent"] {
+        for bit in [0, 2, 12] {
+            let fixture = filled();
+            let path = fixture.folder.path().join("data").join(STORE_FILE);
+            let (at, key) = last_key(&path, leaves(&path, table).pop().unwrap());
+            write_at(&path, &[key[bit / 8] ^ 1 << (bit % 8)], at + bit / 8);
+            let opened = Embedded::open(options(&fixture.folder, &fixture.now));
+            let told = opened.err().unwrap_or_else(|| panic!("{table}, bit {bit}: it was opened")).to_string();
+            assert!(told.contains("damaged") && told.contains(table), "{told}");
+        }
+    }
+}
+
+/// A search passes by a key that is damaged: its certificate seemed never to have been.
+#[test]
+fn what_is_not_found_because_of_a_damaged_key_is_damage() {
+    for table in ["version", "patient"] {
+        let fixture = filled();
+        let path = fixture.folder.path().join("data").join(STORE_FILE);
+        let without_cache = Options { cache_bytes: 0, ..options(&fixture.folder, &fixture.now) };
+        let (leaf, mut keys) = leaves(&path, table).remove(0);
+        let id = |key: &[u8]| u64::from_le_bytes(key[..8].try_into().unwrap());
+        // Of one that has a single version.
+        keys.truncate(keys.iter().rposition(|key| id(key) % 3 == 1).unwrap() + 1);
+        let (at, key) = last_key(&path, (leaf, keys));
+        let id = Id::new(id(&key)).unwrap();
+        let absent = Id::new(9_999).unwrap();
+        let engine = Embedded::open(without_cache).unwrap();
+        let read = |id: Id| match table {
+            "version" => engine.current(id).map(|found| found.is_some()),
+            _ => engine.patient(id).map(|found| found.is_some()),
+        };
+        write_at(&path, &[key[2] ^ 1], at + 2);
+        let told = read(id).expect_err(table).to_string();
+        assert!(told.contains("damaged") && told.contains(table), "{told}");
+        assert!(!read(absent).unwrap(), "what was never there is not damaged");
+        engine.close();
+    }
+}
+
 /// A check reads tables in pieces and goes on behind the last key of each. A last key that was zeroed sends it back to the beginning.
 #[test]
 fn a_key_out_of_order_is_damage_and_no_check_reads_a_piece_twice() {
     for table in ["version", "change", "patient", "patient_change", "patient_identifier", "patient_born"] {
         let fixture = filled();
         let path = fixture.folder.path().join("data").join(STORE_FILE);
-        let bytes = fs::read(&path).unwrap();
-        let (leaf, keys) = leaves(&path, table).pop().unwrap();
-        // Keys lie one behind the other.
-        let (all, key) = (keys.concat(), keys.last().unwrap());
-        let found = bytes[leaf..].windows(all.len()).position(|bytes| bytes == all).unwrap();
-        let at = leaf + found + all.len() - key.len();
+        let (at, key) = last_key(&path, leaves(&path, table).pop().unwrap());
         let mut lowest = vec![0; key.len()];
         if table == "patient_born" {
             // Days before 1970 are below zero.
@@ -290,7 +341,7 @@ fn a_key_out_of_order_is_damage_and_no_check_reads_a_piece_twice() {
         }
         let without_cache = Options { cache_bytes: 0, ..options(&fixture.folder, &fixture.now) };
         let engine = Embedded::open(without_cache).unwrap();
-        fs::OpenOptions::new().write(true).open(&path).unwrap().write_all_at(&lowest, at as u64).unwrap();
+        write_at(&path, &lowest, at);
         let reader = engine.shared.store.reader().unwrap();
         let all = usize::MAX;
         let read = match table {
