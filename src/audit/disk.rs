@@ -25,8 +25,8 @@ pub trait Target: Send + Sync {
     /// Returns when what was written is durable.
     fn sync(&self) -> io::Result<()>;
 
-    /// Whether a path leads to this file. True where the disk cannot tell.
-    fn is_at(&self, path: &Path) -> bool;
+    /// Whether a path leads to this file, which has at least so many bytes. True where the disk cannot tell.
+    fn is_at(&self, path: &Path, bytes: u64) -> bool;
 }
 
 /// The machine's own.
@@ -57,9 +57,9 @@ impl Target for File {
         self.sync_data()
     }
 
-    fn is_at(&self, path: &Path) -> bool {
+    fn is_at(&self, path: &Path, bytes: u64) -> bool {
         match (self.metadata(), fs::metadata(path)) {
-            (Ok(open), Ok(found)) => (open.dev(), open.ino()) == (found.dev(), found.ino()),
+            (Ok(open), Ok(found)) => (open.dev(), open.ino()) == (found.dev(), found.ino()) && found.len() >= bytes,
             (Ok(_), Err(error)) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
             (Err(_), _) => true,
         }

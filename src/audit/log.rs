@@ -488,24 +488,25 @@ impl Shared {
         Ok(())
     }
 
-    /// Asks whether the file that is written to still lies where it was made. Written to another place, or to none, events would be lost.
+    /// Asks whether the file that is written to still lies where it was made, with all its bytes. Written to another place, or to none, or
+    /// behind events that were cut off, events would be lost.
     pub fn look_for_file(&self) {
-        let (file, target) = {
+        let (file, target, bytes) = {
             let writer = self.writer();
             if writer.gone.is_some() {
                 return;
             }
-            (writer.current.file, writer.current.target.clone())
+            (writer.current.file, writer.current.target.clone(), writer.current.bytes)
         };
         let name = Name::Plain(file);
-        if target.is_at(&name.within(&self.folder)) {
+        if target.is_at(&name.within(&self.folder), bytes) {
             return;
         }
         let mut writer = self.writer();
         // One that is full may be sealed meanwhile.
         if writer.current.file == file {
             let problem = format!(
-                "audit/{name} was removed, moved or replaced, or its disk was unmounted; put it back and start the server again"
+                "audit/{name} was removed, moved, replaced or cut, or its disk was unmounted; put it back and start the server again"
             );
             event!(AUDIT_FAILING, problem);
             writer.gone = Some(problem);

@@ -182,14 +182,18 @@ fn what_was_written_is_durable_within_a_tenth_of_a_second() {
 
 /// Nobody finds again what is written into a file that is gone.
 #[test]
-fn a_trail_whose_file_was_removed_or_replaced_takes_no_event_until_it_is_opened_again() {
-    let takes: [fn(&Path); 3] = [
+fn a_trail_whose_file_was_removed_replaced_or_cut_takes_no_event_until_it_is_opened_again() {
+    let takes: [fn(&Path); 4] = [
         |folder| fs::remove_dir_all(folder).unwrap(),
         |folder| fs::rename(folder, folder.with_extension("moved")).unwrap(),
         |folder| {
             let path = Name::Plain(1).within(folder);
             fs::copy(&path, path.with_extension("copied")).unwrap();
             fs::rename(path.with_extension("copied"), path).unwrap();
+        },
+        |folder| {
+            let file = fs::OpenOptions::new().write(true).open(Name::Plain(1).within(folder)).unwrap();
+            file.set_len(file.metadata().unwrap().len() / 2).unwrap();
         },
     ];
     for take in takes {

@@ -70,8 +70,8 @@ impl Target for FaultyTarget {
         }
     }
 
-    fn is_at(&self, path: &Path) -> bool {
-        self.0.is_at(path)
+    fn is_at(&self, path: &Path, bytes: u64) -> bool {
+        self.0.is_at(path, bytes)
     }
 }
 
