@@ -23,7 +23,7 @@ use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
-pub use access::{Access, AccessMode, AccessToken, Algorithm};
+pub use access::{Access, AccessMode, AccessToken, Algorithm, ChangeBy};
 use document::Document;
 pub use management::Management;
 pub use memory::MemoryBound;

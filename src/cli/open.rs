@@ -349,7 +349,7 @@ pub fn policy(config: &Config) -> Result<Policy, String> {
     };
     let by_mode = config.access.mode == AccessMode::Jwt;
     Ok(Policy {
-        permissions,
+        permissions: permissions.with_changes_by(config.access.change_by),
         tokens: TokenPolicy {
             is_needed: by_mode,
             authorization_endpoint: config.access.token.authorization_endpoint.clone(),

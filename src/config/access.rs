@@ -20,6 +20,7 @@ pub struct Access {
     /// Unset: on in `hcert serve`. Contract 7.7.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author_must_be_caller: Option<bool>,
+    pub change_by: ChangeBy,
     pub token: AccessToken,
 }
 
@@ -31,6 +32,18 @@ pub enum AccessMode {
     Developer,
     /// `hcert serve`: only who brings a token of the issuer.
     Jwt,
+}
+
+/// Who may change a certificate that is there, of those whose role may. Contract 7.7.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeBy {
+    #[default]
+    Anyone,
+    /// Whoever belongs to the author's institution.
+    Institution,
+    /// The author alone.
+    Author,
 }
 
 impl AccessMode {
@@ -153,7 +166,7 @@ impl AccessToken {
 }
 
 impl Access {
-    /// Whether the author of what is written has to be the token's person. Contract 7.7.
+    /// Whether the author of what is written has to be the token's person, of the token's institution. Contract 7.7.
     pub fn author_must_be_caller(&self) -> bool {
         self.author_must_be_caller.unwrap_or(self.mode == AccessMode::Jwt)
     }

@@ -32,11 +32,16 @@ impl Held {
 impl Context {
     /// The rows a write may touch; nothing where all.
     pub(super) fn rows(&self, may: May) -> Option<Arc<Filter>> {
+        match also(may) {
+            Some(also) => self.rows_of_both(may, also),
+            None => Some(Arc::new(self.held.as_ref()?.scope(may).filter())),
+        }
+    }
+
+    /// The rows that both reach.
+    pub(super) fn rows_of_both(&self, one: May, other: May) -> Option<Arc<Filter>> {
         let held = self.held.as_ref()?;
-        Some(Arc::new(match also(may) {
-            Some(also) => held.scope(may).narrow(held.scope(also).filter(), None),
-            None => held.scope(may).filter(),
-        }))
+        Some(Arc::new(held.scope(one).narrow(held.scope(other).filter(), None)))
     }
 
     /// # Errors

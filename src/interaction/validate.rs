@@ -107,7 +107,7 @@ impl Service {
                     id: stored.id,
                     if_match: context.if_match.clone(),
                     who: context.who.clone(),
-                    rows: context.rows(May::Validate),
+                    rows: context.rows_of_both(May::Validate, May::Delete),
                 };
                 Ok(self.judged(&write)?.into())
             }
@@ -181,7 +181,7 @@ impl Service {
             let content = Content { trigger, brings, tail: certificate.tail, row, who, subject };
             let write = match stored {
                 Some(stored) => {
-                    let rows = context.rows(May::Validate);
+                    let rows = context.rows_of_both(May::Validate, May::Update);
                     Write::Update { id: stored.id, content, if_match, base: None, rows }
                 }
                 None => Write::Create { content, if_none_exist: None, rows: None },

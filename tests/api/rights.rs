@@ -1,6 +1,7 @@
 //! Who may see and do what, over HTTP. The whole table of roles is judged beside `access::rights`; here the ways are walked. Contract 7.3
 //! to 7.7.
 
+use hcert::config::ChangeBy;
 use serde_json::{Value, json};
 
 use crate::body::Body;
@@ -368,6 +369,47 @@ async fn whatever_names_the_author_agrees_with_the_token() {
                 assert_eq!((told.status.as_u16(), told.codes()), (403, vec![code.to_owned()]), "{name}: {told}");
                 assert!(judged.codes().contains(&code.to_owned()), "{name}: {judged}");
             }
+        }
+    }
+}
+
+/// What was seen: whoever may manage certificates, students too, cancelled those of every other institution for good.
+#[tokio::test]
+async fn certificates_are_changed_by_whom_the_settings_allow() {
+    use ChangeBy::{Anyone, Author, Institution};
+    let other = "10000000";
+    for (name, person, organization, allowed) in [
+        ("the author", AUTHOR, Some("90006399"), &[Anyone, Institution, Author][..]),
+        ("the author, elsewhere", AUTHOR, Some(other), &[Anyone, Author]),
+        ("a colleague", "37605030299", Some("90006399"), &[Anyone, Institution]),
+        ("a stranger", "37605030299", Some(other), &[Anyone]),
+        ("somebody of no institution", "37605030299", None, &[Anyone]),
+    ] {
+        for change_by in [Anyone, Institution, Author] {
+            let server = Server::with(crate::server::START, |config| config.access.change_by = change_by).await;
+            let caller = server.token_of(person, "student", json!({"organization": organization})).await;
+            let draft = server.create(Body::draft()).await;
+            let done = server.create(Body::completed()).await;
+            read(&server, &done, &caller).await.expect(200);
+            let is_allowed = allowed.contains(&change_by);
+            let judged =
+                server.post(&format!("{done}/$validate"), Body::changed()).header("Authorization", &caller).await;
+            assert_eq!(judged.codes().contains(&"HCERT-179".to_owned()), !is_allowed, "{name} {change_by:?}: {judged}");
+            for (asked, status) in [
+                (server.put(&done, Body::changed()), 200),
+                (server.suspend(&done), 200),
+                (server.cancel(&done), 200),
+                (server.delete(&draft), 204),
+            ] {
+                let told = asked.header("Authorization", &caller).await;
+                match is_allowed {
+                    true => told.expect(status),
+                    false => told.refused(403, &["HCERT-179"]),
+                };
+            }
+            // What is wrong with a body is not told to whom the certificate is not to be changed by. Contract 2.9.
+            let told = server.put(&done, Body::draft().with("/title", json!(1))).header("Authorization", &caller).await;
+            assert_eq!(told.codes() == ["HCERT-179"], !is_allowed, "{name} {change_by:?}: {told}");
         }
     }
 }

@@ -172,6 +172,7 @@ impl Server {
         let by_mode = config.access.mode == AccessMode::Jwt;
         let author_must_be_caller = config.access.author_must_be_caller.unwrap_or(by_mode);
         let permissions = Permissions::read(BUILT_IN, &settings.names).expect("the table that ships can be read");
+        let permissions = permissions.with_changes_by(config.access.change_by);
         let policy =
             Policy { permissions, tokens: TokenPolicy::default(), author_must_be_caller, audit: Some(audit.clone()) };
         let service = Service::new(Arc::clone(&engine), registry, policy, rulebook.clone(), settings, standing);

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use crate::access::identity::Identity;
 use crate::certificate::Names;
-use crate::config::suggestion;
+use crate::config::{ChangeBy, suggestion};
 use permissions::{Grant, Rows};
 pub use permissions::{May, View};
 pub use scope::Scope;
@@ -35,6 +35,7 @@ struct Systems {
 #[derive(Clone, Debug)]
 pub struct Permissions {
     roles: HashMap<String, Arc<[Grant]>>,
+    change_by: ChangeBy,
     systems: Arc<Systems>,
 }
 
@@ -47,11 +48,17 @@ impl Permissions {
         let roles = permissions::read(text)?;
         Ok(Permissions {
             roles: roles.into_iter().map(|(role, grants)| (role, grants.into())).collect(),
+            change_by: ChangeBy::Anyone,
             systems: Arc::new(Systems {
                 category: format!("{}/CodeSystem/labivaatuse-tyyp", names.code_system_base),
                 estonian_code: names.identifiers.estonian_code().to_owned(),
             }),
         })
+    }
+
+    /// The same table, where not everybody whose role may change certificates changes those of others.
+    pub fn with_changes_by(self, change_by: ChangeBy) -> Permissions {
+        Permissions { change_by, ..self }
     }
 
     /// Why a role grants nothing, with the roles there are; none when the table knows it.
@@ -72,7 +79,7 @@ impl Permissions {
     /// What a caller may do. A role that the table does not know gives nothing.
     pub fn rights(&self, identity: Arc<Identity>) -> Rights {
         let grants = identity.roles.iter().filter_map(|role| self.roles.get(role).cloned()).collect();
-        Rights { identity, grants, systems: self.systems.clone() }
+        Rights { identity, grants, change_by: self.change_by, systems: self.systems.clone() }
     }
 }
 
@@ -81,6 +88,7 @@ impl Permissions {
 pub struct Rights {
     identity: Arc<Identity>,
     grants: SmallVec<[Arc<[Grant]>; 1]>,
+    change_by: ChangeBy,
     systems: Arc<Systems>,
 }
 
@@ -109,7 +117,8 @@ impl Rights {
 
     /// Whether a permission reaches all certificates but those closed to doctors, which is so for whoever may manage them.
     pub fn is_bound_by_consent_only(&self, what: May) -> bool {
-        self.granting(what).any(|grant| grant.rows == Rows::default() && !grant.bound_as_representative)
+        let is_of_anyone = self.change_by == ChangeBy::Anyone || !what.is_change();
+        is_of_anyone && self.granting(what).any(|grant| grant.rows == Rows::default() && !grant.bound_as_representative)
     }
 
     /// Whether every patient may be read, not only the caller's own.

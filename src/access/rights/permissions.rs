@@ -32,6 +32,13 @@ pub enum May {
     AuditRead,
 }
 
+impl May {
+    /// Whether it changes a certificate that is there.
+    pub fn is_change(self) -> bool {
+        matches!(self, May::Update | May::Delete | May::Suspend | May::Cancel)
+    }
+}
+
 /// How much of a certificate is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]

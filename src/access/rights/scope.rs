@@ -3,6 +3,7 @@
 use super::permissions::{Grant, May, View};
 use super::{Own, Rights};
 use crate::certificate::Id;
+use crate::config::ChangeBy;
 use crate::search::filter::{ClassTest, Filter, TokenTest};
 use crate::search::row::Row;
 use crate::search::section_code_text;
@@ -71,7 +72,30 @@ impl Scope {
 impl Rights {
     /// The certificates that a permission reaches. `own` is the patient the token is about; nobody where none was asked for.
     pub fn scope(&self, what: May, own: &Own) -> Scope {
-        Scope { parts: self.granting(what).map(|grant| (self.rows(grant, own), grant.view)).collect() }
+        let authors = self.authors().filter(|_| what.is_change());
+        let rows = |grant| match &authors {
+            Some(authors) => both(self.rows(grant, own), authors.clone()),
+            None => self.rows(grant, own),
+        };
+        Scope { parts: self.granting(what).map(|grant| (rows(grant), grant.view)).collect() }
+    }
+
+    /// By whose hand a certificate must be that the caller changes; nothing where by anybody's. Contract 7.7.
+    fn authors(&self) -> Option<Filter> {
+        match self.change_by {
+            ChangeBy::Anyone => None,
+            ChangeBy::Institution => {
+                let address = self.identity.organization.as_ref().map(|code| ["Organization/", code].concat());
+                let of = |address: String| Filter::Term(Term::new(Field::AuthorOrganization, Form::Code, &address));
+                Some(any(address.map(of).into_iter()))
+            }
+            ChangeBy::Author => Some(self.own_hand()),
+        }
+    }
+
+    fn own_hand(&self) -> Filter {
+        let address = ["Practitioner/", &self.identity.person].concat();
+        Filter::Term(Term::new(Field::AuthorPractitioner, Form::Code, &address))
     }
 
     fn rows(&self, grant: &Grant, own: &Own) -> Filter {
@@ -94,10 +118,8 @@ impl Rights {
             all.push(any(party.and_then(employer).map(Filter::Term).into_iter()));
         }
         if grant.bound_as_doctor {
-            let address = ["Practitioner/", &self.identity.person].concat();
-            let author = Filter::Term(Term::new(Field::AuthorPractitioner, Form::Code, &address));
             let closed = Filter::Class(ClassTest::DoctorClosed);
-            all.push(not(Filter::All(vec![closed, not(author)])));
+            all.push(not(Filter::All(vec![closed, not(self.own_hand())])));
         }
         if grant.bound_as_representative {
             all.push(not(Filter::Class(ClassTest::RepresentativeClosed)));

@@ -178,13 +178,16 @@ impl Pages {
             let own = tables.iter().filter(|(name, _)| name == table.name());
             for ((_, tree), key) in own.flat_map(|tree| keys.iter().map(move |key| (tree, key))) {
                 let key = K::as_bytes(key);
-                let is_at_or_after = |branch: &Branch, at| K::compare(branch.key(at).unwrap_or_default(), key.as_ref()).is_ge();
-                let child = |branch: &Branch| (0..branch.keys).find(|at| is_at_or_after(branch, *at)).unwrap_or(branch.keys);
+                let is_at_or_after =
+                    |branch: &Branch, at| K::compare(branch.key(at).unwrap_or_default(), key.as_ref()).is_ge();
+                let child =
+                    |branch: &Branch| (0..branch.keys).find(|at| is_at_or_after(branch, *at)).unwrap_or(branch.keys);
                 if let Err(lost) = pages.down(*tree, child) {
                     problem = Some(lost.problem);
                 }
             }
-            let is_newest = || Pages::by_header(file.try_clone()?).map(|(after, _)| after.roots.first() == Some(commit));
+            let is_newest =
+                || Pages::by_header(file.try_clone()?).map(|(after, _)| after.roots.first() == Some(commit));
             if problem.is_none() || is_newest()? {
                 return Ok(problem);
             }
