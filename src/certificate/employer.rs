@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::section::EMPLOYEE_SUGGESTIONS;
+use super::section::is_advice;
 use super::{Names, Terms, narrative};
 use crate::fhir::json::{Json, Object};
 
@@ -55,7 +55,7 @@ fn without_advice(parent: &mut Object) {
     let Some(Json::Array(sections)) = parent.get_mut("section") else { return };
     sections.retain(|section| {
         let codings = section.get("code").map_or(&[][..], |concept| concept.items("coding"));
-        codings.iter().all(|coding| coding.text("code") != Some(EMPLOYEE_SUGGESTIONS))
+        codings.iter().all(|coding| !coding.text("code").is_some_and(is_advice))
     });
     for section in sections.iter_mut() {
         if let Json::Object(section) = section {

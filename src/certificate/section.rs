@@ -25,6 +25,15 @@ pub const CANCEL_REASON: &str = "cancel-reason";
 /// Advice to the employee, which no employer sees. Contract 7.5.
 pub const EMPLOYEE_SUGGESTIONS: &str = "employee-suggestions";
 
+/// Whether a code is that of the advice to the employee, in whatever letters and with whatever between its words: what is taken for it by a
+/// reader is shown to no employer.
+pub fn is_advice(code: &str) -> bool {
+    fn letters(text: &str) -> impl Iterator<Item = char> {
+        text.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase())
+    }
+    letters(code).eq(letters(EMPLOYEE_SUGGESTIONS))
+}
+
 /// Whether the certificate brings a reason for its change: a section `change-reason` whose text is not blank once markup is
 /// stripped. Contract 3.3.
 pub fn has_change_reason(composition: &Object, names: &Names) -> bool {

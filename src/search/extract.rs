@@ -8,7 +8,7 @@ use super::reference::comparable;
 use super::row::Row;
 use super::section_code_text;
 use super::term::{Field, Form, Term};
-use crate::certificate::section::EMPLOYEE_SUGGESTIONS;
+use crate::certificate::section;
 use crate::certificate::{Consent, Names, Profile, State, Status};
 use crate::fhir::date_time::{self, Span, TimeError};
 use crate::fhir::json::{Json, Object};
@@ -173,7 +173,7 @@ impl Extraction<'_> {
             let place = place.item("section", at);
             let Some(section) = self.reading.object(section, &place) else { continue };
             let own = section.get("code").map_or(&[][..], |concept| concept.items("coding"));
-            let is_advice = advice || own.iter().any(|coding| coding.text("code") == Some(EMPLOYEE_SUGGESTIONS));
+            let is_advice = advice || own.iter().any(|coding| coding.text("code").is_some_and(section::is_advice));
             let before = self.terms.len();
             self.section_text(section, &place);
             // Whoever asks for the text of the advice under this code alone says so, and it needs no mark.

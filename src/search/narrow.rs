@@ -7,7 +7,7 @@ use super::filter::{ClassTest, Filter, TokenTest};
 use super::term::{Field, Form, Term};
 use super::value::{Token, split, unescape};
 use crate::certificate::State;
-use crate::certificate::section::EMPLOYEE_SUGGESTIONS;
+use crate::certificate::section::is_advice;
 use crate::fhir::narrative::collapsed;
 
 /// The values that a search names by itself, not behind `:not` or `:missing`.
@@ -70,8 +70,7 @@ pub fn without_advice(value: &str, filter: Filter) -> Filter {
 fn names_advice(value: &str, term: &Term) -> bool {
     term.is_about(Field::SectionCodeText)
         && split(value, b',').filter_map(code_and_text).any(|(token, text)| {
-            code(&token) == Some(EMPLOYEE_SUGGESTIONS)
-                && super::section_code_text::asked(&token, &text).as_ref() == Some(term)
+            code(&token).is_some_and(is_advice) && super::section_code_text::asked(&token, &text).as_ref() == Some(term)
         })
 }
 

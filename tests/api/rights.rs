@@ -205,6 +205,30 @@ async fn an_employer_is_shown_everything_but_the_advice_to_the_employee() {
     assert!(!reduced.to_string().contains("employee-suggestions"));
 }
 
+/// What was seen: `Employee-Suggestions` is no code of the list, so it passed as one, and was shown; a certificate that is for drivers too
+/// was shown whole.
+#[tokio::test]
+async fn neither_other_letters_nor_a_second_category_widen_the_employers_view() {
+    let server = Server::start().await;
+    let official = server.token("gov-official", json!({})).await;
+    let example = Body::example("occupational-final");
+    let at = advice_at(example.json());
+    for code in ["Employee-Suggestions", "EMPLOYEE_SUGGESTIONS", "employee suggestions"] {
+        let body = example.clone().with(&format!("/section/{at}/code/coding/0/code"), json!(code));
+        let path = server.create(body).await;
+        let shown = read(&server, &path, &official).await.expect(200).json();
+        assert_eq!(shown["section"].as_array().unwrap().len(), example.json()["section"].as_array().unwrap().len() - 1);
+        let text = advice_of(example.json()).replace(' ', "%20").replace(',', "%5C,");
+        let query = format!("section-code-text={}${text}", code.replace(' ', "%20"));
+        assert_eq!(found(&server, &query, &official).await, [0; 0], "{code}");
+    }
+    let driver = json!({"system": "https://fhir.ee/CodeSystem/labivaatuse-tyyp", "code": "driver-group-I"});
+    let both = server.create(example.clone().with("/category/0/coding/1", driver)).await;
+    employers_view(&read(&server, &both, &official).await.expect(200).json());
+    let page = read(&server, "Composition?category=driver-group-I", &official).await.expect(200).json();
+    employers_view(&page["entry"][0]["resource"]);
+}
+
 fn employer_of(certificate: &Value) -> String {
     let sections = certificate["section"].as_array().expect("sections");
     let section =
@@ -242,10 +266,15 @@ async fn a_filter_on_what_the_employer_is_not_shown_never_matches() {
     assert_eq!(found(&server, &query, &official).await, [0; 0]);
 }
 
+fn advice_at(certificate: &Value) -> usize {
+    let sections = certificate["section"].as_array().expect("sections");
+    let is_advice = |section: &Value| section["code"]["coding"][0]["code"] == "employee-suggestions";
+    sections.iter().position(is_advice).expect("advice")
+}
+
 fn advice_of(certificate: &Value) -> String {
     let sections = certificate["section"].as_array().expect("sections");
-    let is_advice = |section: &&Value| section["code"]["coding"][0]["code"] == "employee-suggestions";
-    let div = sections.iter().find(is_advice).expect("advice")["text"]["div"].as_str().expect("a text");
+    let div = sections[advice_at(certificate)]["text"]["div"].as_str().expect("a text");
     let mut text = String::new();
     let mut inside = false;
     for character in div.chars() {

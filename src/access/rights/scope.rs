@@ -73,9 +73,9 @@ impl Rights {
     /// The certificates that a permission reaches. `own` is the patient the token is about; nobody where none was asked for.
     pub fn scope(&self, what: May, own: &Own) -> Scope {
         let authors = self.authors().filter(|_| what.is_change());
-        let rows = |grant| match &authors {
-            Some(authors) => both(self.rows(grant, own), authors.clone()),
-            None => self.rows(grant, own),
+        let rows = |grant| {
+            let rows = self.less_shown(what, grant).fold(self.rows(grant, own), both);
+            authors.iter().cloned().fold(rows, both)
         };
         Scope { parts: self.granting(what).map(|grant| (rows(grant), grant.view)).collect() }
     }
@@ -98,6 +98,20 @@ impl Rights {
         Filter::Term(Term::new(Field::AuthorPractitioner, Form::Code, &address))
     }
 
+    /// What a permission for some categories leaves to another one by which less is shown of a category: a certificate that has both is not
+    /// shown whole for the one.
+    fn less_shown(&self, what: May, grant: &Grant) -> impl Iterator<Item = Filter> {
+        let own = grant.rows.categories.as_deref();
+        let others = self.granting(what).filter(move |other| own.is_some() && other.view < grant.view);
+        let codes = others.flat_map(|other| other.rows.categories.iter().flatten());
+        let codes = codes.filter(move |code| !own.is_some_and(|own| own.contains(code)));
+        codes.map(|code| not(self.category(code)))
+    }
+
+    fn category(&self, code: &str) -> Filter {
+        Filter::Class(ClassTest::Category(TokenTest::SystemCode(self.systems.category.clone(), code.to_owned())))
+    }
+
     fn rows(&self, grant: &Grant, own: &Own) -> Filter {
         let rows = &grant.rows;
         let mut all = Vec::new();
@@ -105,8 +119,7 @@ impl Rights {
             all.push(any(states.iter().map(|state| Filter::Class(ClassTest::State(*state)))));
         }
         if let Some(codes) = &rows.categories {
-            let test = |code: &String| TokenTest::SystemCode(self.systems.category.clone(), code.clone());
-            all.push(any(codes.iter().map(|code| Filter::Class(ClassTest::Category(test(code))))));
+            all.push(any(codes.iter().map(|code| self.category(code))));
         }
         if rows.own_patient {
             let subject = |id: &String| Term::new(Field::Subject, Form::Code, &["Patient/", id].concat());
