@@ -599,6 +599,9 @@ pub const JWKS_REFRESHES_LATE: u32 = 3;
 /// Bytes of a JWK set. An issuer has two to four keys of half a kilobyte, some with certificates of several.
 pub const JWKS_BYTES_MAX: usize = 256 * 1024;
 
+/// Bytes of a list of denied tokens and persons: some twenty thousand.
+pub const DENIED_BYTES_MAX: usize = 1024 * 1024;
+
 /// Keys of a set that are looked at.
 pub const JWKS_KEYS_MAX: usize = 64;
 
@@ -608,7 +611,7 @@ pub const JWKS_TIMEOUT_S: u64 = 5;
 /// Seconds between two askings for keys that tokens with unknown keys cause, so that nobody can make the service ask without end.
 pub const JWKS_PAUSE_S: u64 = 5;
 
-/// Seconds between two looks at a file of keys, to see whether it changed.
+/// Seconds between two looks at a file of keys, or of what is denied, to see whether it changed.
 pub const JWKS_LOOK_S: u64 = 2;
 
 /// Bits of an RSA key at least, NIST SP 800-57, and at most, above which verifying takes long.

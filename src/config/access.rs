@@ -75,6 +75,9 @@ pub struct AccessToken {
     pub jwks_age_max_s: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jwks_ca: Option<PathBuf>,
+    /// File of tokens and persons that are let in no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denied: Option<PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,6 +127,7 @@ impl Default for AccessToken {
             jwks_refresh_s: limits::JWKS_REFRESH_S,
             jwks_age_max_s: limits::JWKS_AGE_S_MAX,
             jwks_ca: None,
+            denied: None,
             issuer: None,
             audience: None,
             authorization_endpoint: None,

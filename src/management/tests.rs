@@ -97,7 +97,7 @@ const NEEDED: &[(&str, Look)] = &[
     ("tokens", |told| {
         let (second, last_problem) = (Duration::from_secs(1), Some("connection refused".to_owned()));
         let set = KeySet { keys: 0, read: None, age: None, age_max: second, refresh: second, last_problem };
-        told.add(tokens::part(Some(&set), true));
+        told.add(tokens::part(Some(&set), true, None));
     }),
     ("clock", |told| {
         let problem = Some(engine::ClockProblem::Jumped(3_600_000));
@@ -373,16 +373,22 @@ fn the_keys_of_tokens_hold_up_a_service_that_needs_them() {
         (&never, Status::Down, "connection refused"),
         (&empty, Status::Down, "is empty"),
     ] {
-        let part = tokens::part(Some(set), true);
+        let part = tokens::part(Some(set), true, None);
         assert!(part.status == status && part.words.contains(words), "{part:?}");
         assert_eq!(part.holds_up, status == Status::Down, "{part:?}");
         // In developer mode tokens of the developer's key are verified without them.
-        let part = tokens::part(Some(set), false);
+        let part = tokens::part(Some(set), false, None);
         assert!(part.status == status.min(Status::Degraded) && !part.holds_up, "{part:?}");
     }
-    assert_eq!(tokens::part(Some(&good), true).facts["age_s"], Fact::Number(7));
-    assert_eq!(tokens::part(Some(&never), true).facts.get("age_s"), None);
-    assert_eq!(tokens::part(None, false).status, Status::Ok);
+    assert_eq!(tokens::part(Some(&good), true, None).facts["age_s"], Fact::Number(7));
+    assert_eq!(tokens::part(Some(&never), true, None).facts.get("age_s"), None);
+    assert_eq!(tokens::part(None, false, None).status, Status::Ok);
+    let part = tokens::part(Some(&good), true, Some("it is gone"));
+    assert!(
+        part.status == Status::Degraded && part.words.contains("access.token.denied") && !part.holds_up,
+        "{part:?}"
+    );
+    assert_eq!(tokens::part(Some(&empty), true, Some("it is gone")).status, Status::Down);
 }
 
 #[test]

@@ -56,6 +56,8 @@ const WORDS: &[(&str, &str)] = &[
     ("it has expired", "see on aegunud"),
     ("it is not valid yet", "see ei kehti veel"),
     ("it lives longer than is accepted", "see kehtib lubatust kauem"),
+    ("it is no access token", "see ei ole juurdepääsuluba"),
+    ("it was called back", "see on tagasi kutsutud"),
     ("its issuer is not accepted", "selle väljaandja ei ole lubatud"),
     ("it is for another audience", "see on mõeldud kellelegi teisele"),
     ("a draft (Mustand)", "Mustand"),

@@ -25,12 +25,32 @@ pub struct Expected<'s> {
 /// Largest time that is one: the end of the year 9999.
 const TIME_MAX: f64 = 253_402_300_799.0;
 
-/// Reads the claims. `session` is the short name of the token.
+/// Claims that only an ID token has: hashes of what was given out with it, and the number that its client chose. OpenID Connect Core 1.0,
+/// 2 and 3.3.2.11.
+const OF_ID_TOKENS: [&str; 4] = ["nonce", "at_hash", "c_hash", "s_hash"];
+
+/// What Keycloak names in the claim `typ` beside `Bearer`.
+const OTHER_KINDS: [&str; 4] = ["ID", "Refresh", "Offline", "Logout"];
+
+/// Reads the claims. `session` is the short name of the token, `is_denied` whether it may not enter by one
+/// of its names.
 ///
 /// # Errors
 /// The first rule that is broken.
-pub fn read(claims: &[u8], expected: &Expected, session: String) -> Result<Identity, Refused> {
+pub fn read(
+    claims: &[u8],
+    expected: &Expected,
+    session: String,
+    is_denied: &dyn Fn(&str) -> bool,
+) -> Result<Identity, Refused> {
     let claims = object(claims)?;
+    // It tells a client who signed in, is made for that client, and lies about in browsers.
+    let kind = claims.get("typ").and_then(Json::as_str);
+    if kind.is_some_and(|kind| OTHER_KINDS.contains(&kind))
+        || OF_ID_TOKENS.iter().any(|name| claims.get(name).is_some())
+    {
+        return Err(Refused::IdToken);
+    }
     let expires = times(&claims, expected)?;
     match expected.issuer {
         Some(issuer) if required(&claims, "iss")? != issuer => return Err(Refused::Issuer),
@@ -41,6 +61,10 @@ pub fn read(claims: &[u8], expected: &Expected, session: String) -> Result<Ident
     }
     let names = expected.settings;
     let person = code(&claims, &names.claim_person)?.ok_or_else(|| missing(&names.claim_person))?;
+    let own = ["jti", "sub"].map(|name| claim(&claims, name).and_then(Json::as_str));
+    if own.into_iter().flatten().chain([&*person, &*session]).any(is_denied) {
+        return Err(Refused::Denied);
+    }
     let roles = list(&claims, &names.claim_role)?.unwrap_or_default();
     Ok(Identity {
         person,

@@ -5,6 +5,7 @@
 
 mod claims;
 mod compact;
+mod denied;
 mod developer;
 mod fetch;
 mod jwks;
@@ -12,6 +13,7 @@ mod key;
 mod order;
 mod refused;
 mod ring;
+mod source_file;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +32,7 @@ use crate::config::{AccessMode, AccessToken, Config};
 use crate::limits::{JWKS_PAUSE_S, TOKEN_BYTES_MAX, TOKENS_REMEMBERED_MAX};
 use claims::Expected;
 use compact::Compact;
+use denied::Denied;
 use developer::{Developer, DeveloperKey};
 pub use developer::{FILE as DEVELOPER_KEY_FILE, kept_secret};
 use key::{Key, Owner};
@@ -52,6 +55,7 @@ pub struct Tokens {
     /// `{base_url}`, the issuer of the developer's tokens.
     base_url: String,
     ring: Option<Arc<Ring>>,
+    denied: Option<Arc<Denied>>,
     /// In developer mode alone.
     developer: Option<Developer>,
     /// The roles that a token can have. `None`: none is warned about.
@@ -74,7 +78,8 @@ impl fmt::Debug for Tokens {
 #[derive(Clone)]
 struct Known {
     identity: Arc<Identity>,
-    /// [`Ring::losses`] of then, 0 without an issuer. `None`: no key of the issuer was trusted, and this token is the developer's.
+    /// How often keys and the right to enter had been taken away by then. `None`: no key of the issuer was trusted, and this token is the
+    /// developer's.
     losses: Option<u64>,
 }
 
@@ -125,6 +130,10 @@ impl Tokens {
         if let (Some(ring), Ok(runtime)) = (&ring, tokio::runtime::Handle::try_current()) {
             runtime.spawn(Ring::watch(Arc::downgrade(ring)));
         }
+        let denied = Denied::open(&settings)?.map(Arc::new);
+        if let (Some(denied), Ok(runtime)) = (&denied, tokio::runtime::Handle::try_current()) {
+            runtime.spawn(Denied::watch(Arc::downgrade(denied)));
+        }
         let developer = match config.access.mode {
             AccessMode::Developer => Some(Developer::open(data)?),
             AccessMode::Jwt => None,
@@ -136,6 +145,7 @@ impl Tokens {
             settings,
             base_url: config.base_url(),
             ring,
+            denied,
             developer,
             permissions: None,
             known: Cache::new(TOKENS_REMEMBERED_MAX),
@@ -202,8 +212,9 @@ impl Tokens {
         };
         let hash = hash(token);
         let session = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        let is_denied = |name: &str| self.denied.as_ref().is_some_and(|denied| denied.holds(name));
         let expected = Expected { issuer, audience, settings, now: self.now() };
-        let identity = Arc::new(claims::read(&compact.claims, &expected, session)?);
+        let identity = Arc::new(claims::read(&compact.claims, &expected, session, &is_denied)?);
         self.known.insert(hash, Known { identity: identity.clone(), losses });
         Ok(identity)
     }
@@ -262,7 +273,13 @@ impl Tokens {
     }
 
     fn losses(&self) -> Option<u64> {
-        self.ring.as_ref().map_or(Some(0), |ring| ring.losses())
+        let denials = self.denied.as_ref().map_or(0, |denied| denied.reads());
+        self.ring.as_ref().map_or(Some(0), |ring| ring.losses()).map(|losses| losses + denials)
+    }
+
+    /// Why the list of those that are denied could not be read again.
+    pub fn denied_problem(&self) -> Option<String> {
+        self.denied.as_ref().and_then(|denied| denied.problem())
     }
 
     /// State of the issuer's keys, for health and metrics; `None` where the settings name no issuer.
@@ -271,11 +288,12 @@ impl Tokens {
     }
 }
 
-/// Checks the file of keys that the settings name. An address is not asked.
+/// Checks the files of keys and of what is denied that the settings name. An address is not asked.
 ///
 /// # Errors
-/// The file, or that of `jwks_ca`, cannot be used.
+/// One of the files, or that of `jwks_ca`, cannot be used.
 pub fn check(config: &Config) -> Result<(), String> {
+    Denied::open(&config.access.token)?;
     // No key is looked at, so no clock is needed.
     Ring::open(&config.access.token, Duration::from_secs(JWKS_PAUSE_S), Arc::new(|| 0)).map(drop)
 }

@@ -14,6 +14,10 @@ pub enum Refused {
     Malformed,
     Algorithm,
     KeyUnknown,
+    /// An ID token, or another kind that is not for calling a service.
+    IdToken,
+    /// The settings name it, or its person, as one that is let in no more.
+    Denied,
     Signature,
     Expired,
     NotYetValid,
@@ -36,6 +40,8 @@ impl fmt::Display for Refused {
             Refused::TooLong => "it is too long",
             Refused::Malformed => "it is not well-formed",
             Refused::Algorithm => "its algorithm is not accepted",
+            Refused::IdToken => "it is no access token",
+            Refused::Denied => "it was called back",
             Refused::KeyUnknown => "its key is not known",
             Refused::Signature => "its signature does not fit",
             Refused::Expired => "it has expired",

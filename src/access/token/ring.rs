@@ -1,19 +1,17 @@
 //! The issuer's keys: read at the start and again now and then. When that fails they are kept, until they are too old to be trusted.
 
-use std::fs;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, Weak};
-use std::time::{Duration, Instant, SystemTime};
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
+use std::time::{Duration, Instant};
 
 use super::fetch::Address;
 use super::jwks;
 use super::key::Key;
+use super::source_file::SourceFile;
 use super::{Clock, KeySet};
 use crate::config::AccessToken;
 use crate::limits::{JWKS_BYTES_MAX, JWKS_LOOK_S};
 use crate::log::event;
-use crate::regular_file;
 
 /// The issuer's keys of the moment, and where they come from.
 pub struct Ring {
@@ -42,12 +40,9 @@ struct Keys {
 
 #[derive(Debug)]
 enum Source {
-    File { path: PathBuf, seen: Mutex<Option<Stamp>> },
+    File(Arc<SourceFile>),
     Address(Box<Address>),
 }
-
-/// What tells one state of a file from another.
-type Stamp = (SystemTime, u64);
 
 impl Ring {
     /// A file is read now; an address is asked by the first who needs a key, or by [`watch`](Self::watch). `pause` lies between
@@ -62,11 +57,10 @@ impl Ring {
         let source = if settings.jwks_is_address() {
             Source::Address(Box::new(Address::new(jwks, settings.jwks_ca.as_deref()).map_err(refuse)?))
         } else {
-            let path = PathBuf::from(jwks);
-            let stamp = stamp(&path);
-            keys.all = Arc::new(read(&path).and_then(|bytes| jwks::read(&bytes)).map_err(refuse)?);
+            let file = SourceFile::new(PathBuf::from(jwks), JWKS_BYTES_MAX);
+            keys.all = Arc::new(file.read().and_then(|bytes| jwks::read(&bytes)).map_err(refuse)?);
             keys.read = Some((clock(), Instant::now()));
-            Source::File { path, seen: Mutex::new(stamp) }
+            Source::File(Arc::new(file))
         };
         Ok(Some(Ring {
             source,
@@ -152,7 +146,7 @@ impl Ring {
                 asked = Some(Instant::now());
             }
             let look = match ring.source {
-                Source::File { .. } => period.min(Duration::from_secs(JWKS_LOOK_S)),
+                Source::File(_) => period.min(Duration::from_secs(JWKS_LOOK_S)),
                 Source::Address(_) => period.min(ring.refresh),
             };
             drop(ring);
@@ -168,11 +162,9 @@ impl Ring {
 
     async fn ask(&self) {
         let found = match &self.source {
-            Source::File { path, seen } => {
-                let stamp = stamp(path);
-                *seen.lock().unwrap_or_else(PoisonError::into_inner) = stamp;
-                let path = path.clone();
-                tokio::task::spawn_blocking(move || read(&path)).await.unwrap_or_else(|error| Err(error.to_string()))
+            Source::File(file) => {
+                let file = file.clone();
+                tokio::task::spawn_blocking(move || file.read()).await.unwrap_or_else(|error| Err(error.to_string()))
             }
             Source::Address(address) => address.get().await,
         };
@@ -204,24 +196,8 @@ impl Ring {
 impl Source {
     fn has_changed(&self) -> bool {
         match self {
-            Source::File { path, seen } => *seen.lock().unwrap_or_else(PoisonError::into_inner) != stamp(path),
+            Source::File(file) => file.has_changed(),
             Source::Address(_) => false,
         }
-    }
-}
-
-fn stamp(path: &Path) -> Option<Stamp> {
-    let about = fs::metadata(path).ok()?;
-    Some((about.modified().ok()?, about.len()))
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let file = regular_file::open(path).map_err(|error| format!("it cannot be read: {error}"))?;
-    let read = file.take(JWKS_BYTES_MAX as u64 + 1).read_to_end(&mut bytes);
-    read.map_err(|error| format!("it cannot be read: {error}"))?;
-    match bytes.len() > JWKS_BYTES_MAX {
-        true => Err(format!("it has more than {JWKS_BYTES_MAX} bytes")),
-        false => Ok(bytes),
     }
 }

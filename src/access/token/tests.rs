@@ -393,6 +393,53 @@ async fn a_token_has_to_name_a_person() {
 }
 
 #[tokio::test]
+async fn a_token_of_another_kind_lets_nobody_in() {
+    let door = Door::with(&set(&[rsa_jwk("a", &RSA)]), |_| ());
+    for claims in [
+        json!({"nonce": "n"}),
+        json!({"at_hash": "x"}),
+        json!({"c_hash": "x"}),
+        json!({"typ": "ID"}),
+        json!({"typ": "Refresh"}),
+    ] {
+        assert_eq!(door.ask(&with(claims.clone())).await.unwrap_err(), Refused::IdToken, "{claims}");
+    }
+    door.ask(&with(json!({"typ": "Bearer", "nonce": null}))).await.unwrap();
+}
+
+#[tokio::test]
+async fn whoever_is_denied_is_let_in_no_more_and_the_list_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("denied");
+    fs::write(&list, "# nobody yet\n\n").unwrap();
+    let door = Door::with(&set(&[rsa_jwk("a", &RSA)]), |config| config.access.token.denied = Some(list.clone()));
+    let token = with(json!({"jti": "t-1"}));
+    let known = |token: &str| door.tokens.known(&format!("Bearer {token}")).is_some();
+    let session = door.ask(&token).await.unwrap().session.clone();
+    for (number, name) in ["t-1", "EE37605030299", "37605030299", &session].into_iter().enumerate() {
+        door.ask(&token).await.unwrap();
+        assert!(known(&token));
+        fs::write(&list, format!("other\n {name} # {}\n", "left".repeat(number + 1))).unwrap();
+        let denied = door.tokens.denied.clone().unwrap();
+        denied.look();
+        assert!(!known(&token), "{name}: it is remembered");
+        assert_eq!(door.ask(&token).await.unwrap_err(), Refused::Denied, "{name}");
+        door.ask(&with(json!({"jti": "t-2", "sub": "38001085718"}))).await.unwrap();
+        fs::remove_file(&list).unwrap();
+        denied.look();
+        assert!(door.tokens.denied_problem().is_some());
+        assert_eq!(door.ask(&token).await.unwrap_err(), Refused::Denied, "{name}: the list known last counts");
+        fs::write(&list, "other\n").unwrap();
+        denied.look();
+        assert_eq!(door.tokens.denied_problem(), None);
+    }
+    fs::remove_file(&list).unwrap();
+    let mut config = Config::default();
+    config.access.token.denied = Some(list);
+    assert!(check(&config).unwrap_err().contains("access.token.denied"));
+}
+
+#[tokio::test]
 async fn claims_are_found_by_the_names_of_the_settings() {
     let door = Door::with(&set(&[rsa_jwk("a", &RSA)]), |config| {
         config.access.token.claim_person = "user.personalCode".to_owned();

@@ -15,7 +15,8 @@ impl Watched for TokenKeys {
     fn look(&self, told: &mut Told) {
         let settings = self.0.settings();
         let set = settings.tokens.as_ref().and_then(|tokens| tokens.key_set());
-        told.add(part(set.as_ref(), settings.needs_token));
+        let denied = settings.tokens.as_ref().and_then(|tokens| tokens.denied_problem());
+        told.add(part(set.as_ref(), settings.needs_token, denied.as_deref()));
         let Some(set) = set else { return };
         let help = "Keys of the issuer that tokens are verified with";
         told.readings.gauge("hcert_token_keys", help, set.keys as f64);
@@ -27,14 +28,22 @@ impl Watched for TokenKeys {
 }
 
 /// Without keys that are trusted no token can be verified: where every request `needs` one, the service is not ready.
-pub fn part(set: Option<&KeySet>, needs: bool) -> Part {
-    let Some(set) = set else {
-        return Part::new(
-            "tokens",
-            Status::Ok,
-            "No issuer is configured; tokens of the developer's own key are accepted.",
-        );
+///
+/// `denied` is why the list of denied tokens could not be read again.
+pub fn part(set: Option<&KeySet>, needs: bool, denied: Option<&str>) -> Part {
+    let part = match set {
+        Some(set) => of_issuer(set, needs),
+        None => {
+            let words = "No issuer is configured; tokens of the developer's own key are accepted.";
+            Part::new("tokens", Status::Ok, words)
+        }
     };
+    let Some(problem) = denied else { return part };
+    let words = format!("{} The list of denied tokens (access.token.denied) is an old one: {problem}.", part.words);
+    Part { status: part.status.max(Status::Degraded), words, ..part }
+}
+
+fn of_issuer(set: &KeySet, needs: bool) -> Part {
     let problem = set.last_problem.as_deref();
     let because = problem.map(|problem| format!(": {problem}")).unwrap_or_default();
     let is_missing = match set.age {

@@ -1,0 +1,88 @@
+//! Tokens and persons that are let in no more, though their tokens would still count: a list in a file, which is read again when it changes.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock, Weak};
+use std::time::Duration;
+
+use super::source_file::SourceFile;
+use crate::config::AccessToken;
+use crate::limits::{DENIED_BYTES_MAX, JWKS_LOOK_S};
+use crate::log::event;
+
+/// The list of `access.token.denied`.
+#[derive(Debug)]
+pub struct Denied {
+    file: SourceFile,
+    names: RwLock<HashSet<String>>,
+    /// Counts how often the list was read: what was verified before that has to be verified again.
+    reads: AtomicU64,
+    /// Why it could not be read since.
+    problem: Mutex<Option<String>>,
+}
+
+impl Denied {
+    /// Reads the list; none where the settings name none.
+    ///
+    /// # Errors
+    /// It cannot be read, in words.
+    pub fn open(settings: &AccessToken) -> Result<Option<Denied>, String> {
+        let Some(path) = &settings.denied else { return Ok(None) };
+        let refuse = |problem: String| format!("access.token.denied = '{}': {problem}", path.display());
+        let denied = Denied {
+            file: SourceFile::new(PathBuf::from(path), DENIED_BYTES_MAX),
+            names: RwLock::default(),
+            reads: AtomicU64::new(0),
+            problem: Mutex::default(),
+        };
+        denied.read().map_err(refuse)?;
+        Ok(Some(denied))
+    }
+
+    /// Whether a name of a token is on the list.
+    pub fn holds(&self, name: &str) -> bool {
+        self.names.read().unwrap_or_else(PoisonError::into_inner).contains(name)
+    }
+
+    /// How often the list was read so far.
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Acquire)
+    }
+
+    /// Why the list could not be read again; the last one counts meanwhile.
+    pub fn problem(&self) -> Option<String> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// [Looks](Self::look) at the file now and then, until nobody has the list any more.
+    pub async fn watch(denied: Weak<Denied>) {
+        while let Some(denied) = denied.upgrade() {
+            // Nothing panics there, and a runtime that ends needs no list.
+            drop(tokio::task::spawn_blocking(move || denied.look()).await);
+            tokio::time::sleep(Duration::from_secs(JWKS_LOOK_S)).await;
+        }
+    }
+
+    /// Reads the list where its file has changed.
+    pub fn look(&self) {
+        if !self.file.has_changed() {
+            return;
+        }
+        let problem = self.read().err();
+        match &problem {
+            None => event!(TOKENS_DENIED, entries = self.names.read().unwrap_or_else(PoisonError::into_inner).len()),
+            Some(problem) => event!(TOKENS_DENIED_OLD, problem = problem.as_str()),
+        }
+        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+    }
+
+    fn read(&self) -> Result<(), String> {
+        let text = String::from_utf8(self.file.read()?).map_err(|_| "it is not UTF-8".to_owned())?;
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+        let names = lines.filter(|line| !line.is_empty()).map(str::to_owned).collect();
+        *self.names.write().unwrap_or_else(PoisonError::into_inner) = names;
+        self.reads.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+}

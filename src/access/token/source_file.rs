@@ -1,0 +1,54 @@
+//! A file that the settings name and that is read again when it changes.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use crate::regular_file;
+
+/// A file, and its state when it was read last.
+#[derive(Debug)]
+pub struct SourceFile {
+    path: PathBuf,
+    bytes_max: usize,
+    seen: Mutex<Option<Stamp>>,
+}
+
+/// What tells one state of a file from another.
+type Stamp = (SystemTime, u64);
+
+impl SourceFile {
+    /// A file of at most `bytes_max` bytes, not read yet.
+    pub fn new(path: PathBuf, bytes_max: usize) -> SourceFile {
+        SourceFile { path, bytes_max, seen: Mutex::new(None) }
+    }
+
+    /// Whether the file is another one than was read last.
+    pub fn has_changed(&self) -> bool {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) != stamp(&self.path)
+    }
+
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is too large; in words.
+    pub fn read(&self) -> Result<Vec<u8>, String> {
+        // Before the content: a change in between is seen as one.
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = stamp(&self.path);
+        let mut bytes = Vec::new();
+        let file = regular_file::open(&self.path).map_err(|error| format!("it cannot be read: {error}"))?;
+        let read = file.take(self.bytes_max as u64 + 1).read_to_end(&mut bytes);
+        read.map_err(|error| format!("it cannot be read: {error}"))?;
+        match bytes.len() > self.bytes_max {
+            true => Err(format!("it has more than {} bytes", self.bytes_max)),
+            false => Ok(bytes),
+        }
+    }
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let about = fs::metadata(path).ok()?;
+    Some((about.modified().ok()?, about.len()))
+}
