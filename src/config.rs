@@ -243,6 +243,8 @@ pub struct Remote {
     pub token: Option<Secret>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
+    pub callers_token: CallersToken,
+    pub exchange: Exchange,
     pub timeout_ms: u64,
     pub deadline_ms: u64,
     pub tries: u32,
@@ -250,6 +252,35 @@ pub struct Remote {
     pub breaker_failures: u32,
     pub breaker_open_s: u64,
     pub cache_s: u64,
+}
+
+/// What becomes of the caller's own token where the registry is asked in the caller's name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallersToken {
+    /// The registry never sees it.
+    #[default]
+    Drop,
+    /// It goes to the registry as it came.
+    Forward,
+    /// The issuer gives another one for it, which is for the registry alone. RFC 8693.
+    Exchange,
+}
+
+/// `[registry.remote.exchange]`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Exchange {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audience: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_secret_file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
 }
 
 /// `[x_road]`: what stands below `/r1`. Contract 1.4.
@@ -442,6 +473,8 @@ impl Default for Remote {
             ca_file: None,
             token: None,
             token_file: None,
+            callers_token: CallersToken::default(),
+            exchange: Exchange::default(),
             timeout_ms: limits::REGISTRY_TIMEOUT_MS,
             deadline_ms: limits::REGISTRY_DEADLINE_MS,
             tries: limits::REGISTRY_TRIES,

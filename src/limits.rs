@@ -599,6 +599,9 @@ pub const JWKS_REFRESHES_LATE: u32 = 3;
 /// Bytes of a JWK set. An issuer has two to four keys of half a kilobyte, some with certificates of several.
 pub const JWKS_BYTES_MAX: usize = 256 * 1024;
 
+/// Tokens of callers whose exchanged tokens for the registry are kept.
+pub const EXCHANGED_TOKENS_MAX: usize = 4096;
+
 /// Bytes of a list of denied tokens and persons: some twenty thousand.
 pub const DENIED_BYTES_MAX: usize = 1024 * 1024;
 

@@ -228,7 +228,7 @@ pub fn problems(config: &Config) -> Vec<String> {
 }
 
 /// Whether an address behind its scheme leads to this machine.
-fn is_loopback(rest: &str) -> bool {
+pub(super) fn is_loopback(rest: &str) -> bool {
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),

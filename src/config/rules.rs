@@ -2,7 +2,8 @@
 
 use toml::{Table, Value};
 
-use super::{Config, FaultRule, RegistryMode, access, is_within_by_name, management, tls};
+use super::access::{self, is_loopback};
+use super::{AccessMode, CallersToken, Config, Exchange, FaultRule, RegistryMode, is_within_by_name, management, tls};
 use crate::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
 
 /// Why an archive's folder is refused.
@@ -118,6 +119,32 @@ pub fn check(config: &mut Config) -> Vec<String> {
     }
     if remote.address.as_deref().is_some_and(|text| text.contains('@')) {
         problems.push("registry.remote.address must hold no user and password; the credential is a setting".to_owned());
+    }
+    let in_clear = remote.address.as_deref().and_then(|text| text.strip_prefix("http://"));
+    if config.access.mode == AccessMode::Jwt && in_clear.is_some_and(|rest| !is_loopback(rest)) {
+        problems.push(
+            "registry.remote.address is not https: personal codes and tokens would go to another machine in clear; `hcert dev` allows it"
+                .to_owned(),
+        );
+    }
+    let exchange = remote.exchange.endpoint.as_deref().and_then(|text| text.strip_prefix("http://"));
+    if exchange.is_some_and(|rest| !is_loopback(rest)) {
+        problems
+            .push("registry.remote.exchange.endpoint is not https: the service's secret would go in clear".to_owned());
+    }
+    if remote.callers_token == CallersToken::Exchange {
+        let Exchange { endpoint, audience, client_id, client_secret_file, .. } = &remote.exchange;
+        for (key, value) in [
+            ("endpoint", endpoint),
+            ("audience", audience),
+            ("client_id", client_id),
+            ("client_secret_file", client_secret_file),
+        ] {
+            if value.as_deref().is_none_or(str::is_empty) {
+                problems
+                    .push(format!("registry.remote.callers_token = 'exchange' needs registry.remote.exchange.{key}"));
+            }
+        }
     }
     if remote.token.is_some() && remote.token_file.is_some() {
         problems.push("registry.remote.token and registry.remote.token_file exclude each other".to_owned());
@@ -300,6 +327,22 @@ mod tests {
         };
         assert_eq!(remote(|_| ()), "");
         assert!(remote(|remote| remote.address = None).contains("needs registry.remote.address"));
+        let told = remote(|remote| remote.callers_token = CallersToken::Exchange);
+        assert!(told.contains("exchange.endpoint") && told.contains("exchange.client_secret_file"), "{told}");
+        let told = remote(|remote| remote.exchange.endpoint = Some("http://issuer.example.ee/token".to_owned()));
+        assert!(told.contains("in clear"), "{told}");
+        for (mode, address, is_refused) in [
+            (AccessMode::Developer, "http://10.1.2.3/fhir", false),
+            (AccessMode::Jwt, "http://10.1.2.3/fhir", true),
+            (AccessMode::Jwt, "http://127.0.0.1:8090/fhir", false),
+        ] {
+            let told = problems(|config| {
+                config.access.mode = mode;
+                config.registry.mode = RegistryMode::Remote;
+                config.registry.remote.address = Some(address.to_owned());
+            });
+            assert_eq!(told.contains("registry.remote.address is not https"), is_refused, "{mode:?} {address}: {told}");
+        }
         for address in ["urn:x", "mpi.example.ee", "https://mpi.example.ee?a=b", "https://user:word@mpi.example.ee"] {
             let told = problems(|config| config.registry.remote.address = Some(address.to_owned()));
             assert!(told.contains("registry.remote.address"), "{address}: {told}");

@@ -191,14 +191,14 @@ events! {
         "Look at their folder and its rights.";
     TLS_WARNING         WARN  "tls.warning"         "TLS needs to be looked after"
         "The certificate ends soon, or its files are not as they should be.";
-    TOKEN_KEYS_NONE     WARN  "token.keys-none"     "there are no keys of tokens"
-        "No token can be verified. Look at access.token.jwks and the way there.";
-    TOKEN_KEYS_OLD      WARN  "token.keys-old"      "the keys of tokens known last stay in use"
-        "Their source cannot be read. Look at access.token.jwks and the way there.";
     TOKENS_DENIED       INFO  "token.denied"        "the list of tokens and persons that are denied was read again"
         "Nothing. The number of its entries is in the line; whoever is on it gets 401 from now on.";
     TOKENS_DENIED_OLD   ERROR "token.denied-old"    "the list of denied tokens known last stays in use"
         "Its file cannot be read. Look at access.token.denied.";
+    TOKEN_KEYS_NONE     WARN  "token.keys-none"     "there are no keys of tokens"
+        "No token can be verified. Look at access.token.jwks and the way there.";
+    TOKEN_KEYS_OLD      WARN  "token.keys-old"      "the keys of tokens known last stay in use"
+        "Their source cannot be read. Look at access.token.jwks and the way there.";
     TOKEN_NOT_ISSUED    ERROR "token.not-issued"    "no token can be given out"
         "See token.key-failed.";
     TOKEN_ROLE_UNKNOWN  WARN  "token.role-unknown"  "a token was issued for a role that the table of permissions does not have"

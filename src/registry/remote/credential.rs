@@ -143,15 +143,27 @@ impl Rotated {
     }
 }
 
-fn read(path: &Path) -> Result<HeaderValue, String> {
+/// What stands in a file of a secret, without what surrounds it.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn text(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     regular_file::open(path)
         .and_then(|file| file.take(REGISTRY_TOKEN_BYTES_MAX).read_to_string(&mut text))
         .map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
-    header(&text).map_err(|problem| format!("{}: {problem}", path.display()))
+    Ok(text.trim().to_owned())
 }
 
-fn header(token: &str) -> Result<HeaderValue, String> {
+fn read(path: &Path) -> Result<HeaderValue, String> {
+    header(&text(path)?).map_err(|problem| format!("{}: {problem}", path.display()))
+}
+
+/// The header of a bearer token.
+///
+/// # Errors
+/// It is empty or cannot stand in a header. The text never repeats it.
+pub fn header(token: &str) -> Result<HeaderValue, String> {
     let token = token.trim();
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err("a bearer token has letters, digits and signs, without blanks".to_owned());

@@ -10,6 +10,7 @@ mod cache;
 mod chain;
 mod client;
 mod credential;
+mod exchange;
 mod flights;
 mod links;
 mod request;
@@ -20,13 +21,13 @@ mod tests;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use hyper::header::RETRY_AFTER;
+use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, Uri};
 use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
 use super::{Ask, Caller, Failed, Health, Purpose, Silent, Told};
-use crate::config;
+use crate::config::{self, CallersToken};
 use crate::log::event;
 use crate::tls;
 use answer::Found;
@@ -34,6 +35,7 @@ use breaker::{Breaker, Change};
 use cache::Cache;
 use client::{Client, Lost, Received};
 use credential::Credential;
+use exchange::Exchange;
 use flights::{Flights, Landed, Place};
 use links::Move;
 
@@ -46,6 +48,7 @@ pub struct Remote {
     deadline: Duration,
     tries: u32,
     credential: Credential,
+    callers: Callers,
     client: Client,
     connections: Semaphore,
     breaker: Breaker,
@@ -54,6 +57,14 @@ pub struct Remote {
     cache: Option<Cache>,
     flights: Flights,
     clock: fn() -> Instant,
+}
+
+/// What a question in a caller's name brings along. Decision 248.
+#[derive(Debug)]
+enum Callers {
+    Nothing,
+    Own,
+    Exchanged(Box<Exchange>),
 }
 
 impl Remote {
@@ -80,6 +91,15 @@ impl Remote {
             timeout: Duration::from_millis(settings.timeout_ms),
             deadline: Duration::from_millis(settings.deadline_ms),
             tries: settings.tries.max(1),
+            callers: match settings.callers_token {
+                CallersToken::Drop => Callers::Nothing,
+                CallersToken::Forward => Callers::Own,
+                CallersToken::Exchange => {
+                    let tls = tls::settings(settings.exchange.ca_file.as_deref())
+                        .map_err(|problem| format!("registry.remote.exchange.ca_file: {problem}"))?;
+                    Callers::Exchanged(Box::new(Exchange::new(&settings.exchange, tls)?))
+                }
+            },
             credential: Credential::new(token, settings.token_file.as_deref(), now)?,
             client: Client::new(tls, settings.connections),
             connections: Semaphore::new(settings.connections.max(1)),
@@ -192,11 +212,11 @@ impl Remote {
         }
         let Ok(place) = timeout_at(deadline, self.connections.acquire()).await else { return (Err(late()), None) };
         let _place = place.expect("nobody closes the semaphore");
-        let own = match caller.purpose {
-            Purpose::Callers => None,
-            Purpose::Look | Purpose::Write => self.credential.header((self.clock)()).await,
+        let authorization = match self.authorization(caller, deadline).await {
+            Ok(authorization) => authorization,
+            Err(failed) => return (Err(failed), None),
         };
-        let headers = request::headers(caller, own);
+        let headers = request::headers(caller, authorization);
         let Some(pass) = self.breaker.pass((self.clock)()) else { return (Err(shut()), None) };
         let start = tokio::time::Instant::now();
         let until = deadline.min(start + self.timeout);
@@ -227,6 +247,22 @@ impl Remote {
             None => {}
         }
         (outcome, again)
+    }
+
+    /// The credential for a question: the service's own where it asks for itself, which it lends to no caller.
+    async fn authorization(
+        &self,
+        caller: &Caller,
+        deadline: tokio::time::Instant,
+    ) -> Result<Option<HeaderValue>, Failed> {
+        let now = (self.clock)();
+        let callers = caller.authorization.as_deref().filter(|_| caller.purpose == Purpose::Callers);
+        match (caller.purpose, callers, &self.callers) {
+            (Purpose::Look | Purpose::Write, ..) => Ok(self.credential.header(now).await),
+            (_, None, _) | (_, _, Callers::Nothing) => Ok(None),
+            (_, Some(text), Callers::Own) => Ok(HeaderValue::from_bytes(text.as_bytes()).ok()),
+            (_, Some(text), Callers::Exchanged(exchange)) => exchange.header(text, now, deadline).await.map(Some),
+        }
     }
 
     /// Records what an answer says about the service's own credential. The operator has to act on a refusal, not the

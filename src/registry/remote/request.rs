@@ -40,7 +40,7 @@ fn with_query(mut path: String, parameters: &[(String, String)]) -> String {
 }
 
 /// Escapes everything that is not unreserved. Source: RFC 3986, 2.3.
-fn encode(out: &mut String, text: &str) {
+pub fn encode(out: &mut String, text: &str) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             out.push(char::from(byte));
@@ -50,8 +50,8 @@ fn encode(out: &mut String, text: &str) {
     }
 }
 
-/// All headers but `Host`. `own` is the service's credential, sent where the service asks for itself.
-pub fn headers(caller: &Caller, own: Option<HeaderValue>) -> HeaderMap {
+/// All headers but `Host`, with the credential that belongs to the question.
+pub fn headers(caller: &Caller, authorization: Option<HeaderValue>) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(12);
     headers.insert(ACCEPT, HeaderValue::from_static("application/fhir+json"));
     headers.insert(USER_AGENT, HeaderValue::from_static(concat!("hcert/", env!("CARGO_PKG_VERSION"))));
@@ -60,12 +60,6 @@ pub fn headers(caller: &Caller, own: Option<HeaderValue>) -> HeaderMap {
         Language::Estonian => "et",
     };
     headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(language));
-    let authorization = match caller.purpose {
-        Purpose::Callers => {
-            caller.authorization.as_deref().and_then(|text| HeaderValue::from_bytes(text.as_bytes()).ok())
-        }
-        Purpose::Look | Purpose::Write => own,
-    };
     if let Some(mut authorization) = authorization {
         authorization.set_sensitive(true);
         headers.insert(AUTHORIZATION, authorization);
@@ -128,21 +122,15 @@ mod tests {
     }
 
     #[test]
-    fn the_callers_credential_goes_where_the_caller_asks_and_the_services_own_where_it_asks_itself() {
-        let own = || Some(HeaderValue::from_static("Bearer own"));
-        for (purpose, expected, look) in [
-            (Purpose::Callers, "Bearer theirs", None),
-            (Purpose::Look, "Bearer own", Some("look")),
-            (Purpose::Write, "Bearer own", None),
-        ] {
+    fn no_credential_goes_along_but_the_one_that_is_given_and_it_is_sensitive() {
+        for (purpose, look) in [(Purpose::Callers, None), (Purpose::Look, Some("look")), (Purpose::Write, None)] {
             let caller = Caller { purpose, authorization: Some("Bearer theirs".to_owned()), ..Caller::default() };
-            let headers = headers(&caller, own());
-            assert_eq!(headers["authorization"], expected);
-            assert!(headers["authorization"].is_sensitive());
-            assert_eq!(headers.get("x-hcert-purpose").map(|value| value.to_str().unwrap()), look);
+            let given = headers(&caller, Some(HeaderValue::from_static("Bearer given")));
+            assert_eq!(given["authorization"], "Bearer given");
+            assert!(given["authorization"].is_sensitive());
+            assert_eq!(given.get("x-hcert-purpose").map(|value| value.to_str().unwrap()), look);
+            assert!(headers(&caller, None).get("authorization").is_none());
         }
-        let nobody = Caller { purpose: Purpose::Callers, ..Caller::default() };
-        assert!(headers(&nobody, own()).get("authorization").is_none(), "the service never lends its own");
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub struct Seen {
     pub number: usize,
     /// First line and headers.
     pub head: String,
+    pub body: String,
 }
 
 impl Seen {
@@ -111,9 +112,16 @@ impl Server {
 
     async fn serve(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin, script: Script) {
         while let Some(head) = head(&mut stream).await {
+            let mut seen = Seen { number: 0, head, body: String::new() };
+            let length = seen.header("content-length").map_or(0, |length| length.trim().parse().unwrap());
+            let mut body = vec![0; length];
+            if stream.read_exact(&mut body).await.is_err() {
+                return;
+            }
+            seen.body = String::from_utf8(body).unwrap();
             let seen = {
                 let mut all = self.seen.lock().unwrap();
-                let seen = Seen { number: all.len() + 1, head };
+                seen.number = all.len() + 1;
                 all.push(seen.clone());
                 seen
             };

@@ -10,14 +10,17 @@ use tokio_rustls::TlsAcceptor;
 
 use super::server::{Play, Server, json};
 use super::*;
-use crate::config::Secret;
+use crate::config::{CallersToken, Secret};
 use crate::outcome::Language;
 use crate::registry::{HeaderText, XRoad};
 
 #[tokio::test]
 async fn a_request_says_who_asks_and_in_which_language() {
     let server = Server::start(|_| Play::Send(json(200, PATIENT))).await;
-    let remote = remote(&server, |settings| settings.token = Some(Secret("own".to_owned())));
+    let remote = remote(&server, |settings| {
+        settings.token = Some(Secret("own".to_owned()));
+        settings.callers_token = CallersToken::Forward;
+    });
     let some = |text: &str| Some(text.to_owned());
     let header = |text: &str| Some(HeaderText::new(text));
     let asking = Caller {
@@ -56,6 +59,58 @@ async fn a_request_says_who_asks_and_in_which_language() {
     assert!(remote.ask(&read(), &Caller { purpose: Purpose::Look, ..asking }).await.is_ok());
     let seen = server.last();
     assert_eq!((seen.header("authorization"), seen.header("x-hcert-purpose")), (Some("Bearer own"), Some("look")));
+}
+
+#[tokio::test]
+async fn the_callers_token_stays_here_unless_the_settings_say_otherwise() {
+    let server = Server::start(|_| Play::Send(json(200, PATIENT))).await;
+    let remote = remote(&server, |settings| settings.token = Some(Secret("own".to_owned())));
+    let asking = Caller { authorization: Some("Bearer theirs".to_owned()), ..caller(Purpose::Callers) };
+    assert!(remote.ask(&read(), &asking).await.is_ok());
+    assert_eq!(server.last().header("authorization"), None, "and the service lends its own to nobody");
+}
+
+#[tokio::test]
+async fn the_callers_token_is_exchanged_once_for_one_that_is_for_the_registry() {
+    let registry = Server::start(|_| Play::Send(json(200, PATIENT))).await;
+    let issuer = Server::start(|seen| match seen.number {
+        1 => Play::Send(json(200, r#"{"access_token":"for-the-registry","token_type":"Bearer","expires_in":300}"#)),
+        2 => Play::Send(json(400, r#"{"error":"invalid_grant"}"#)),
+        3 => Play::Send(json(503, "{}")),
+        _ => Play::Send(json(200, r#"{"access_token":"a b"}"#)),
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, "s cret\n").unwrap();
+    let remote = remote(&registry, |settings| {
+        settings.callers_token = CallersToken::Exchange;
+        settings.exchange = config::Exchange {
+            endpoint: Some(format!("http://localhost:{}/token", issuer.socket.port())),
+            audience: Some("mpi".to_owned()),
+            client_id: Some("hcert".to_owned()),
+            client_secret_file: Some(secret.display().to_string()),
+            ca_file: None,
+        };
+    });
+    let asking = |token: &str| Caller { authorization: Some(format!("Bearer {token}")), ..caller(Purpose::Callers) };
+    for _ in 0..2 {
+        assert!(remote.ask(&read(), &asking("theirs")).await.is_ok());
+        assert_eq!(registry.last().header("authorization"), Some("Bearer for-the-registry"));
+    }
+    assert_eq!(issuer.requests(), 1, "it is remembered");
+    let asked = issuer.last();
+    assert_eq!(asked.head.lines().next(), Some("POST /token HTTP/1.1"));
+    let form = "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange&audience=mpi";
+    assert!(asked.body.starts_with(form) && asked.body.ends_with("&subject_token=theirs"), "{}", asked.body);
+    // "hcert:s%20cret"
+    assert_eq!(asked.header("authorization"), Some("Basic aGNlcnQ6cyUyMGNyZXQ="));
+    wind(Duration::from_secs(291));
+    let seen = registry.requests();
+    assert!(matches!(silent(remote.ask(&read(), &asking("theirs")).await), Silent::Credential(_)));
+    assert!(matches!(silent(remote.ask(&read(), &asking("theirs")).await), Silent::Unreachable(_)));
+    assert!(matches!(silent(remote.ask(&read(), &asking("theirs")).await), Silent::Credential(_)));
+    assert_eq!(registry.requests(), seen, "the registry is not asked without it");
 }
 
 #[tokio::test]

@@ -1,0 +1,168 @@
+//! A caller's token exchanged for one that is for the registry alone, so that whoever reads it there cannot use it here.
+//!
+//! Source: RFC 8693; the service names itself as RFC 6749, 2.3.1 says.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use hyper::{Request, Uri};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use quick_cache::sync::Cache;
+use serde::Deserialize;
+use tokio::time::timeout_at;
+
+use super::credential;
+use super::request::encode;
+use crate::config;
+use crate::limits::{EXCHANGED_TOKENS_MAX, TOKEN_BYTES_MAX};
+use crate::registry::{Failed, Silent};
+
+/// Bytes of an answer of the token endpoint, a token and what stands around it.
+const ANSWER_BYTES_MAX: usize = 2 * TOKEN_BYTES_MAX;
+
+/// How long before its end a token is no longer used: it has a way to go.
+const SPARE: Duration = Duration::from_secs(10);
+
+const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
+
+/// The issuer's token endpoint, and the tokens it gave.
+#[derive(Debug)]
+pub struct Exchange {
+    endpoint: Uri,
+    audience: String,
+    /// The service's own name and secret there.
+    authorization: HeaderValue,
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    given: Cache<[u8; 32], Given>,
+}
+
+#[derive(Clone, Debug)]
+struct Given {
+    header: HeaderValue,
+    until: Instant,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    access_token: String,
+    #[serde(default)]
+    expires_in: u64,
+}
+
+impl Exchange {
+    /// Opens no connection yet.
+    ///
+    /// # Errors
+    /// A setting is missing or wrong, or the file of the secret or of the authorities cannot be used; in words.
+    pub fn new(settings: &config::Exchange, tls: rustls::ClientConfig) -> Result<Exchange, String> {
+        let needed = |name: &str, value: &Option<String>| {
+            value.clone().ok_or_else(|| {
+                format!("registry.remote.callers_token = 'exchange' needs registry.remote.exchange.{name}")
+            })
+        };
+        let [endpoint, audience, id] =
+            [("endpoint", &settings.endpoint), ("audience", &settings.audience), ("client_id", &settings.client_id)]
+                .map(|(name, value)| needed(name, value));
+        let secret = needed("client_secret_file", &settings.client_secret_file)?;
+        let secret = credential::text(Path::new(&secret))
+            .map_err(|problem| format!("registry.remote.exchange.client_secret_file: {problem}"))?;
+        let endpoint = endpoint?;
+        let uri =
+            endpoint.parse().map_err(|_| format!("registry.remote.exchange.endpoint = '{endpoint}' is no address"))?;
+        let mut pair = String::new();
+        encode(&mut pair, &id?);
+        pair.push(':');
+        encode(&mut pair, &secret);
+        let mut authorization = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair)))
+            .expect("base64 has letters, digits and signs");
+        authorization.set_sensitive(true);
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        let connector =
+            HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(tcp);
+        Ok(Exchange {
+            endpoint: uri,
+            audience: audience?,
+            authorization,
+            client: Client::builder(TokioExecutor::new()).build(connector),
+            given: Cache::new(EXCHANGED_TOKENS_MAX),
+        })
+    }
+
+    /// The header for the registry in place of the caller's.
+    ///
+    /// # Errors
+    /// The issuer gives none. The text holds no token.
+    pub async fn header(
+        &self,
+        callers: &str,
+        now: Instant,
+        deadline: tokio::time::Instant,
+    ) -> Result<HeaderValue, Failed> {
+        // Who has no token at all is let in by the settings, and asks in nobody's name.
+        let (_, token) = callers.trim().split_once(' ').ok_or_else(|| refused("the caller's header is no token"))?;
+        let key = digest(&SHA256, token.as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes");
+        if let Some(given) = self.given.get(&key).filter(|given| given.until > now) {
+            return Ok(given.header);
+        }
+        let asked = timeout_at(deadline, self.ask(token.trim())).await;
+        let answer =
+            asked.map_err(|_| Silent::Timeout("the issuer exchanged no token within the time".to_owned()))??;
+        let header = credential::header(&answer.access_token)
+            .map_err(|_| refused("what the issuer gave for the caller's token is none"))?;
+        let life = Duration::from_secs(answer.expires_in).saturating_sub(SPARE);
+        if !life.is_zero() {
+            self.given.insert(key, Given { header: header.clone(), until: now + life.min(LIFE_MAX) });
+        }
+        Ok(header)
+    }
+
+    async fn ask(&self, token: &str) -> Result<Answer, Failed> {
+        let mut form = String::new();
+        for (name, value) in [
+            ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
+            ("audience", &self.audience),
+            ("subject_token_type", ACCESS_TOKEN),
+            ("requested_token_type", ACCESS_TOKEN),
+            ("subject_token", token),
+        ] {
+            form.push_str(if form.is_empty() { "" } else { "&" });
+            encode(&mut form, name);
+            form.push('=');
+            encode(&mut form, value);
+        }
+        let request = Request::post(self.endpoint.clone())
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .header(ACCEPT, "application/json")
+            .header(AUTHORIZATION, self.authorization.clone())
+            .body(Full::from(form))
+            .expect("its parts are right by themselves");
+        let unreachable =
+            |error: &dyn std::error::Error| Silent::Unreachable(format!("the issuer cannot be reached: {error}"));
+        let response = self.client.request(request).await.map_err(|error| unreachable(&error))?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+        let body = body.map_err(|error| unreachable(&*error))?.to_bytes();
+        match status {
+            200 => serde_json::from_slice(&body).map_err(|_| refused("the issuer's answer is no exchanged token")),
+            500.. => Err(Silent::Unreachable(format!("the issuer exchanges no token: status {status}")).into()),
+            _ => Err(refused(&format!("the issuer exchanges no token: status {status}"))),
+        }
+    }
+}
+
+/// Longest time for which an exchanged token is kept.
+const LIFE_MAX: Duration = Duration::from_secs(3600);
+
+fn refused(why: &str) -> Failed {
+    Silent::Credential(why.to_owned()).into()
+}
