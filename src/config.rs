@@ -5,6 +5,7 @@
 mod access;
 mod document;
 mod environment;
+pub mod exposure;
 mod management;
 mod memory;
 mod network;
@@ -16,7 +17,6 @@ mod within;
 
 use std::ffi::OsString;
 use std::fmt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use aws_lc_rs::digest;
@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits;
 pub use access::{Access, AccessMode, AccessToken, Algorithm, ChangeBy};
 use document::Document;
+pub use exposure::SettingsFile;
 pub use management::Management;
 pub use memory::MemoryBound;
 pub use network::Network;
@@ -39,6 +40,9 @@ use within::is_within_by_name;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
+    /// Where these come from, if from a file.
+    #[serde(skip)]
+    pub file: Option<SettingsFile>,
     pub server: Server,
     pub tls: Tls,
     pub storage: Storage,
@@ -572,8 +576,11 @@ impl Config {
         if problems.is_empty() {
             problems.extend(more(&config).into_iter().map(placed));
         }
-        let mut warnings = variables.warnings;
-        warnings.extend(document.as_ref().and_then(exposed));
+        let warnings = variables.warnings;
+        config.file = document.as_ref().map(|document| SettingsFile {
+            path: document.path().to_owned(),
+            is_secret: document.sets("registry.remote.token"),
+        });
         if problems.is_empty() { Ok((config, warnings)) } else { Err(ConfigError(problems.join("\n"))) }
     }
 
@@ -602,18 +609,6 @@ fn placed(problem: &str, document: Option<&Document>, variables: &[(String, Stri
         }
     }
     problem.to_owned()
-}
-
-/// A warning about a file that holds a credential and can be read, or changed, by every user of the machine.
-fn exposed(document: &Document) -> Option<String> {
-    const SECRET: &str = "registry.remote.token";
-    let mode = std::fs::metadata(document.path()).ok()?.permissions().mode() & 0o7777;
-    let path = document.path().display();
-    (document.sets(SECRET) && mode & 0o006 != 0).then(|| {
-        format!(
-            "{path} holds {SECRET} and its mode {mode:04o} opens it to every user of this machine; run: chmod o-rwx {path}"
-        )
-    })
 }
 
 /// The name of some that a misspelt one most likely means.

@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, SettingsFile};
 use crate::engine::DAMAGED;
 use crate::limits::LOG_FLUSH_MS;
 use crate::registry::fault::Rules;
@@ -179,7 +179,8 @@ impl Common {
     /// The settings: defaults, file, environment, these flags, then `flags`. Warnings about them go to standard error.
     fn load(self, flags: impl FnOnce(&mut Config)) -> Result<Config, ConfigError> {
         let (config, warnings) = self.load_with(flags, |_| Vec::new())?;
-        warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
+        let exposed = config.file.as_ref().and_then(SettingsFile::exposed);
+        warnings.iter().chain(&exposed).for_each(|warning| note(format_args!("warning: {warning}")));
         Ok(config)
     }
 

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,15 +30,6 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 pub fn for_owner_only() {
     // SAFETY: umask only changes a number of this process, and no call of it can fail.
     unsafe { libc::umask(0o077) };
-}
-
-/// A warning about a data folder that other users of the machine may change. Contract 9.1.
-pub fn exposed(folder: &Path) -> Option<String> {
-    let found = fs::metadata(folder).ok().filter(fs::Metadata::is_dir)?;
-    let (mode, folder) = (found.permissions().mode() & 0o7777, folder.display());
-    (mode & 0o022 != 0).then(|| {
-        format!("other users may remove or replace files of the data folder {folder} (mode {mode:04o}); run: chmod 0700 {folder}")
-    })
 }
 
 /// Refuses a data folder with a FIFO or a device among its files, because opening one may wait for ever, and with a folder in place of one. What has the name of an index

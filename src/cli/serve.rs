@@ -15,7 +15,7 @@ use super::{Common, Failure, last_word, log, open, open_files};
 use crate::access::{Tokens, token};
 use crate::audit::Log;
 use crate::backup::{Plan, Schedule};
-use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, is_within};
+use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, exposure, is_within};
 use crate::engine::{Engine, MADE_BY, system_clock};
 use crate::http::{self, Server, Settings};
 use crate::interaction::Service;
@@ -94,7 +94,7 @@ impl Flags {
             return Err(Failure::Usage(BACKUP_WITHIN_DATA.to_owned()));
         }
         log::start(&config.log, &output);
-        for warning in warnings.into_iter().chain(open::exposed(&config.storage.data)) {
+        for warning in warnings.into_iter().chain(exposure::all(&config)) {
             event!(SETTINGS_WARNING, problem = warning.as_str());
         }
         expect_clock(SystemTime::now())?;
@@ -295,6 +295,7 @@ fn watched(
         Box::new(management::Door(server.clone())),
         Box::new(management::Tls(server.clone())),
         Box::new(management::TokenKeys(server.clone())),
+        Box::new(management::Files(config.clone())),
         Box::new(memory(config)),
     ]
 }

@@ -20,8 +20,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use liveness::Liveness;
 pub use observer::start;
 pub use parts::{
-    Backup, Clock, Connections, DeveloperMode, Disk, Door, LogOutput, MemoryLimit, MemorySum, Registry, Storage, Tls,
-    TokenKeys, Trail,
+    Backup, Clock, Connections, DeveloperMode, Disk, Door, Files, LogOutput, MemoryLimit, MemorySum, Registry, Storage,
+    Tls, TokenKeys, Trail,
 };
 pub use report::{Fact, Part, Status, Told};
 

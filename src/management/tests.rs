@@ -7,7 +7,7 @@ use http_body_util::BodyExt;
 use hyper::Method;
 use serde_json::Value;
 
-use super::parts::{backup, clock, disk, log, registry, storage, tls, tokens, trail};
+use super::parts::{backup, clock, disk, files, log, registry, storage, tls, tokens, trail};
 use super::*;
 use crate::access::KeySet;
 use crate::audit::{self, Number};
@@ -389,6 +389,13 @@ fn the_keys_of_tokens_hold_up_a_service_that_needs_them() {
         "{part:?}"
     );
     assert_eq!(tokens::part(Some(&empty), true, Some("it is gone")).status, Status::Down);
+}
+
+#[test]
+fn what_others_can_read_or_change_is_told_and_holds_up_nobody() {
+    assert_eq!(files::part(&[]).status, Status::Ok);
+    let part = files::part(&["one thing".to_owned(), "another".to_owned()]);
+    assert!(part.status == Status::Degraded && part.words == "one thing; another" && !part.holds_up, "{part:?}");
 }
 
 #[test]

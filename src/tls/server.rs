@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::io::Read;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -39,7 +39,6 @@ pub struct Presented {
 struct Current {
     settings: Arc<ServerConfig>,
     validity: Option<Validity>,
-    key_is_open: bool,
     /// Of the files when they were last read.
     stamps: Vec<Stamp>,
     problem: Option<String>,
@@ -107,9 +106,6 @@ impl Presented {
     pub fn status(&self, now: i64) -> Status {
         let current = self.current();
         let mut warnings = Vec::new();
-        if current.key_is_open {
-            warnings.push(format!("{} can be read by others than its owner", self.options.key.display()));
-        }
         let certificate = self.options.certificate.display();
         match current.validity {
             Some(Validity { not_after, .. }) if not_after < now => {
@@ -171,8 +167,7 @@ fn read(options: &Options) -> Result<Current, String> {
         format!("{certificate} and {key} cannot be used together: {error}")
     })?;
     settings.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    let mode = fs::metadata(&options.key).map(|found| found.permissions().mode()).unwrap_or_default();
-    Ok(Current { settings: Arc::new(settings), validity, key_is_open: mode & 0o044 != 0, stamps, problem: None })
+    Ok(Current { settings: Arc::new(settings), validity, stamps, problem: None })
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {

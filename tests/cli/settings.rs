@@ -73,20 +73,20 @@ fn what_is_most_likely_not_meant_is_warned_about() {
         ran.said
     };
     let stats = ["stats", "--data", "data"];
-    mode("hcert.toml", 0o640);
+    mode("hcert.toml", 0o600);
     assert_eq!(warned(&stats, "HCERT_TEST_SEED"), "");
     assert!(warned(&stats, "HCERT_SERVER_WORKERS").contains("HCERT_SERVER_WORKERS is ignored"));
     mode("hcert.toml", 0o644);
     let told = warned(&["generate", "--count", "1"], "OTHER");
-    assert!(told.contains("warning: hcert.toml holds registry.remote.token and its mode 0644"), "{told}");
-    // A server says it in its log, and of the data folder too.
+    assert!(told.contains("warning: the settings with registry.remote.token (hcert.toml) can be read by other users of this machine (mode 0644)"), "{told}");
+    // A server says it in its log and in its health, and of the data folder too.
     mode("data", 0o777);
     let server = Process::start_with(&place.path("data"), |command| {
         command.current_dir(place.path(".")).env("HCERT_SERVER_WORKERS", "8");
     });
     let log = server.log();
     let warnings = log.lines().filter(|line| line.contains("\"log.level\":\"warn\"")).collect::<Vec<_>>().join("\n");
-    for words in ["HCERT_SERVER_WORKERS is ignored", "registry.remote.token", "(mode 0777); run: chmod 0700"] {
+    for words in ["HCERT_SERVER_WORKERS is ignored", "registry.remote.token", "(mode 0777); run: chmod go-rwx"] {
         assert!(warnings.contains(words), "{words} in {log}");
     }
     assert!(!log.contains("very-secret"), "{log}");

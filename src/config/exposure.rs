@@ -1,0 +1,131 @@
+//! Files and folders of the settings that other users of the machine can read or change.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::Config;
+
+/// The file that the settings came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SettingsFile {
+    pub path: PathBuf,
+    /// It holds a credential.
+    pub is_secret: bool,
+}
+
+impl SettingsFile {
+    /// A warning where others can change it, or read a credential in it.
+    pub fn exposed(&self) -> Option<String> {
+        let what = if self.is_secret { "the settings with registry.remote.token" } else { "the settings" };
+        exposed(what, &self.path, self.is_secret)
+    }
+}
+
+/// Warnings about everything that the settings name and that others can change, or read although it is secret; the settings file first.
+pub fn all(config: &Config) -> Vec<String> {
+    let (token, remote, tls) = (&config.access.token, &config.registry.remote, &config.tls);
+    let keys = token.jwks.as_deref().filter(|_| !token.jwks_is_address()).map(Path::new);
+    let secret = remote.exchange.client_secret_file.as_deref().map(Path::new);
+    let files = [
+        ("the data folder", Some(&*config.storage.data), true),
+        ("access.permissions", config.access.permissions.as_deref(), false),
+        ("access.token.jwks", keys, false),
+        ("access.token.jwks_ca", token.jwks_ca.as_deref(), false),
+        ("access.token.denied", token.denied.as_deref(), false),
+        ("registry.remote.ca_file", remote.ca_file.as_deref(), false),
+        ("registry.remote.token_file", remote.token_file.as_deref(), true),
+        ("registry.remote.exchange.ca_file", remote.exchange.ca_file.as_deref(), false),
+        ("registry.remote.exchange.client_secret_file", secret, true),
+        ("tls.key", tls.key.as_deref(), true),
+        ("tls.certificate", tls.certificate.as_deref(), false),
+        ("tls.client_ca", tls.client_ca.as_deref(), false),
+        ("backup.folder", config.backup.folder.as_deref(), false),
+    ];
+    let named = files.into_iter().filter_map(|(what, path, is_secret)| exposed(what, path?, is_secret));
+    config.file.iter().filter_map(SettingsFile::exposed).chain(named).collect()
+}
+
+/// A warning about a file or a folder. Nothing where it is not there, and where its owner is root and its group the service's own: root
+/// gives a service its files so.
+fn exposed(what: &str, path: &Path, is_secret: bool) -> Option<String> {
+    let found = fs::metadata(path).ok()?;
+    // SAFETY: it only tells a number, and cannot fail.
+    let own_group = unsafe { libc::getegid() };
+    let of_group = if found.uid() == 0 && found.gid() == own_group && own_group != 0 { 0 } else { 0o070 };
+    let open = found.mode() & (of_group | 0o007) & if is_secret { 0o066 } else { 0o022 };
+    let done = match (open & 0o044 != 0, open & 0o022 != 0) {
+        (false, false) => return None,
+        (true, false) => "read",
+        (false, true) => "changed",
+        (true, true) => "read and changed",
+    };
+    let rights = if is_secret { "go-rwx" } else { "go-w" };
+    let (mode, path) = (found.mode() & 0o7777, path.display());
+    Some(format!(
+        "{what} ({path}) can be {done} by other users of this machine (mode {mode:04o}); run: chmod {rights} {path}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_others_can_read_or_change_is_told_with_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, mode| {
+            let path = folder.path().join(name);
+            fs::write(&path, "").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            path
+        };
+        for (mode, is_secret, told) in [
+            (0o600, true, None),
+            (0o644, false, None),
+            (0o644, true, Some("can be read by")),
+            (0o640, true, Some("can be read by")),
+            (0o622, true, Some("can be changed by")),
+            (0o666, true, Some("can be read and changed by")),
+            (0o666, false, Some("can be changed by")),
+            (0o664, false, Some("run: chmod go-w")),
+            (0o604, true, Some("run: chmod go-rwx")),
+        ] {
+            let found = exposed("it", &file("file", mode), is_secret);
+            let is_right = match told {
+                Some(words) => found.as_ref().is_some_and(|found| found.contains(words)),
+                None => found.is_none(),
+            };
+            assert!(is_right, "{mode:o} {is_secret}: {found:?}");
+        }
+        assert_eq!(exposed("it", &folder.path().join("absent"), true), None);
+    }
+
+    #[test]
+    fn every_file_that_settings_name_is_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("open");
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        let text = path.display().to_string();
+        let mut config =
+            Config { file: Some(SettingsFile { path: path.clone(), is_secret: true }), ..Config::default() };
+        config.storage.data = path.clone();
+        config.backup.folder = Some(path.clone());
+        config.access.permissions = Some(path.clone());
+        config.access.token.jwks = Some(text.clone());
+        [&mut config.access.token.jwks_ca, &mut config.access.token.denied]
+            .map(|setting| *setting = Some(path.clone()));
+        let remote = &mut config.registry.remote;
+        remote.exchange.client_secret_file = Some(text);
+        [&mut remote.ca_file, &mut remote.token_file, &mut remote.exchange.ca_file]
+            .map(|setting| *setting = Some(path.clone()));
+        [&mut config.tls.key, &mut config.tls.certificate, &mut config.tls.client_ca]
+            .map(|setting| *setting = Some(path.clone()));
+        assert_eq!(all(&config).len(), 14, "{:#?}", all(&config));
+        config.access.token.jwks = Some("https://issuer.example.ee/jwks".to_owned());
+        assert_eq!(all(&config).len(), 13);
+    }
+}
