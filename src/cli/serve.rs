@@ -285,6 +285,7 @@ fn watched(
     trail: Arc<Log>,
     server: &Arc<Server<Service>>,
 ) -> Vec<Box<dyn Watched>> {
+    let named = config.clone();
     let free_bytes_min = config.management.disk_free_mb_min * 1024 * 1024;
     vec![
         Box::new(management::Storage(engine.clone())),
@@ -295,7 +296,7 @@ fn watched(
         Box::new(management::Door(server.clone())),
         Box::new(management::Tls(server.clone())),
         Box::new(management::TokenKeys(server.clone())),
-        Box::new(management::Files(config.clone())),
+        Box::new(management::Files(Box::new(move || exposure::all(&named)))),
         Box::new(memory(config)),
     ]
 }

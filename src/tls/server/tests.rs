@@ -1,5 +1,7 @@
 //! Files of TLS: which are taken, and what happens when they change.
 
+use std::os::unix::fs::PermissionsExt;
+
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use tempfile::TempDir;
 
