@@ -116,14 +116,19 @@ mod tests {
         config.backup.folder = Some(path.clone());
         config.access.permissions = Some(path.clone());
         config.access.token.jwks = Some(text.clone());
-        [&mut config.access.token.jwks_ca, &mut config.access.token.denied]
-            .map(|setting| *setting = Some(path.clone()));
+        (config.access.token.jwks_ca, config.access.token.denied) = (Some(path.clone()), Some(path.clone()));
         let remote = &mut config.registry.remote;
         remote.exchange.client_secret_file = Some(text);
-        [&mut remote.ca_file, &mut remote.token_file, &mut remote.exchange.ca_file]
-            .map(|setting| *setting = Some(path.clone()));
-        [&mut config.tls.key, &mut config.tls.certificate, &mut config.tls.client_ca]
-            .map(|setting| *setting = Some(path.clone()));
+        for setting in [
+            &mut remote.ca_file,
+            &mut remote.token_file,
+            &mut remote.exchange.ca_file,
+            &mut config.tls.key,
+            &mut config.tls.certificate,
+            &mut config.tls.client_ca,
+        ] {
+            *setting = Some(path.clone());
+        }
         assert_eq!(all(&config).len(), 14, "{:#?}", all(&config));
         config.access.token.jwks = Some("https://issuer.example.ee/jwks".to_owned());
         assert_eq!(all(&config).len(), 13);
