@@ -703,8 +703,9 @@ pub const REINDEX_COMMIT_ROWS: usize = 262_144;
 /// By how much a thread that builds an index beside, or carries out a command, gives way to others, in the steps of nice(2), 0 to 19: it has time.
 pub const GIVE_WAY_NICE: i32 = 15;
 
-/// Bytes of a search's parameters that its audit event keeps. A search asked by hand has a tenth.
-pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 1024;
+/// Bytes of a search's parameters that its audit event keeps: the longest query and the longest form that a setting allows, and the
+/// sign between them. What is longer is refused, and its event has the SHA-256 of all of it.
+pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 24_576 + 1;
 
 /// Bytes of a header of X-Road in an audit event: all characters that are kept, each of four bytes, and the mark of one that was cut.
 pub const AUDIT_CLAIMED_BYTES_MAX: usize = 4 * X_ROAD_CHARACTERS_MAX + 64;

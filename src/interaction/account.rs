@@ -295,6 +295,7 @@ pub fn event(change: &Committed) -> Option<Event> {
         represented_party: more.represented_party,
         application: more.application,
         session: more.session,
+        operator: None,
     };
     let from = audit::From {
         ip: more.address,
