@@ -707,6 +707,14 @@ pub const GIVE_WAY_NICE: i32 = 15;
 /// sign between them. What is longer is refused, and its event has the SHA-256 of all of it.
 pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 24_576 + 1;
 
+/// Subjects, contained resources, parameters or sections in one list of a body that are looked through for whom it names. A certificate
+/// has one subject, which alone the registry is asked for, and far fewer of the others.
+pub const AUDIT_NAMED_BY_BODY_MAX: usize = 200;
+
+/// Certificates that the event of a search names that names an identifier and only counts what has it. An identifier is that of one
+/// certificate, or of one person, who has fewer.
+pub const AUDIT_COUNTED_MAX: u32 = 50;
+
 /// Bytes of a header of X-Road in an audit event: all characters that are kept, each of four bytes, and the mark of one that was cut.
 pub const AUDIT_CLAIMED_BYTES_MAX: usize = 4 * X_ROAD_CHARACTERS_MAX + 64;
 

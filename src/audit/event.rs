@@ -176,7 +176,6 @@ actions! {
     LogLevel               = 43 "log.level",
     ServiceStart           = 44 "service.start",
     ServiceStop            = 45 "service.stop",
-    SettingsEffect         = 46 "settings.effect",
 }
 
 impl Action {
@@ -194,7 +193,7 @@ impl Action {
             CompositionDelete | AuditRetention => "D",
             CompositionValidate | AuditVerify | AuditRepaired | TokenRefused | Backup | Restore | StoreVerify
             | StoreCompact | StoreMigrate | IndexRebuild | StoreStats | ClockWrong | ClockRight | ClockAccept
-            | ClockReset | LogLevel | ServiceStart | ServiceStop | SettingsEffect | Unknown => "E",
+            | ClockReset | LogLevel | ServiceStart | ServiceStop | Unknown => "E",
             CompositionRead
             | CompositionVread
             | CompositionHistory

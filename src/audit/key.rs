@@ -1,10 +1,10 @@
 //! What an event can be found again by, and whom a request named.
 
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Event;
-use super::event::text_within;
-use crate::certificate::{Id, IdentifierSystems, Version};
+use super::event::{Entity, Event, text_within};
+use crate::certificate::{Id, IdentifierSystems};
 
 /// One thing that an event can be found by. Every search for a patient, a certificate or an agent asks these keys, so an index of them
 /// finds whatever the search would find.
@@ -64,7 +64,7 @@ pub struct Named {
     pub patients: Vec<String>,
     pub identifiers: Vec<String>,
     pub organizations: Vec<String>,
-    pub certificates: Vec<(Id, Option<Version>)>,
+    pub certificates: Vec<Entity>,
 }
 
 impl Named {
@@ -83,13 +83,29 @@ impl Named {
         add(&mut self.organizations, text_within(code).to_owned());
     }
 
-    pub fn certificate(&mut self, id: Id, version: Option<Version>) {
-        self.certificates.push((id, version));
+    /// A certificate in whatever version.
+    pub fn certificate(&mut self, id: Id) {
+        self.certificates.push((id, None));
     }
 
     /// A person or a certificate, by identifier. An overlong system leaves the value whole.
     pub fn identifier(&mut self, system: Option<&str>, value: &str) {
         add(&mut self.identifiers, identifier(system, value));
+    }
+}
+
+/// Where a request that is under way adds whom it names, beside the event that is written at its end.
+#[derive(Clone, Debug, Default)]
+pub struct Met(Arc<Mutex<Named>>);
+
+impl Met {
+    pub fn add(&self, add: impl FnOnce(&mut Named)) {
+        add(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Takes out whatever was added so far.
+    pub fn take(&self) -> Named {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

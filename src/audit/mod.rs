@@ -25,7 +25,7 @@ mod wanted;
 
 pub use copy::{FileOf, files_at_rest, is_file_name, put_back, sealed_until};
 pub use event::{Action, Change, Entity, Event, From, Method, Who};
-pub use key::{Key, Named, identifier, of_personal_code};
+pub use key::{Key, Met, Named, identifier, of_personal_code};
 pub use log::{Clock, Failing, Head, Health, KeepFrom, Log, Number, Options, State, folder};
 pub use operator::Operator;
 pub use read::{Events, Order};

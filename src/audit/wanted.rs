@@ -126,8 +126,9 @@ fn concerns(patients: &[String], event: &Event, patient_of: PatientOf) -> bool {
     });
     is_named
         || event.entities.iter().any(|(id, version)| {
-            // Of a certificate that was only asked for, its first version tells whose it is.
-            let patient = patient_of(*id, version.unwrap_or(Version::FIRST));
+            // Of a certificate that was only asked for, or in a version that is not there, its first version tells whose it is.
+            let patient = version.and_then(|version| patient_of(*id, version));
+            let patient = patient.or_else(|| patient_of(*id, Version::FIRST));
             patient.is_some_and(|patient| is_wanted(&patient))
         })
 }

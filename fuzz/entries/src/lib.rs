@@ -80,6 +80,7 @@ mod rooms {
         pub mod resource;
 
         pub use event::{Action, Entity, Event, From, Method, Who};
+        pub use key::{Met, Named};
         pub use operator::Operator;
 
         /// Stands in for the number of an event, which the room's log defines.
