@@ -709,8 +709,17 @@ pub const REINDEX_COMMIT_ROWS: usize = 262_144;
 /// By how much a thread that builds an index beside, or carries out a command, gives way to others, in the steps of nice(2), 0 to 19: it has time.
 pub const GIVE_WAY_NICE: i32 = 15;
 
-/// Bytes of a search's parameters that its audit event keeps. A search asked by hand has a tenth.
-pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 1024;
+/// Bytes of a search's parameters that its audit event keeps: the longest query and the longest form that a setting allows, and the
+/// sign between them. What is longer is refused, and its event has the SHA-256 of all of it.
+pub const AUDIT_QUERY_BYTES_MAX: usize = 2 * 24_576 + 1;
+
+/// Subjects, contained resources, parameters or sections in one list of a body that are looked through for whom it names. A certificate
+/// has one subject, which alone the registry is asked for, and far fewer of the others.
+pub const AUDIT_NAMED_BY_BODY_MAX: usize = 200;
+
+/// Certificates that the event of a search names that names an identifier and only counts what has it. An identifier is that of one
+/// certificate, or of one person, who has fewer.
+pub const AUDIT_COUNTED_MAX: u32 = 50;
 
 /// Bytes of a header of X-Road in an audit event: all characters that are kept, each of four bytes, and the mark of one that was cut.
 pub const AUDIT_CLAIMED_BYTES_MAX: usize = 4 * X_ROAD_CHARACTERS_MAX + 64;

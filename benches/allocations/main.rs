@@ -59,7 +59,7 @@ const BOUNDS: &[Bound] = &[
     bound("search by subject, 5 hits",      Own,          44,    34_850),
     bound("search by employer and period",  Own,          40,     9_800),
     bound("dense search, page 1",           Own,          64,    87_400),
-    bound("metadata",                       Own,           4,    15_350),
+    bound("metadata",                       Own,           4,    15_450),
     bound("create",                         Own,         237,    67_700),
     bound("create",                         All,         550,   200_000),
     bound("update",                         Own,         447,   118_900),

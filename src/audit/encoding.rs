@@ -4,6 +4,7 @@
 //! fields take nothing. `docs/AUDIT.md` lists the numbers; they are never used again for another field.
 
 use super::event::{self, Action, Entity, Event, Method, query_within, text_within, within};
+use super::record::sha256;
 use crate::certificate::{Id, Seq, Version};
 use crate::limits::{AUDIT_CLAIMED_BYTES_MAX, AUDIT_TEXT_BYTES_MAX};
 
@@ -40,6 +41,12 @@ mod field {
     pub const REBUILT: u64 = 24;
     pub const NOTE: u64 = 25;
     pub const X_ROAD_DROPPED: u64 = 26;
+    pub const IDENTIFIER: u64 = 27;
+    pub const ORGANIZATION_NAMED: u64 = 28;
+    pub const QUERY_HASH: u64 = 29;
+    pub const REASON: u64 = 30;
+    pub const OPERATOR: u64 = 31;
+    pub const OPERATOR_NAME: u64 = 32;
 }
 
 /// Writes an event behind `out`. Texts beyond their bound are cut.
@@ -60,6 +67,7 @@ pub fn write(out: &mut Vec<u8>, event: &Event) {
         (field::CODE, code),
         (field::NOTE, &event.note),
         (field::X_ROAD_DROPPED, &from.x_road_dropped),
+        (field::REASON, &event.reason),
     ];
     let claimed = [
         (field::X_ROAD_CLIENT, &from.x_road_client),
@@ -84,8 +92,20 @@ pub fn write(out: &mut Vec<u8>, event: &Event) {
         text(out, field::ENTITIES, entities(&event.entities));
     }
     event.patients.iter().for_each(|patient| text(out, field::PATIENT, text_within(patient)));
+    event.identifiers.iter().for_each(|identifier| text(out, field::IDENTIFIER, identifier));
+    event.organizations.iter().for_each(|code| text(out, field::ORGANIZATION_NAMED, text_within(code)));
     if let Some(query) = &event.query {
-        text(out, field::QUERY, query_within(query));
+        let kept = query_within(query);
+        text(out, field::QUERY, kept);
+        if let Some(hash) = event.query_hash.or_else(|| (kept.len() < query.len()).then(|| sha256(query.as_bytes()))) {
+            text(out, field::QUERY_HASH, hash);
+        }
+    }
+    if let Some(operator) = &who.operator {
+        number(out, field::OPERATOR, u64::from(operator.uid));
+        if let Some(name) = &operator.name {
+            text(out, field::OPERATOR_NAME, text_within(name));
+        }
     }
     if let Some(Seq(seq)) = event.change {
         number(out, field::CHANGE, seq);
@@ -130,6 +150,14 @@ pub fn read(bytes: &[u8]) -> Result<Event, Malformed> {
             field::CHANGE => event.change = Some(Seq(value.number)),
             field::REBUILT => event.rebuilt = value.number != 0,
             field::X_ROAD_DROPPED => from.x_road_dropped = Some(text()?),
+            field::IDENTIFIER => event.identifiers.push(text()?),
+            field::ORGANIZATION_NAMED => event.organizations.push(text()?),
+            field::QUERY_HASH => event.query_hash = Some(value.bytes.try_into().map_err(|_| Malformed)?),
+            field::REASON => event.reason = Some(text()?),
+            field::OPERATOR => {
+                who.operator.get_or_insert_default().uid = u32::try_from(value.number).map_err(|_| Malformed)?;
+            }
+            field::OPERATOR_NAME => who.operator.get_or_insert_default().name = Some(text()?),
             field::NOTE => event.note = Some(text()?),
             _ => {}
         }
@@ -272,7 +300,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::audit::{From, Who};
+    use crate::audit::{From, Operator, Who};
     use crate::limits::AUDIT_QUERY_BYTES_MAX;
 
     fn bytes(event: &Event) -> Vec<u8> {
@@ -289,8 +317,10 @@ mod tests {
         fn who()(
             person in maybe_text(), given_name in maybe_text(), family_name in maybe_text(), roles in vec("[a-z-]{0,20}", 0..4),
             organization in maybe_text(), represented_party in maybe_text(), application in maybe_text(), session in maybe_text(),
+            operator in option::of((any::<u32>(), maybe_text())),
         ) -> Who {
-            Who { person, given_name, family_name, roles, organization, represented_party, application, session }
+            let operator = operator.map(|(uid, name)| Operator { uid, name });
+            Who { person, given_name, family_name, roles, organization, represented_party, application, session, operator }
         }
     }
 
@@ -308,11 +338,14 @@ mod tests {
             at in any::<i64>(), action in 0..Action::ALL.len(), who in who(), from in from(), trace in "\\PC{0,40}", status in any::<u16>(),
             code in maybe_text(), method in 0_u64..3, entities in vec((1_u64.., any::<u32>()), 0..40), patients in vec("[0-9]{0,12}", 0..4),
             (query, change, rebuilt, note) in (maybe_text(), option::of(any::<u64>()), any::<bool>(), maybe_text()),
+            (identifiers, organizations, hash, reason) in
+                (vec("\\PC{0,40}", 0..4), vec("[0-9]{0,12}", 0..4), any::<[u8; 32]>(), maybe_text()),
         ) -> Event {
             let entities = entities.into_iter().filter_map(|(id, version)| Some((Id::new(id)?, Version::new(version)))).collect();
             Event {
-                at, action: Action::ALL[action], who, from, trace, status, code, method: super::method(method), entities, patients, query,
-                change: change.map(Seq), rebuilt, note,
+                at, action: Action::ALL[action], who, from, trace, status, code, method: super::method(method), entities, patients,
+                query_hash: query.as_ref().map(|_| hash), query, change: change.map(Seq), rebuilt, note,
+                identifiers, organizations, reason,
             }
         }
     }
@@ -360,7 +393,8 @@ mod tests {
         let mut event = Event { query: Some(long.clone()), ..Event::new(Action::CompositionSearch, 7) };
         event.who.family_name = Some(format!("a{long}"));
         let read = read(&bytes(&event)).unwrap();
-        assert_eq!(read.query.unwrap().len(), AUDIT_QUERY_BYTES_MAX);
+        assert_eq!(read.query.unwrap().len(), AUDIT_QUERY_BYTES_MAX - 1);
+        assert_eq!(read.query_hash, Some(sha256(long.as_bytes())), "what was cut can be proved");
         assert_eq!(read.who.family_name.unwrap().len(), AUDIT_TEXT_BYTES_MAX - 1);
     }
 

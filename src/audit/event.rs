@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::operator::Operator;
 use crate::certificate::{Id, Seq, Version};
 use crate::limits::{AUDIT_QUERY_BYTES_MAX, AUDIT_TEXT_BYTES_MAX};
 
@@ -22,10 +23,18 @@ pub struct Event {
     pub method: Method,
     /// What was shown or changed; of a refused request what it asked for.
     pub entities: Vec<Entity>,
-    /// Ids of patients, such as `200`, where they are known.
+    /// Ids of patients, such as `200`: those that the request named, and those that were shown.
     pub patients: Vec<String>,
+    /// Identifiers of persons and certificates that the request named: `system|value`, or the value alone where no system was named.
+    pub identifiers: Vec<String>,
+    /// Registry codes of the institutions that the request named: employers, and those of authors.
+    pub organizations: Vec<String>,
     /// The parameters of a search as they were sent, up to [`AUDIT_QUERY_BYTES_MAX`].
     pub query: Option<String>,
+    /// SHA-256 of the parameters, where they were cut.
+    pub query_hash: Option<[u8; 32]>,
+    /// Why a token was refused, such as `expired`.
+    pub reason: Option<String>,
     /// The change that this event stands for.
     pub change: Option<Seq>,
     /// Written after a crash, out of the change itself.
@@ -52,6 +61,8 @@ pub struct Who {
     pub application: Option<String>,
     /// Ties the requests of one token together.
     pub session: Option<String>,
+    /// Who ran a command.
+    pub operator: Option<Operator>,
 }
 
 /// Where a request came from. What X-Road's headers say is claimed, not verified.
@@ -163,6 +174,8 @@ actions! {
     ClockAccept            = 41 "clock.accept",
     ClockReset             = 42 "clock.reset",
     LogLevel               = 43 "log.level",
+    ServiceStart           = 44 "service.start",
+    ServiceStop            = 45 "service.stop",
 }
 
 impl Action {
@@ -180,7 +193,7 @@ impl Action {
             CompositionDelete | AuditRetention => "D",
             CompositionValidate | AuditVerify | AuditRepaired | TokenRefused | Backup | Restore | StoreVerify
             | StoreCompact | StoreMigrate | IndexRebuild | StoreStats | ClockWrong | ClockRight | ClockAccept
-            | ClockReset | LogLevel | Unknown => "E",
+            | ClockReset | LogLevel | ServiceStart | ServiceStop | Unknown => "E",
             CompositionRead
             | CompositionVread
             | CompositionHistory
@@ -267,9 +280,9 @@ impl Event {
         last_change(self.action, self.change, before)
     }
 
-    /// The event of a command, told by its whole name, such as `hcert audit export`.
+    /// The event of a command, told by its whole name, such as `hcert audit export`, with the operator of this thread.
     pub fn of_command(action: Action, at: i64, command: &str) -> Event {
-        let who = Who { application: Some(command.to_owned()), ..Who::default() };
+        let who = Who { application: Some(command.to_owned()), operator: Some(Operator::current()), ..Who::default() };
         Event { who, method: Method::Socket, ..Event::new(action, at) }
     }
 }

@@ -5,7 +5,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{Action, Entity, Event, Method, Number};
+use super::{Action, Entity, Event, Method, Number, Operator};
 use crate::certificate::Names;
 use crate::fhir::date_time;
 use crate::fhir::json::{Json, Object};
@@ -85,6 +85,9 @@ fn outcome(event: &Event, names: &Names) -> Json<'static> {
     if event.status > 0 {
         details.push(Json::object([("text", Json::string(format!("HTTP {}", event.status)))]));
     }
+    if let Some(reason) = &event.reason {
+        details.push(concept([coding(&format!("{}/CodeSystem/token-refusal", names.hcert_ns), reason)]));
+    }
     details.extend(event.note.clone().map(|note| Json::object([("text", Json::string(note))])));
     if !details.is_empty() {
         outcome.set("detail", Json::Array(details));
@@ -98,8 +101,14 @@ fn agents(event: &Event, names: &Names) -> Vec<Json<'static>> {
     let mut person = Object::default();
     let name = [&who.given_name, &who.family_name].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
     let mut named = Object::default();
-    if let Some(code) = &who.person {
-        named.set("identifier", identifier(names.identifiers.estonian_code(), code));
+    match (&who.person, &who.operator) {
+        (Some(code), _) => named.set("identifier", identifier(names.identifiers.estonian_code(), code)),
+        (None, Some(Operator { uid, name })) => {
+            let system = format!("{}/operator", names.hcert_ns);
+            let value = name.clone().unwrap_or_else(|| uid.to_string());
+            named.set("identifier", identifier(&system, &value));
+        }
+        (None, None) => {}
     }
     let shown = if name.is_empty() { who.application.clone().unwrap_or_default() } else { name };
     match (shown.is_empty(), who.person.is_some()) {
@@ -144,11 +153,24 @@ fn entities(event: &Event, names: &Names) -> Vec<Json<'static>> {
         let role = concept([coding(ENTITY_ROLE, "1")]);
         Json::object([("what", reference(format!("Patient/{patient}"))), ("role", role)])
     }));
+    entities.extend(event.identifiers.iter().map(|known| {
+        let what = match known.split_once('|') {
+            Some((system, value)) if !system.is_empty() => identifier(system, value),
+            _ => Json::object([("value", Json::string(known.trim_start_matches('|').to_owned()))]),
+        };
+        Json::object([("what", Json::object([("identifier", what)]))])
+    }));
+    entities.extend(event.organizations.iter().map(|code| {
+        let identifier = identifier(names.identifiers.institution(), code);
+        Json::object([("what", Json::object([("type", Json::string("Organization")), ("identifier", identifier)]))])
+    }));
     if let Some(query) = &event.query {
         let role = concept([coding(ENTITY_ROLE, "24")]);
         entities.push(Json::object([("role", role), ("query", Json::string(STANDARD.encode(query)))]));
     }
     let change = event.change.map(|seq| seq.to_string());
+    let query_hash = event.query_hash.map(|hash| hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    let operator = event.who.operator.as_ref().map(|operator| operator.uid.to_string());
     let rebuilt = event.rebuilt.then(|| "true".to_owned());
     let trace = Some(event.trace.clone()).filter(|trace| !trace.is_empty());
     let from = &event.from;
@@ -161,6 +183,8 @@ fn entities(event: &Event, names: &Names) -> Vec<Json<'static>> {
         ("x-road-issue", &from.x_road_issue),
         ("x-road-userid", &from.x_road_user),
         ("x-road-dropped", &from.x_road_dropped),
+        ("query-sha256", &query_hash),
+        ("operator-uid", &operator),
         ("change", &change),
         ("rebuilt", &rebuilt),
     ];
@@ -230,6 +254,7 @@ mod tests {
                 represented_party: text("10000001"),
                 application: text("clinic"),
                 session: text("0123456789abcdef"),
+                operator: Some(Operator { uid: 1_001, name: text("mari") }),
             },
             from: From {
                 ip: text("192.0.2.7"),
@@ -245,7 +270,11 @@ mod tests {
             method: Method::Token,
             entities: vec![(Id::FIRST, Version::new(2)), (Id::FIRST.next(), None)],
             patients: vec!["200".into()],
+            identifiers: vec!["https://fhir.ee/sid/pid/est/ni|48703129419".into(), "17".into()],
+            organizations: vec!["16978044".into()],
             query: text("status=final"),
+            query_hash: Some([0xab; 32]),
+            reason: text("expired"),
             change: Some(Seq(9)),
             rebuilt: true,
             note: None,
@@ -288,6 +317,12 @@ mod tests {
             r#""reference":"Composition/2""#,
             r#""patient":{"reference":"Patient/200"}"#,
             r#""query":"c3RhdHVzPWZpbmFs""#,
+            r#"/sid/pid/est/ni","value":"48703129419""#,
+            r#""what":{"identifier":{"value":"17"}}"#,
+            r#"/sid/org/est/br","value":"16978044""#,
+            r#""code":"expired""#,
+            r#""valueString":"abababab"#,
+            r#""valueString":"1001""#,
             r#""valueString":"5a1f""#,
             r#""valueString":"0123456789abcdef""#,
         ] {

@@ -2,14 +2,14 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Action, Entity, Event};
+use super::{Action, Entity, Event, Key};
 use crate::certificate::{Id, Version};
 
 /// Conditions that an event has to meet, all of them; each is met by one of its values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     pub entities: Vec<Vec<AuditedEntity>>,
-    /// Ids of patients.
+    /// Ids of patients, and their identifiers as [`Key::Identifier`] has them.
     pub patients: Vec<Vec<String>>,
     pub agents: Vec<Vec<Agent>>,
     pub actions: Vec<Vec<Action>>,
@@ -25,6 +25,8 @@ pub enum AuditedEntity {
     Certificate(Entity),
     /// By id.
     Patient(String),
+    /// By registry code.
+    Organization(String),
 }
 
 /// Who took part: `AuditEvent.agent`.
@@ -35,6 +37,8 @@ pub enum Agent {
     /// The institution or the represented party, by registry code.
     Organization(String),
     Role(String),
+    /// Of the operating system, by name.
+    User(String),
 }
 
 /// How a request ended.
@@ -80,34 +84,51 @@ impl Result {
 }
 
 impl AuditedEntity {
+    /// What an event is found by that has it.
+    pub fn key(&self) -> Key<'_> {
+        match self {
+            AuditedEntity::Certificate((id, _)) => Key::Certificate(*id),
+            AuditedEntity::Patient(id) => Key::Patient(id),
+            AuditedEntity::Organization(code) => Key::Organization(code),
+        }
+    }
+
     fn is_of(&self, event: &Event) -> bool {
         match self {
-            AuditedEntity::Certificate((id, version)) => {
-                event.entities.iter().any(|own| own.0 == *id && (version.is_none() || own.1 == *version))
-            }
-            AuditedEntity::Patient(id) => event.patients.contains(id),
+            AuditedEntity::Certificate(entity @ (_, Some(_))) => event.entities.contains(entity),
+            _ => event.keys().any(|key| key == self.key()),
         }
     }
 }
 
 impl Agent {
-    fn is_of(&self, event: &Event) -> bool {
-        let who = &event.who;
+    /// What an event is found by in which this one acted.
+    pub fn key(&self) -> Key<'_> {
         match self {
-            Agent::Person(code) => who.person.as_ref() == Some(code),
-            Agent::Organization(code) => [&who.organization, &who.represented_party].contains(&&Some(code.clone())),
-            Agent::Role(role) => who.roles.contains(role),
+            Agent::Person(code) => Key::AgentPerson(code),
+            Agent::Organization(code) => Key::AgentOrganization(code),
+            Agent::Role(role) => Key::AgentRole(role),
+            Agent::User(name) => Key::AgentUser(name),
         }
+    }
+
+    fn is_of(&self, event: &Event) -> bool {
+        event.keys().any(|key| key == self.key())
     }
 }
 
-/// Patients stand in the event, or behind the certificates in it.
+/// Patients stand in the event, by id or by identifier, or behind the certificates in it.
 fn concerns(patients: &[String], event: &Event, patient_of: PatientOf) -> bool {
-    let mut is_wanted = |patient: &String| patients.contains(patient);
-    event.patients.iter().any(&mut is_wanted)
+    let is_wanted = |patient: &str| patients.iter().any(|wanted| wanted == patient);
+    let is_named = event.keys().any(|key| match key {
+        Key::Patient(patient) | Key::Identifier(patient) => is_wanted(patient),
+        _ => false,
+    });
+    is_named
         || event.entities.iter().any(|(id, version)| {
-            // Of a certificate that was only asked for, its first version tells whose it is.
-            let patient = patient_of(*id, version.unwrap_or(Version::FIRST));
+            // Of a certificate that was only asked for, or in a version that is not there, its first version tells whose it is.
+            let patient = version.and_then(|version| patient_of(*id, version));
+            let patient = patient.or_else(|| patient_of(*id, Version::FIRST));
             patient.is_some_and(|patient| is_wanted(&patient))
         })
 }

@@ -1,10 +1,12 @@
 //! `hcert audit`: the audit trail verified and written out, through the running server where there is one.
 
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::io::Write;
 
 use clap::{Args, Subcommand};
 
-use super::output::{Out, Output};
+use super::audit_words::{self, Language};
+use super::output::Out;
 use super::{Common, Failure, counted, note, open, say};
 use crate::audit::{self, Action, Head, Log, Trail};
 use crate::bulk::{self, AuditAsked};
@@ -25,6 +27,7 @@ pub struct Audit {
 enum Command {
     Verify(Verify),
     Export(Export),
+    Who(Who),
 }
 
 /// Check that the audit trail is as it was written
@@ -56,6 +59,29 @@ struct Export {
     /// Up to this time: a date as a whole
     #[arg(long, value_name = "TIME", value_parser = until)]
     until: Option<i64>,
+    #[command(flatten)]
+    out: Out,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Tell a person in words who looked at what concerns them, when and why, the newest first
+///
+/// The question itself is recorded in the trail, and so is the first thing that it finds.
+#[derive(Args, Debug)]
+struct Who {
+    /// The person: an Estonian personal code, or the id of a patient
+    #[arg(long, value_name = "CODE|ID")]
+    patient: String,
+    /// From this time on: a date or a FHIR dateTime, Estonian time where no offset is given
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    since: Option<i64>,
+    /// Up to this time: a date as a whole
+    #[arg(long, value_name = "TIME", value_parser = until)]
+    until: Option<i64>,
+    /// Language of the words
+    #[arg(long, value_enum, default_value_t = Language::Et)]
+    language: Language,
     #[command(flatten)]
     out: Out,
     #[command(flatten)]
@@ -119,8 +145,17 @@ impl Audit {
                 if let Some(patient) = &patient {
                     may_be_patient(patient, config.registry.mode).map_err(Failure::Usage)?;
                 }
-                let asked = AuditAsked { patient, certificate: certificate.map(Id::get), since, until };
-                export(&asked, &out, &config)
+                let certificate = certificate.map(Id::get);
+                let asked = AuditAsked { patient, certificate, since, until, newest_first: false };
+                export(&asked, &out, &config, &|event| Ok(Cow::Borrowed(event)))
+            }
+            Command::Who(Who { patient, since, until, language, out, common }) => {
+                let config = common.load(|_| ())?;
+                may_be_patient(&patient, config.registry.mode).map_err(Failure::Usage)?;
+                let asked = AuditAsked { patient: Some(patient), certificate: None, since, until, newest_first: true };
+                export(&asked, &out, &config, &|event| {
+                    audit_words::told(event, language).map(|words| Cow::Owned(words.into_bytes()))
+                })
             }
         }
     }
@@ -129,7 +164,7 @@ impl Audit {
 fn verify(head: Option<Head>, config: &Config) -> Result<(), Failure> {
     let request = Request::AuditVerify { head: head.map(|head| head.to_string()) };
     let (report, is_whole) = match open::server(config, &request).map_err(Failure::Failed)? {
-        Some(server) => told(&server, &mut io::sink()).map_err(Failure::Failed)?,
+        Some(server) => told(&server, &mut |_| Ok(())).map_err(Failure::Failed)?,
         None => {
             expect_trail(config).map_err(Failure::Failed)?;
             at_rest(head, config).map_err(Failure::Failed)?
@@ -166,32 +201,47 @@ fn at_rest(head: Option<Head>, config: &Config) -> Result<(String, bool), String
     Ok((verified.report() + &told, is_whole))
 }
 
-fn export(asked: &AuditAsked, out: &Out, config: &Config) -> Result<(), Failure> {
+/// Writes the events that are asked for as `form` makes them of lines of JSON.
+fn export(
+    asked: &AuditAsked,
+    out: &Out,
+    config: &Config,
+    form: &dyn Fn(&[u8]) -> Result<Cow<[u8]>, String>,
+) -> Result<(), Failure> {
     let mut out = out.open()?;
-    let done = exported(asked, config, &mut out);
+    let done = exported(asked, config, &mut |event| {
+        out.write_all(&form(event)?).map_err(|error| format!("writing failed: {error}"))
+    });
     if let Some(report) = out.finish(done)? {
         note(report);
     }
     Ok(())
 }
 
-fn exported(asked: &AuditAsked, config: &Config, out: &mut Output) -> Result<String, String> {
+/// Hands over the events that are asked for, each a line of JSON.
+fn exported(
+    asked: &AuditAsked,
+    config: &Config,
+    each: &mut dyn FnMut(&[u8]) -> Result<(), String>,
+) -> Result<String, String> {
     if let Some(server) = open::server(config, &Request::AuditExport(asked.clone()))? {
-        return told(&server, out).map(|(report, _)| report);
+        return told(&server, each).map(|(report, _)| report);
     }
     let engine = engine(config)?;
     let log = Log::open(open::audit_options(config, system_clock()))?;
     let names = open::names(config, &config.base_url());
-    let done = bulk::export_audit(&engine, &log, asked, &names, out);
+    let done = bulk::export_audit(&engine, &log, asked, &names, each);
     drop(log);
     engine.close();
     Ok(format!("{} written", counted(done?, "event", "events")))
 }
 
 /// Copies the events that a server sends; its last line says how it ended.
-fn told(server: &socket::Connection, out: &mut dyn Write) -> Result<(String, bool), String> {
-    let mut write = |line: &[u8]| out.write_all(line).map_err(|error| format!("writing failed: {error}"));
-    match server.until_end("{\"resourceType\"", &mut write)? {
+fn told(
+    server: &socket::Connection,
+    each: &mut dyn FnMut(&[u8]) -> Result<(), String>,
+) -> Result<(String, bool), String> {
+    match server.until_end("{\"resourceType\"", each)? {
         AuditTold::Done { report, is_whole } => Ok((report, is_whole)),
         AuditTold::Failed { problem } => Err(problem),
     }

@@ -1,6 +1,7 @@
 //! The command line: one file per command. A command is a struct of its flags with a method `run`.
 
 mod audit;
+mod audit_words;
 mod backup;
 mod bench;
 mod catalogue;

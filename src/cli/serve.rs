@@ -13,8 +13,9 @@ use tokio::sync::watch;
 
 use super::{Common, Failure, last_word, log, open, open_files};
 use crate::access::{Tokens, token};
-use crate::audit::Log;
+use crate::audit::{Action, Log};
 use crate::backup::{Plan, Schedule};
+use crate::bulk;
 use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, exposure, is_within};
 use crate::engine::{Engine, MADE_BY, system_clock};
 use crate::http::{self, Server, Settings};
@@ -188,6 +189,7 @@ async fn serve(
     let mut policy = open::policy(&config).map_err(Failure::Failed)?;
     policy.audit = Some(trail.clone());
     let permissions = policy.permissions.clone();
+    let in_effect = format!("settings {}, permissions {}", config.fingerprint(), permissions.fingerprint());
     let service = open::service(&config, engine.clone(), policy, &settings.base_url, system_clock());
     let service = service.map_err(Failure::Failed)?;
     let tokens = Tokens::open(&config, &config.storage.data, system_clock()).map_err(Failure::Failed)?;
@@ -206,7 +208,7 @@ async fn serve(
     let told = introduction(config.access.mode, &settings.base_url, folder, watched_at);
     let server = Server::new(service, settings);
     let pool = server.pool().clone();
-    let mut parts = watched(&config, &engine, trail, &server);
+    let mut parts = watched(&config, &engine, trail.clone(), &server);
     parts.push(Box::new(management::LogOutput(output)));
     parts.push(Box::new(connections));
     if config.access.mode == AccessMode::Developer {
@@ -220,6 +222,8 @@ async fn serve(
     management.watch(parts);
     management.watch_pool(Some(pool));
     management.enter(Phase::Serving);
+    let command = config.access.mode.command();
+    bulk::write_down(&trail, Action::ServiceStart, command, Some(in_effect), None).map_err(Failure::Failed)?;
     tell_start(&config, &engine, address, watched_at);
     if let Err(error) = write_aside(io::stdout(), told) {
         event!(INTRODUCTION_UNREAD, %error);
@@ -239,10 +243,13 @@ async fn serve(
     management.enter(Phase::Closing);
     management.watch(Vec::new());
     management.watch_pool(None);
+    let written = bulk::write_down(&trail, Action::ServiceStop, command, None, None);
+    drop(trail);
     let closed = tokio::task::spawn_blocking(move || engine.close()).await;
     log::finish();
     event!(SERVICE_STOP, version = env!("CARGO_PKG_VERSION"));
-    closed.map_err(|error| Failure::Failed(error.to_string()))
+    closed.map_err(|error| Failure::Failed(error.to_string()))?;
+    written.map_err(Failure::Failed)
 }
 
 /// The line that says what runs here. The data folder's name is the operator's, and may hold a personal code.

@@ -10,14 +10,14 @@ use super::sender::Dropped;
 use super::wanted::Wanted;
 use crate::interaction::context::{Context, Event, HeaderText, Identity, Method};
 
-/// Notes where a request comes from. What X-Road's headers say is claimed; one with control characters, which is refused, is left out.
-pub fn note(event: &mut Event, parts: &Parts, peer: Option<IpAddr>, wanted: &Wanted) {
+/// Notes where a request comes from: `client` is the address that the log shows too. What X-Road's headers say is claimed; one with control characters, which is refused, is left out.
+pub fn note(event: &mut Event, parts: &Parts, client: Option<IpAddr>, wanted: &Wanted) {
     let claimed = |value: Option<&HeaderValue>| {
         let text = HeaderText::new(value?.as_bytes());
         (!text.has_control()).then(|| text.text())
     };
     event.trace = wanted.request_id.as_str().to_owned();
-    event.from.ip = peer.map(|peer| peer.to_canonical().to_string());
+    event.from.ip = client.map(|client| client.to_string());
     event.from.x_road_id = claimed(wanted.x_road_id.as_ref());
     if parts.headers.keys().any(|name| name.as_str().starts_with("x-road-")) {
         event.from.x_road_client = claimed(parts.headers.get(CLIENT));

@@ -56,7 +56,10 @@ pub fn name(context: &mut Context, identity: Option<Arc<Identity>>) {
 fn refusal(refused: Refused) -> Outcome {
     match refused {
         Refused::KeysUnavailable(cause) => Outcome::from(Hcert::TokenKeysUnavailable).because(cause),
-        refused => Issue::new(Hcert::TokenRefused).with("problem", refused.to_string()).at("http.authorization").into(),
+        refused => {
+            let issue = Issue::new(Hcert::TokenRefused).with("problem", refused.to_string()).at("http.authorization");
+            Outcome::from(issue).because(refused.code())
+        }
     }
 }
 

@@ -61,7 +61,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use crate::interaction::context::{Action, Event};
-use crate::interaction::{Answer, Context, Instead, Interaction, Pool, Service};
+use crate::interaction::{Account, Answer, Context, Instead, Interaction, Pool, Service};
 use crate::limits::{ANSWERS_BYTES_MAX, HEADS_BYTES_MAX, LARGE_FORM_BYTES};
 use crate::log::{self, Answered};
 use crate::metrics;
@@ -73,6 +73,7 @@ pub use listener::{Listen, bind, serve};
 pub use load::Load;
 use load::count;
 use places::NoPlace;
+use query::Pair;
 use route::Route;
 use seat::Seat;
 pub use settings::Settings;
@@ -98,15 +99,18 @@ pub trait Run: Send + Sync + 'static {
     }
 
     /// The event of a request, for the audit trail; nothing where none is kept. Without an interaction the request leads nowhere.
-    fn begin(&self, _interaction: Option<&Interaction>) -> Option<Box<Event>> {
+    fn begin(&self, _interaction: Option<&Interaction>) -> Option<Box<Account>> {
         None
     }
+
+    /// Notes in an event whom the parameters of its request name.
+    fn note(&self, _event: &mut Event, _interaction: &Interaction, _parameters: &[(String, String)]) {}
 
     /// Writes the event down, before the answer leaves.
     ///
     /// # Errors
     /// 503: it cannot be written, so nothing may be shown.
-    fn end(&self, _event: Box<Event>, _result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
+    fn end(&self, _account: Box<Account>, _result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
         Ok(())
     }
 
@@ -114,7 +118,7 @@ pub trait Run: Send + Sync + 'static {
     ///
     /// # Errors
     /// 503
-    fn end_plain(&self, _event: Box<Event>, _status: u16) -> Result<(), Outcome> {
+    fn end_plain(&self, _account: Box<Account>, _status: u16) -> Result<(), Outcome> {
         Ok(())
     }
 }
@@ -133,16 +137,20 @@ impl Run for Service {
         Service::stored_bytes(self, interaction, context)
     }
 
-    fn begin(&self, interaction: Option<&Interaction>) -> Option<Box<Event>> {
+    fn begin(&self, interaction: Option<&Interaction>) -> Option<Box<Account>> {
         Service::begin(self, interaction)
     }
 
-    fn end(&self, event: Box<Event>, result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
-        Service::end(self, event, result)
+    fn note(&self, event: &mut Event, interaction: &Interaction, parameters: &[(String, String)]) {
+        Service::note(self, event, interaction, parameters);
     }
 
-    fn end_plain(&self, event: Box<Event>, status: u16) -> Result<(), Outcome> {
-        Service::end_plain(self, event, status)
+    fn end(&self, account: Box<Account>, result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
+        Service::end(self, account, result)
+    }
+
+    fn end_plain(&self, account: Box<Account>, status: u16) -> Result<(), Outcome> {
+        Service::end_plain(self, account, status)
     }
 }
 
@@ -368,7 +376,7 @@ impl<R: Run> Server<R> {
         let (template, action) = (route::template(&route), action(&route));
         let fault = if let Route::Fault(fault) = route { Some(fault) } else { None };
 
-        let mut event = self.event(&route, &parts, peer, &wanted);
+        let mut event = self.event(&route, &parts, &query.pairs, peer, &wanted);
         let tokens = self.settings.tokens.as_deref().filter(|tokens| tokens.are_given_out());
         let tokens = tokens.filter(|_| guard::check(&self.settings, &parts).is_ok());
         let smart = self.settings.smart.as_ref().filter(|_| {
@@ -473,7 +481,14 @@ impl<R: Run> Server<R> {
     }
 
     /// The event of a request, as far as its head tells.
-    fn event(&self, route: &Route, parts: &Parts, peer: Option<IpAddr>, wanted: &Wanted) -> Option<Box<Event>> {
+    fn event(
+        &self,
+        route: &Route,
+        parts: &Parts,
+        pairs: &Result<Vec<Pair>, Issue>,
+        peer: Option<IpAddr>,
+        wanted: &Wanted,
+    ) -> Option<Box<Account>> {
         let mut event = match route {
             Route::To(interaction) => self.run.begin(Some(interaction))?,
             Route::Options | Route::TokenKeys | Route::SmartConfiguration => return None,
@@ -484,7 +499,10 @@ impl<R: Run> Server<R> {
             }
             Route::WrongMethod | Route::Unknown | Route::Fault(_) => self.run.begin(None)?,
         };
-        account::note(&mut event, parts, peer, wanted);
+        account::note(&mut event, parts, proxy::logged(&self.settings, parts, peer), wanted);
+        if let (Route::To(interaction), Ok(pairs)) = (route, pairs) {
+            self.run.note(&mut event, interaction, pairs);
+        }
         Some(event)
     }
 

@@ -129,6 +129,7 @@ pub fn context(
         identity: None,
         handed_on,
         held: None,
+        met: None,
     })
 }
 

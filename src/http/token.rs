@@ -14,7 +14,7 @@ use super::wanted::Wanted;
 use super::{request, respond};
 use crate::access::Tokens;
 use crate::access::token::Order;
-use crate::interaction::context::Event;
+use crate::interaction::Account;
 use crate::limits::TOKEN_ORDER_BYTES_MAX;
 use crate::log::Refused;
 use crate::log::event;
@@ -45,7 +45,7 @@ pub async fn issue<B>(
     parts: &Parts,
     body: B,
     wanted: &Wanted,
-    event: &mut Option<Box<Event>>,
+    event: &mut Option<Box<Account>>,
 ) -> Response<Full<Bytes>>
 where
     B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
@@ -95,7 +95,7 @@ async fn issued<B>(
     lender: Lender<'_>,
     headers: &HeaderMap,
     mut body: B,
-    event: &mut Option<Box<Event>>,
+    event: &mut Option<Box<Account>>,
 ) -> Result<String, Refusal>
 where
     B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,

@@ -18,8 +18,7 @@ use super::route::{self, Route};
 use super::wanted::Wanted;
 use super::{Origin, Run, Server, account, body, caller, guard, message, request, sender};
 use crate::fhir::json;
-use crate::interaction::context::Event;
-use crate::interaction::{Answer, Context, Interaction, Turn};
+use crate::interaction::{Account, Answer, Context, Interaction, Turn};
 use crate::limits::{
     BODY_EXPANSION, HTTP2_SMALL_ANSWER_BYTES, INDENTED_EXPANSION, LARGE_BODY_BYTES, SMALL_ANSWER_BYTES,
 };
@@ -43,7 +42,7 @@ impl<R: Run> Server<R> {
         body: B,
         origin: &Origin,
         wanted: &mut Wanted,
-        event: &mut Option<Box<Event>>,
+        event: &mut Option<Box<Account>>,
     ) -> Result<Answer, Outcome>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
@@ -66,11 +65,16 @@ impl<R: Run> Server<R> {
             (Ok(identity), Route::To(interaction)) => {
                 if let (Some(event), Some(identity)) = (&mut *event, &identity) {
                     account::name(event, identity);
+                    if let Some(pairs) = query.pairs.as_ref().ok().filter(|pairs| query::is_sealed(pairs)) {
+                        // A link opens for whom it was made.
+                        self.run.note(event, &interaction, pairs);
+                    }
                 }
                 self.understand(&interaction, query, parts, &body, peer, wanted).map(|mut context| {
                     caller::name(&mut context, identity);
-                    if let Some(event) = &*event {
+                    if let Some(event) = event {
                         account::keep(&mut context, event);
+                        event.open(&interaction, &mut context);
                     }
                     (interaction, context)
                 })
@@ -153,7 +157,7 @@ impl<R: Run> Server<R> {
         peer: Option<IpAddr>,
         client: Option<ClientKey>,
         wanted: &mut Wanted,
-        event: &mut Option<Box<Event>>,
+        event: &mut Option<Box<Account>>,
     ) -> Result<Answer, Outcome>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
@@ -186,6 +190,10 @@ impl<R: Run> Server<R> {
             context =
                 request::context(&self.settings, parts, peer, wanted, parameters, true, asks_registry(&interaction))?;
             caller::name(&mut context, identity);
+            if let Some(event) = event {
+                self.run.note(event, &interaction, &context.parameters);
+                event.open(&interaction, &mut context);
+            }
             received.bytes.clear();
         }
         let bytes = received.bytes.len().max(self.run.stored_bytes(&interaction, &context));

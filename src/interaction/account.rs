@@ -2,10 +2,12 @@
 //!
 //! A change is told by the writer, between its commit and its answer; everything else, refusals too, is told here.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::{Answer, Ask, Interaction, Service};
-use crate::audit::{self, Action, Entity, Event, Log, Method};
+use super::named::Reader;
+use super::{Answer, Ask, Context, Interaction, Service};
+use crate::audit::{self, Action, Entity, Event, Log, Met, Method, Named};
 use crate::certificate::{Id, Seq};
 use crate::engine::{self, ClockEvent, Committed, Engine, Witness};
 use crate::fhir::json;
@@ -24,33 +26,88 @@ pub enum Shown {
     Patients,
 }
 
+/// The event of a request that is under way.
+#[derive(Debug, Default)]
+pub struct Account {
+    event: Event,
+    /// Whom the interaction names beside what is in the event.
+    met: Option<Met>,
+}
+
+impl Account {
+    /// Lets an interaction add whom it names in its body, or whom the registry finds for an identifier. All others name nobody so.
+    pub fn open(&mut self, interaction: &Interaction, context: &mut Context) {
+        use Interaction::*;
+        let may_meet = match interaction {
+            Create | Update(_) | Validate(_) | AuditRead(_) => true,
+            _ => !self.event.identifiers.is_empty(),
+        };
+        context.met = may_meet.then(|| self.met.get_or_insert_default().clone());
+    }
+}
+
+impl Deref for Account {
+    type Target = Event;
+
+    fn deref(&self) -> &Event {
+        &self.event
+    }
+}
+
+impl DerefMut for Account {
+    fn deref_mut(&mut self) -> &mut Event {
+        &mut self.event
+    }
+}
+
 impl Service {
     /// The event of a request that begins; nothing where none is kept: without a trail, and of what anyone may know, the
     /// CapabilityStatement. `None` is a request that leads nowhere.
-    pub fn begin(&self, interaction: Option<&Interaction>) -> Option<Box<Event>> {
+    pub fn begin(&self, interaction: Option<&Interaction>) -> Option<Box<Account>> {
         self.policy.audit.as_ref()?;
         let mut event = Event::new(interaction.map_or(Some(Action::Unknown), Interaction::action)?, 0);
         event.entities = Vec::from_iter(interaction.and_then(Interaction::certificate));
         if let Some(Interaction::Patient(ask)) = interaction {
             event.patients = Vec::from_iter(ask.id().map(str::to_owned));
         }
-        Some(Box::new(event))
+        Some(Box::new(Account { event, met: None }))
+    }
+
+    /// Notes whom the parameters of a request name, those of its sealed links too as soon as the event says who calls. It is told before
+    /// anything of the request can be refused.
+    pub fn note(&self, event: &mut Event, interaction: &Interaction, parameters: &[(String, String)]) {
+        let mut named = Named::default();
+        self.reader().parameters(interaction, parameters, &mut named);
+        for (_, token) in parameters.iter().filter(|(name, _)| name == "_query") {
+            let caller = event.who.person.as_deref().unwrap_or_default();
+            if let Ok(opened) = self.seal.open(token, caller, (self.clock)()) {
+                self.reader().parameters(interaction, &opened, &mut named);
+            }
+        }
+        event.name(named);
+    }
+
+    /// Reads whom requests name.
+    pub(super) fn reader(&self) -> Reader<'_> {
+        let external_reference_system = &self.settings.external_reference_system;
+        Reader { names: &self.settings.names, external_reference_system }
     }
 
     /// Writes the event of a request down. What was changed is in the trail already.
     ///
     /// # Errors
     /// 503: the trail takes nothing, so nothing may be shown.
-    pub fn end(&self, mut event: Box<Event>, result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
+    pub fn end(&self, account: Box<Account>, result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
+        let Account { mut event, met } = *account;
         match result {
             Ok(answer) if answer.witnessed => return Ok(()),
             Ok(answer) => {
                 event.status = answer.status;
                 match &answer.shown {
                     Shown::Nothing => {}
-                    Shown::One(hit) => event.entities = vec![entity(*hit)],
-                    Shown::Many(hits) => event.entities = hits.iter().copied().map(entity).collect(),
-                    Shown::Patients => event.patients = patients(&answer.body),
+                    Shown::One(hit) => show(&mut event, vec![entity(*hit)]),
+                    Shown::Many(hits) => show(&mut event, hits.iter().copied().map(entity).collect()),
+                    Shown::Patients => event.name(Named { patients: patients(&answer.body), ..Named::default() }),
                 }
             }
             Err(outcome) => {
@@ -59,8 +116,12 @@ impl Service {
                 if outcome.leading() == Hcert::TokenRefused {
                     // Whoever looks for break-ins looks for these; what was asked for stands in the event as far as its path told.
                     event.action = Action::TokenRefused;
+                    event.reason = outcome.cause().map(str::to_owned);
                 }
             }
+        }
+        if let Some(met) = met {
+            event.name(met.take());
         }
         self.append(event)
     }
@@ -69,12 +130,13 @@ impl Service {
     ///
     /// # Errors
     /// As [`end`](Self::end).
-    pub fn end_plain(&self, mut event: Box<Event>, status: u16) -> Result<(), Outcome> {
+    pub fn end_plain(&self, account: Box<Account>, status: u16) -> Result<(), Outcome> {
+        let mut event = account.event;
         event.status = status;
         self.append(event)
     }
 
-    fn append(&self, mut event: Box<Event>) -> Result<(), Outcome> {
+    fn append(&self, mut event: Event) -> Result<(), Outcome> {
         let Some(log) = &self.policy.audit else { return Ok(()) };
         event.at = (self.clock)();
         log.append(&event).map(drop).map_err(|failing| Outcome::from(Hcert::AuditUnavailable).because(failing))
@@ -90,6 +152,12 @@ impl Service {
             _ => Ok(()),
         }
     }
+}
+
+/// Puts what was shown before what was only asked for.
+fn show(event: &mut Event, shown: Vec<Entity>) {
+    let asked = std::mem::replace(&mut event.entities, shown);
+    event.name(Named { certificates: asked, ..Named::default() });
 }
 
 fn entity(hit: Hit) -> Entity {
@@ -295,6 +363,7 @@ pub fn event(change: &Committed) -> Option<Event> {
         represented_party: more.represented_party,
         application: more.application,
         session: more.session,
+        operator: None,
     };
     let from = audit::From {
         ip: more.address,

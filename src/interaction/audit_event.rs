@@ -6,22 +6,20 @@
 mod filters;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::Answer;
 use super::context::{Context, Subset};
+use super::named::{PatientsOf, names_of_person};
 use super::read::reduced;
-use super::service::Service;
+use super::service::{Service, unreadable as unreadable_store};
 use crate::audit::{self, Event, Log, Number, Order, Wanted};
-use crate::certificate::{Id, Version};
-use crate::limits::AUDIT_PATIENTS_CACHED_MAX;
 use crate::outcome::{Hcert, Outcome};
 use crate::search::issue;
 use crate::search::request::Request;
 use filters::AuditFilters;
-pub use filters::PARAMETERS;
+pub use filters::{AuditLooks, PARAMETERS};
 
 /// What a page needs: how many events there are, and those of the page.
 struct Found {
@@ -42,6 +40,12 @@ impl Service {
             return Err(issue::wrong("_summary", "count", "true, text, data or false on a read").into());
         }
         let event = found.ok_or_else(missing)?;
+        // Whom the event is about is shown with it.
+        context.meet(|named| {
+            named.patients.clone_from(&event.patients);
+            named.identifiers.clone_from(&event.identifiers);
+            named.certificates.clone_from(&event.entities);
+        });
         let body = audit::resource(number, &event, &self.settings.names);
         Ok(Answer { status: 200, body: reduced(body, &context.subset), ..Answer::default() })
     }
@@ -50,19 +54,17 @@ impl Service {
         let settings = self.search_settings(context);
         let mut filters = AuditFilters::new(&settings);
         let request = Request::read(&context.parameters, &settings, &mut filters)?;
-        let AuditFilters { wanted, order, .. } = filters;
+        let AuditFilters { mut wanted, order, .. } = filters;
         let log = self.log()?;
+        for any in &mut wanted.patients {
+            let known = any.iter().map(|asked| names_of_person(&self.engine, asked, &self.settings.names));
+            *any = known.collect::<Result<Vec<_>, _>>().map_err(unreadable_store)?.concat();
+        }
         let (count, skipped) = (request.count(), request.skipped());
         let engine = self.engine.clone();
         let worked = self.heavy(move || {
-            let mut known = HashMap::new();
-            let mut patient_of = |id: Id, version: Version| -> Option<String> {
-                if known.len() >= AUDIT_PATIENTS_CACHED_MAX {
-                    known.clear();
-                }
-                let found = || engine.subject(id, version).ok().flatten().map(|subject| subject.id);
-                known.entry((id, version)).or_insert_with(found).clone()
-            };
+            let mut patients = PatientsOf::new(&engine, wanted.patients.concat());
+            let mut patient_of = |id, version| patients.of(id, version);
             collect(&log, &wanted, order, skipped..=skipped + u64::from(count), &mut patient_of)
         });
         let Found { total, events } = worked.await??;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::rights::Held;
 pub use crate::access::Identity;
 pub use crate::audit::{Action, Event, Method};
+use crate::audit::{Met, Named};
 use crate::certificate::Version;
 pub use crate::certificate::{Condition, Tag};
 pub use crate::engine::Who;
@@ -42,6 +43,8 @@ pub struct Context {
     pub handed_on: Option<Box<HandedOn>>,
     /// What they may do; known once the request was admitted.
     pub held: Option<Arc<Held>>,
+    /// Takes whom the interaction names beyond its path and parameters; nothing where it names nobody so.
+    pub met: Option<Met>,
 }
 
 /// Headers that concern the registry.
@@ -76,6 +79,13 @@ impl Context {
         let purpose = if only_looks { Purpose::Look } else { Purpose::Callers };
         let authorization = self.handed_on.as_ref().and_then(|handed_on| handed_on.authorization.clone());
         Caller { authorization, ..self.caller(purpose) }
+    }
+
+    /// Adds whom the request names to its event.
+    pub fn meet(&self, add: impl FnOnce(&mut Named)) {
+        if let Some(met) = &self.met {
+            met.add(add);
+        }
     }
 
     /// Whether the caller has this version already: `If-None-Match` is asked first, `If-Modified-Since` only without it.

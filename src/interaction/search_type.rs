@@ -12,6 +12,7 @@ use super::rights::{Held, not_permitted, outside};
 use super::service::{Service, unsearchable};
 use super::subject::unanswered;
 use crate::access::rights::May;
+use crate::limits::AUDIT_COUNTED_MAX;
 use crate::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 use crate::registry::{Failed, LookedUp, Purpose};
 use crate::search::query::{Found, Search};
@@ -34,7 +35,7 @@ impl Service {
             query.filter = held.scope(*may).narrow(query.filter, without_advice);
             shower = self.shower_of(held, *may);
         }
-        let page = self.found(query).await?;
+        let page = self.found_and_counted(context, query).await?;
         let links = search.links(&settings, &found, page.total)?;
         let mut warnings = search.warnings();
         warnings.extend(unanswered);
@@ -108,6 +109,7 @@ impl Service {
                 }
                 answered => answered.map_err(unanswered)?,
             };
+            context.meet(|named| patients.iter().for_each(|patient| named.patient(&patient.id)));
             let external = wanted.system.as_deref() == Some(&self.settings.external_reference_system);
             if external && patients.len() != 1 {
                 let identifier = format!("{}|{}", self.settings.external_reference_system, wanted.value);
@@ -148,6 +150,16 @@ impl Service {
             query.filter = query.filter.with_linked_patients(&linked);
         }
         (query, true)
+    }
+
+    /// As [`found`](Self::found). What is only counted where the search names a certificate, a declaration or a person by an identifier
+    /// goes into the event of the request as if it were shown: the count tells as much of it.
+    async fn found_and_counted(&self, context: &Context, query: Query) -> Result<Page, Outcome> {
+        let Some(met) = context.met.as_ref().filter(|_| query.count == 0) else { return self.found(query).await };
+        let mut page = self.found(Query { page: 1, count: AUDIT_COUNTED_MAX, ..query }).await?;
+        let counted = std::mem::take(&mut page.hits).into_iter().map(|hit| (hit.id, Some(hit.version)));
+        met.add(|named| named.certificates.extend(counted));
+        Ok(page)
     }
 
     async fn found(&self, query: Query) -> Result<Page, Outcome> {

@@ -151,7 +151,27 @@ impl Service {
     /// Runs one interaction. All that can wait lie on the heap, so that the way of a read, which is moved along with theirs, is short.
     /// `body` is the request's body, empty when it had none.
     pub async fn run(&self, interaction: Interaction, context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
-        let done = self.done(interaction, context, body).await;
+        // What only reads may be given up on its way; of a change the body is read again only where it made none, since the event of a
+        // change names whom it is about.
+        let met = context.met.clone();
+        let names_by_body =
+            matches!(&interaction, Interaction::Create | Interaction::Update(_) | Interaction::Validate(_));
+        let may_change = interaction.may_change();
+        let note = || {
+            if let Some(met) = met.as_ref().filter(|_| names_by_body) {
+                met.add(|named| self.reader().body(&body, named));
+            }
+        };
+        if let (Some(met), Some(condition)) = (&met, &context.if_none_exist) {
+            met.add(|named| self.reader().condition(condition, named));
+        }
+        if !may_change {
+            note();
+        }
+        let done = self.done(interaction, context, &body).await;
+        if may_change && !matches!(&done, Ok(answer) if answer.witnessed) {
+            note();
+        }
         if let Err(outcome) = &done
             && outcome.leading() == Hcert::StoreDamaged
         {
@@ -160,7 +180,7 @@ impl Service {
         done
     }
 
-    async fn done(&self, interaction: Interaction, mut context: Context, body: Vec<u8>) -> Result<Answer, Outcome> {
+    async fn done(&self, interaction: Interaction, mut context: Context, body: &[u8]) -> Result<Answer, Outcome> {
         if context.identity.is_some() {
             Box::pin(self.admit(&interaction, &mut context)).await?;
         }
@@ -169,29 +189,27 @@ impl Service {
         }
         match interaction {
             Interaction::Capabilities => self.capabilities(&context),
-            Interaction::Create => Box::pin(self.create(&context, &body)).await,
+            Interaction::Create => Box::pin(self.create(&context, body)).await,
             Interaction::Read(instance) => self.read(&context, &instance),
             Interaction::Vread(instance, version) => self.vread(&context, &instance, version),
-            Interaction::Update(instance) => Box::pin(self.update(&context, &instance, &body)).await,
+            Interaction::Update(instance) => Box::pin(self.update(&context, &instance, body)).await,
             Interaction::Delete(instance) => Box::pin(self.delete(context, &instance)).await,
             Interaction::HistoryInstance(instance) => Box::pin(self.history_instance(&context, &instance)).await,
             Interaction::HistoryType => Box::pin(self.history_type(&context)).await,
             Interaction::Search => Box::pin(self.search(&context)).await,
-            Interaction::Suspend(instance) => {
-                Box::pin(self.operate(&context, &instance, Trigger::Suspend, &body)).await
-            }
-            Interaction::Cancel(instance) => Box::pin(self.operate(&context, &instance, Trigger::Cancel, &body)).await,
-            Interaction::GetConsent(instance) => self.get_consent(&context, &instance, &body),
-            Interaction::SetConsent(instance) => Box::pin(self.set_consent(&context, &instance, &body)).await,
+            Interaction::Suspend(instance) => Box::pin(self.operate(&context, &instance, Trigger::Suspend, body)).await,
+            Interaction::Cancel(instance) => Box::pin(self.operate(&context, &instance, Trigger::Cancel, body)).await,
+            Interaction::GetConsent(instance) => self.get_consent(&context, &instance, body),
+            Interaction::SetConsent(instance) => Box::pin(self.set_consent(&context, &instance, body)).await,
             Interaction::ReadDefinition(kind, id) => Box::pin(self.read_definition(&context, kind, &id)).await,
             Interaction::AuditRead(number) => Box::pin(self.audit_read(&context, number)).await,
             Interaction::AuditSearch => Box::pin(self.audit_search(&context)).await,
             Interaction::SearchDefinitions(kind) => Box::pin(self.search_definitions(&context, kind)).await,
-            Interaction::Validate(instance) => Box::pin(self.validate(&context, instance.as_ref(), &body)).await,
-            Interaction::Lookup(id) => self.lookup(&context, id.as_deref(), &body),
-            Interaction::ValidateCode(kind, id) => self.validate_code(&context, kind, id.as_deref(), &body),
+            Interaction::Validate(instance) => Box::pin(self.validate(&context, instance.as_ref(), body)).await,
+            Interaction::Lookup(id) => self.lookup(&context, id.as_deref(), body),
+            Interaction::ValidateCode(kind, id) => self.validate_code(&context, kind, id.as_deref(), body),
             Interaction::Patient(ask) => Box::pin(self.patient(&context, ask)).await,
-            Interaction::Expand(id) => Box::pin(self.expand(&context, id.as_deref(), &body)).await,
+            Interaction::Expand(id) => Box::pin(self.expand(&context, id.as_deref(), body)).await,
         }
     }
 

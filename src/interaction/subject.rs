@@ -121,11 +121,15 @@ impl Service {
                     // A write would bring this one over; what is only judged goes no further than that.
                     return Ok(Resolved { reference: "Patient/new".to_owned(), ..Resolved::default() });
                 }
+                if let Ok(patients) = &found {
+                    context.meet(|named| patients.iter().for_each(|patient| named.patient(&patient.id)));
+                }
                 found.map(|mut patients| patients.pop().filter(|_| patients.is_empty()))
             }
         };
         match asked {
             Ok(Some(patient)) => {
+                context.meet(|named| named.patient(&patient.id));
                 // Reference and identifier must mean the same person: there is nobody who is both.
                 if let Some((system, value)) = beside.filter(|beside| !may_be_theirs(*beside, pairs(&patient))) {
                     return Err(self.not_unique(Named::Identifier { system, value }).into());

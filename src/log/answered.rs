@@ -76,7 +76,8 @@ pub fn set_sample(every: u32) {
 
 /// Writes the line of a request: a failure of the service's own, which is a 500 with a cause, as error, any other 5xx as warning, all
 /// else as information.
-/// Failures always have one. The cause of a 4xx is the caller's doing, and stands there at level debug only.
+/// Failures always have one. The cause of a 4xx is the caller's doing, and stands there at level debug only; that of a 401 is the rule
+/// that a token broke, which whoever looks for break-ins has to know.
 pub fn answered(about: &Answered) {
     let Answered { method, route, status, .. } = *about;
     if !SAMPLE.takes(status) {
@@ -87,7 +88,7 @@ pub fn answered(about: &Answered) {
     let (action, request) = (about.action, about.request_id);
     let code = about.refused.map(|refused| refused.code.as_str());
     let issue = about.refused.and_then(|refused| refused.id.as_deref());
-    let shows_cause = status >= 500 || tracing::enabled!(target: ANSWERS, Level::DEBUG);
+    let shows_cause = status >= 500 || status == 401 || tracing::enabled!(target: ANSWERS, Level::DEBUG);
     let cause = about.refused.and_then(|refused| refused.cause.as_deref()).filter(|_| shows_cause);
     // The level of a line is part of its call site.
     macro_rules! line {

@@ -117,7 +117,7 @@ pub const PARAMETERS: &[Parameter] = &[
 
 /// Other names of the chains: without the type, which R5 `search.html#chaining` allows where there is only one type of target,
 /// and by `patient`.
-const OTHER_NAMES: &[(&str, &str)] = &[
+pub const OTHER_NAMES: &[(&str, &str)] = &[
     ("subject.identifier", "subject:Patient.identifier"),
     ("patient:Patient.identifier", "subject:Patient.identifier"),
     ("patient.identifier", "subject:Patient.identifier"),

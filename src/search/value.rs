@@ -65,6 +65,14 @@ impl Token {
         (!blank && parts.next().is_none()).then_some(token)
     }
 
+    /// The code, where there is one.
+    pub fn into_code(self) -> Option<String> {
+        match self {
+            Token::Code(code) | Token::SystemCode(_, code) | Token::CodeWithoutSystem(code) => Some(code),
+            Token::System(_) => None,
+        }
+    }
+
     /// The term a row carries when it has the token.
     pub fn term(&self, field: Field) -> Term {
         match self {

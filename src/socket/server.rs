@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::{AuditTold, REFUSED, Request, Step, backup};
-use crate::audit::{self, Action, Head, Log};
+use crate::audit::{self, Action, Head, Log, Operator};
 use crate::bulk::{self, Event, ImportOptions, Listed, Progress};
 use crate::certificate::{Id, Names, Seq, Version};
 use crate::engine::{Engine, give_way, system_clock};
@@ -73,7 +73,9 @@ impl Server {
                 let stream = Arc::new(stream);
                 let told = stream.clone();
                 let spawned = thread::Builder::new().name("hcert-command".into()).spawn(move || {
-                    if let Err(error) = talk(&stream, &engine, &rulebook, &trail, &names) {
+                    let talk = || talk(&stream, &engine, &rulebook, &trail, &names);
+                    // Who the kernel says asks is who the events of the command name.
+                    if let Err(error) = Operator::of_peer(&stream).and_then(|operator| operator.acting(talk)) {
                         event!(COMMAND_BROKE, error = %error);
                     }
                     drop(command);
@@ -179,7 +181,9 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
             send(&mut out, &told.unwrap_or_else(|problem| AuditTold::Failed { problem }))?;
         }
         Request::AuditExport(asked) => {
-            let told = match bulk::export_audit(engine, trail, &asked, names, &mut out) {
+            let told = match bulk::export_audit(engine, trail, &asked, names, &mut |event| {
+                out.write_all(event).map_err(|error| format!("writing failed: {error}"))
+            }) {
                 Ok(count) => AuditTold::Done { report: format!("{count} events written"), is_whole: true },
                 Err(problem) => AuditTold::Failed { problem },
             };

@@ -39,7 +39,7 @@ async fn every_way_and_every_outcome_leaves_one_event() {
         ("GET",    "Composition/_history",       None,                           "composition.history-type", 200, "",          "1/2 1/1", ""),
         ("GET",    "Composition?status=final",   None,                           "composition.search",       200, "",          "1/2", ""),
         ("GET",    "Composition?colour=red",     None,                           "composition.search",       400, "HCERT-118", "",    ""),
-        ("POST",   "Composition/$validate",      Some(Body::draft().into()),     "composition.validate",     200, "",          "",    ""),
+        ("POST",   "Composition/$validate",      Some(Body::draft().into()),     "composition.validate",     200, "",          "",    "200"),
         ("GET",    "Composition/1/$get-consent", None,                           "consent.get",              200, "",          "1",   ""),
         ("POST",   "Composition/1/$set-consent", Some(consent.clone().into()),   "consent.set",              200, "",          "1/2", "200"),
         ("POST",   "Composition/1/$set-consent", Some(consent.into()),           "consent.set",              200, "",          "1",   ""),
@@ -89,6 +89,7 @@ async fn the_trail_is_asked_as_audit_events() {
     }
     server.get("Composition/9").await.expect(404);
     let asked = |query: &str| server.get(&format!("AuditEvent?{query}"));
+    // Each of these names whom it asks for, and is found by the next one that asks for the same.
     for (query, total) in [
         ("entity=Composition/1", 4),
         ("entity=Composition/1&action=composition.read", 3),
@@ -104,12 +105,12 @@ async fn the_trail_is_asked_as_audit_events() {
         ("action=http://hl7.org/fhir/audit-event-action|C&entity=Composition/1", 1),
         ("code=http://hl7.org/fhir/restful-interaction|create", 2),
         ("outcome=http://hl7.org/fhir/issue-severity|error", 1),
-        ("outcome=success&entity=Composition/1", 4),
+        ("outcome=success&entity=Composition/1&action=composition.create,composition.read", 4),
         ("outcome=fatal", 0),
-        ("entity=Patient/200", 2),
-        ("entity=http://127.0.0.1:8080/fhir/Composition/1", 4),
+        ("entity=Patient/200&action=composition.create", 2),
+        ("entity=http://127.0.0.1:8080/fhir/Composition/1&action=composition.create,composition.read", 4),
         ("entity=Observation/1", 0),
-        ("entity=Patient/200/_history/1", 2),
+        ("entity=Patient/200/_history/1&action=composition.create", 2),
     ] {
         let told = asked(query).await.expect(200).json();
         assert_eq!((&told["type"], &told["total"]), (&json!("searchset"), &json!(total)), "{query}");

@@ -248,8 +248,9 @@ fn queries(kind: &str, name: &str, first: &Value) -> (String, String) {
         ("Patient", "birthdate") => of("1994-06-24", "1799-01-01"),
         ("Patient", "active") => of("true", "false&_id=200"),
         ("Patient", "deceased") => of("true", "true&_id=200"),
-        ("AuditEvent", "entity") => of("Composition/1", "Composition/99"),
-        ("AuditEvent", "patient") => of("Patient/200", "Patient/999"),
+        ("AuditEvent", "entity") => of("Composition/1", "Observation/1"),
+        // Who asks for a patient names them, and is found from then on.
+        ("AuditEvent", "patient") => of("Patient/200", "Patient/999&code=consent.set"),
         ("AuditEvent", "agent") => of("Practitioner/37605030299", "Practitioner/1"),
         ("AuditEvent", "action") => of("C", "D"),
         ("AuditEvent", "code") => of("create", "delete"),

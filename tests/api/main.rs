@@ -22,6 +22,7 @@ mod delete;
 mod form;
 mod history;
 mod life_cycle;
+mod meaning;
 mod names;
 mod narrative;
 mod operation;

@@ -272,6 +272,15 @@ impl Server {
         events.map(|event| event.expect("a readable trail").1).collect()
     }
 
+    /// Whether an event concerns somebody, by id or by personal code: what an export and a search for audit events ask.
+    pub fn concerns(&self, event: &Event, asked: &str) -> bool {
+        let names = &self.http.service().settings().names;
+        let known = interaction::names_of_person(&self.engine, asked, names).expect("the store can be read");
+        let mut patients = interaction::PatientsOf::new(&self.engine, known.clone());
+        let wanted = hcert::audit::Wanted { patients: vec![known], ..hcert::audit::Wanted::default() };
+        wanted.matches(event, &mut |id, version| patients.of(id, version))
+    }
+
     /// The writer gets no further as long as this is kept.
     pub fn hold_writer(&self) -> MutexGuard<'_, ()> {
         self.writer.lock().expect("no test panics with it")

@@ -119,24 +119,30 @@ async fn a_refused_token_is_told_why_in_words_that_help_its_owner() {
     };
     let right = signed(&claims());
     let tampered = right.replacen("eyJ", "eyI", 2);
-    for (header, problem) in [
-        (with("exp", json!(NOW - 60)), "it has expired"),
-        (with("nbf", json!(NOW + 60)), "it is not valid yet"),
-        (with("exp", json!(NOW + 1_000_000)), "it lives longer than is accepted"),
-        (with("iss", json!("https://other.example.ee")), "its issuer is not accepted"),
-        (with("aud", json!("other")), "it is for another audience"),
-        (with("sub", json!(null)), "it lacks the claim sub"),
-        (with("sub", json!("x")), "it has a wrong claim sub"),
-        (format!("Bearer {}.{}.", encode(r#"{"alg":"none"}"#), encode("{}")), "its algorithm is not accepted"),
-        (tampered, "it is not well-formed"),
-        (format!("{right}AA"), "its signature does not fit"),
-        ("Bearer x".to_owned(), "it is not well-formed"),
-        ("Bearer a.b.c.d.e".to_owned(), "it is not well-formed"),
-        (format!("Bearer {}", "a".repeat(20_000)), "it is too long"),
-        ("Bearer".to_owned(), "Authorization must be Bearer and one token"),
-        ("Basic YTpi".to_owned(), "Authorization must be Bearer and one token"),
+    for (header, problem, reason) in [
+        (with("exp", json!(NOW - 60)), "it has expired", "expired"),
+        (with("nbf", json!(NOW + 60)), "it is not valid yet", "not-yet-valid"),
+        (with("exp", json!(NOW + 1_000_000)), "it lives longer than is accepted", "lifetime"),
+        (with("iss", json!("https://other.example.ee")), "its issuer is not accepted", "issuer"),
+        (with("aud", json!("other")), "it is for another audience", "audience"),
+        (with("sub", json!(null)), "it lacks the claim sub", "claim-missing"),
+        (with("sub", json!("x")), "it has a wrong claim sub", "claim-wrong"),
+        (
+            format!("Bearer {}.{}.", encode(r#"{"alg":"none"}"#), encode("{}")),
+            "its algorithm is not accepted",
+            "algorithm",
+        ),
+        (tampered, "it is not well-formed", "malformed"),
+        (format!("{right}AA"), "its signature does not fit", "signature"),
+        ("Bearer x".to_owned(), "it is not well-formed", "malformed"),
+        ("Bearer a.b.c.d.e".to_owned(), "it is not well-formed", "malformed"),
+        (format!("Bearer {}", "a".repeat(20_000)), "it is too long", "too-long"),
+        ("Bearer".to_owned(), "Authorization must be Bearer and one token", "scheme"),
+        ("Basic YTpi".to_owned(), "Authorization must be Bearer and one token", "scheme"),
     ] {
         unauthorized(server.get("Composition/1").header("Authorization", &header).await, Some(problem));
+        let event = server.events().pop().expect("an event");
+        assert_eq!((event.action.name(), event.reason.as_deref()), ("token.refused", Some(reason)));
     }
     let twice = server.get("Composition/1").header("Authorization", &right).header("Authorization", &right).await;
     unauthorized(twice, Some("exactly one header Authorization may be there"));

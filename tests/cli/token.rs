@@ -26,7 +26,20 @@ fn a_token_is_all_that_is_printed_and_a_server_takes_it() {
     let told = server.client().send("GET", "/Composition", &["authorization: Bearer x"], b"").unwrap();
     assert_eq!(told.status, 401);
     let trail = place.run(&["audit", "export", "--data", "data"]);
-    assert_eq!(trail.expect(0).text().matches("token.issue").count(), 2, "each token is written down");
+    let trail = trail.expect(0).text();
+    assert_eq!(trail.matches("token.issue").count(), 2, "each token is written down");
+    // SAFETY: the call takes nothing and cannot fail.
+    let uid = format!(r#""code":"operator-uid"}}]}},"valueString":"{}""#, unsafe { libc::geteuid() });
+    let export = trail.lines().find(|line| line.contains("audit.export")).expect("the export comes first in itself");
+    assert!(export.contains(&uid), "through the socket the kernel says who asks: {export}");
+    assert!(server.stop().success());
+    let trail = place.run(&["audit", "export", "--data", "data"]);
+    let trail = trail.expect(0).text();
+    let of = |action: &str| trail.lines().filter(|line| line.contains(action)).collect::<Vec<_>>();
+    let (started, stopped) = (of("service.start"), of("service.stop"));
+    assert_eq!((started.len(), stopped.len()), (1, 1), "when the service ran is written down");
+    assert!(started[0].contains("settings ") && started[0].contains(", permissions "), "{}", started[0]);
+    assert!(of("audit.export").iter().all(|line| line.contains(&uid)), "also of a command on a stopped folder");
 }
 
 #[test]

@@ -74,10 +74,14 @@ mod rooms {
         pub mod encoding;
         pub mod event;
         pub mod header;
+        pub mod key;
+        pub mod operator;
         pub mod record;
         pub mod resource;
 
         pub use event::{Action, Entity, Event, From, Method, Who};
+        pub use key::{Met, Named};
+        pub use operator::Operator;
 
         /// Stands in for the number of an event, which the room's log defines.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

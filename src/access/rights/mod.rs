@@ -10,6 +10,7 @@ mod scope;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use smallvec::SmallVec;
 
 use crate::access::identity::Identity;
@@ -37,6 +38,7 @@ pub struct Permissions {
     roles: HashMap<String, Arc<[Grant]>>,
     change_by: ChangeBy,
     systems: Arc<Systems>,
+    fingerprint: String,
 }
 
 impl Permissions {
@@ -53,12 +55,21 @@ impl Permissions {
                 category: format!("{}/CodeSystem/labivaatuse-tyyp", names.code_system_base),
                 estonian_code: names.identifiers.estonian_code().to_owned(),
             }),
+            fingerprint: digest(&SHA256, text.as_bytes()).as_ref()[..8]
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect(),
         })
     }
 
     /// The same table, where not everybody whose role may change certificates changes those of others.
     pub fn with_changes_by(self, change_by: ChangeBy) -> Permissions {
         Permissions { change_by, ..self }
+    }
+
+    /// A name for the text of the table, 16 hexadecimal digits: equal tables have the same.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
     }
 
     /// Why a role grants nothing, with the roles there are; none when the table knows it.

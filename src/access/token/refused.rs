@@ -31,6 +31,31 @@ pub enum Refused {
     KeysUnavailable(String),
 }
 
+impl Refused {
+    /// A short name of the rule for the audit trail and the log.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Refused::NotBearer => "scheme",
+            Refused::Repeated => "repeated",
+            Refused::TooLong => "too-long",
+            Refused::Malformed => "malformed",
+            Refused::Algorithm => "algorithm",
+            Refused::IdToken => "kind",
+            Refused::Denied => "denied",
+            Refused::KeyUnknown => "key",
+            Refused::Signature => "signature",
+            Refused::Expired => "expired",
+            Refused::NotYetValid => "not-yet-valid",
+            Refused::LivesTooLong => "lifetime",
+            Refused::Issuer => "issuer",
+            Refused::Audience => "audience",
+            Refused::ClaimMissing(_) => "claim-missing",
+            Refused::ClaimWrong(_) => "claim-wrong",
+            Refused::KeysUnavailable(_) => "keys-unavailable",
+        }
+    }
+}
+
 /// The English words; `outcome::words` has the Estonian ones.
 impl fmt::Display for Refused {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {

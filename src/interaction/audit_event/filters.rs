@@ -6,7 +6,7 @@
 use std::ops::RangeInclusive;
 
 use crate::audit::{
-    Action, Agent, AuditedEntity, Order, RESTFUL, Result as AuditResult, SEVERITY, Wanted, action_system,
+    Action, Agent, AuditedEntity, Order, RESTFUL, Result as AuditResult, SEVERITY, Wanted, action_system, identifier,
 };
 use crate::certificate::{Id, Version};
 use crate::fhir::date_time;
@@ -43,9 +43,9 @@ impl LooksAt for AuditLooks {
 #[rustfmt::skip]
 pub const PARAMETERS: &[Parameter<AuditLooks>] = &[
     row("entity", AuditLooks::Entity, &[], Personal::No, "AuditEvent-entity",
-        "What was shown or changed: `Composition/1`, `Composition/1/_history/2`, `Patient/200`"),
-    row("patient", AuditLooks::Patient, &[], Personal::No, "clinical-patient",
-        "Whom the event concerns, also as the patient of a certificate: `Patient/200`"),
+        "What was shown, changed or asked for: `Composition/1`, `Composition/1/_history/2`, `Patient/200`, `Organization/<registry_code>`"),
+    row("patient", AuditLooks::Patient, &[Modifier::Identifier], Personal::Identifiers, "clinical-patient",
+        "Whom the event concerns, also as the patient of a certificate: `Patient/200`, or a personal code; `patient:identifier` takes `system|value`"),
     row("agent", AuditLooks::Agent, &[Modifier::Identifier], Personal::Always, "AuditEvent-agent",
         "Who took part: `Practitioner/<personal_code>`, `Organization/<registry_code>`; also a code or a role alone"),
     row("action", AuditLooks::Action, &[], Personal::No, "AuditEvent-action",
@@ -97,6 +97,7 @@ impl<'a> AuditFilters<'a> {
                 None => certificate(rest, None).into_iter().collect(),
             },
             Some(("Patient", _)) => vec![AuditedEntity::Patient(patient_id(text)?.to_owned())],
+            Some(("Organization", code)) => vec![AuditedEntity::Organization(code.to_owned())],
             Some(_) => Vec::new(),
         })
     }
@@ -111,7 +112,12 @@ impl<'a> AuditFilters<'a> {
         let text = self.relative(text);
         Some(match text.split_once('/') {
             None => {
-                vec![Agent::Person(text.to_owned()), Agent::Organization(text.to_owned()), Agent::Role(text.to_owned())]
+                vec![
+                    Agent::Person(text.to_owned()),
+                    Agent::Organization(text.to_owned()),
+                    Agent::Role(text.to_owned()),
+                    Agent::User(text.to_owned()),
+                ]
             }
             Some(("Practitioner", code)) => vec![Agent::Person(code.to_owned())],
             Some(("Organization", code)) => vec![Agent::Organization(code.to_owned())],
@@ -161,7 +167,10 @@ impl Filters for AuditFilters<'_> {
                 let entities = any(name, value, "Composition/1 or Patient/200", |part| self.entities(part))?;
                 self.wanted.entities.push(entities);
             }
-            (AuditLooks::Patient, _) => {
+            (AuditLooks::Patient, Some(_)) => {
+                self.wanted.patients.push(any(name, value, "system|value", person_with_identifier)?);
+            }
+            (AuditLooks::Patient, None) => {
                 let patients = any(name, value, "Patient/200", |part| self.patient(part))?;
                 self.wanted.patients.push(patients);
             }
@@ -221,6 +230,16 @@ fn any<T>(
         }
     }
     if issues.is_empty() { Ok(found) } else { Err(issues) }
+}
+
+/// A person by an identifier; one without a system is a personal code.
+fn person_with_identifier(text: &str) -> Option<Vec<String>> {
+    Some(match Token::parse(text)? {
+        Token::SystemCode(system, value) => vec![identifier(Some(&system), &value)],
+        Token::Code(value) => vec![value],
+        Token::CodeWithoutSystem(value) => vec![identifier(Some(""), &value)],
+        Token::System(_) => return None,
+    })
 }
 
 /// Callers by the identifiers of persons and of institutions, whatever the namespace of these.

@@ -1,0 +1,136 @@
+//! What an event can be found again by, and whom a request named.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::event::{Entity, Event, text_within};
+use crate::certificate::{Id, IdentifierSystems};
+
+/// One thing that an event can be found by. Every search for a patient, a certificate or an agent asks these keys, so an index of them
+/// finds whatever the search would find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key<'e> {
+    /// Id of a patient that the request named or was shown.
+    Patient(&'e str),
+    /// Identifier of a person or a certificate that the request named: `system|value`, or the value alone where no system was named.
+    Identifier(&'e str),
+    /// Registry code of an institution that the request named.
+    Organization(&'e str),
+    /// A certificate that the request named or was shown, in whatever version. Whose it is stands in the store.
+    Certificate(Id),
+    /// Personal code of who acted.
+    AgentPerson(&'e str),
+    /// Registry code of the institution of who acted, or of whom they represent.
+    AgentOrganization(&'e str),
+    /// Role of who acted.
+    AgentRole(&'e str),
+    /// Name of the operating system's user who ran a command.
+    AgentUser(&'e str),
+}
+
+impl Event {
+    /// Everything that the event can be found by. A key may come more than once.
+    pub fn keys(&self) -> impl Iterator<Item = Key<'_>> {
+        let Event { who, entities, patients, identifiers, organizations, .. } = self;
+        let user = who.operator.as_ref().and_then(|operator| operator.name.as_deref());
+        let acting = [&who.organization, &who.represented_party].into_iter().flatten();
+        let agents = who.person.as_deref().map(Key::AgentPerson).into_iter();
+        let agents = agents.chain(acting.map(|code| Key::AgentOrganization(code)));
+        let agents = agents.chain(who.roles.iter().map(|role| Key::AgentRole(role)));
+        let agents = agents.chain(user.map(Key::AgentUser));
+        let named = patients.iter().map(|id| Key::Patient(id));
+        let named = named.chain(identifiers.iter().map(|identifier| Key::Identifier(identifier)));
+        let named = named.chain(organizations.iter().map(|code| Key::Organization(code)));
+        named.chain(entities.iter().map(|(id, _)| Key::Certificate(*id))).chain(agents)
+    }
+
+    /// Adds whom a request named.
+    pub fn name(&mut self, named: Named) {
+        let Named { patients, identifiers, organizations, certificates } = named;
+        patients.into_iter().for_each(|patient| add(&mut self.patients, patient));
+        identifiers.into_iter().for_each(|identifier| add(&mut self.identifiers, identifier));
+        organizations.into_iter().for_each(|organization| add(&mut self.organizations, organization));
+        for (id, version) in certificates {
+            if !self.entities.iter().any(|own| own.0 == id && (version.is_none() || own.1 == version)) {
+                self.entities.push((id, version));
+            }
+        }
+    }
+}
+
+/// Whom and what a request named, whether or not any of it exists.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Named {
+    pub patients: Vec<String>,
+    pub identifiers: Vec<String>,
+    pub organizations: Vec<String>,
+    pub certificates: Vec<Entity>,
+}
+
+impl Named {
+    pub fn is_empty(&self) -> bool {
+        let Named { patients, identifiers, organizations, certificates } = self;
+        patients.is_empty() && identifiers.is_empty() && organizations.is_empty() && certificates.is_empty()
+    }
+
+    /// A patient, by id.
+    pub fn patient(&mut self, id: &str) {
+        add(&mut self.patients, text_within(id).to_owned());
+    }
+
+    /// An institution, by registry code.
+    pub fn organization(&mut self, code: &str) {
+        add(&mut self.organizations, text_within(code).to_owned());
+    }
+
+    /// A certificate in whatever version.
+    pub fn certificate(&mut self, id: Id) {
+        self.certificates.push((id, None));
+    }
+
+    /// A person or a certificate, by identifier. An overlong system leaves the value whole.
+    pub fn identifier(&mut self, system: Option<&str>, value: &str) {
+        add(&mut self.identifiers, identifier(system, value));
+    }
+}
+
+/// Where a request that is under way adds whom it names, beside the event that is written at its end.
+#[derive(Clone, Debug, Default)]
+pub struct Met(Arc<Mutex<Named>>);
+
+impl Met {
+    pub fn add(&self, add: impl FnOnce(&mut Named)) {
+        add(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Takes out whatever was added so far.
+    pub fn take(&self) -> Named {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// An identifier as a [`Key`] has it: `system|value`, or the value alone.
+pub fn identifier(system: Option<&str>, value: &str) -> String {
+    match system {
+        Some(system) => [text_within(system), "|", text_within(value)].concat(),
+        None => text_within(value).to_owned(),
+    }
+}
+
+/// The keys of a person with an Estonian personal code: named with its system, or without any.
+pub fn of_personal_code(code: &str, systems: &IdentifierSystems) -> [String; 2] {
+    [identifier(Some(systems.estonian_code()), code), code.to_owned()]
+}
+
+fn add(texts: &mut Vec<String>, text: String) {
+    if !texts.contains(&text) {
+        texts.push(text);
+    }
+}
+
+/// It holds personal data.
+impl fmt::Debug for Named {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("Named")
+    }
+}

@@ -1,0 +1,210 @@
+//! Events of the audit trail in words for the person they are about: who looked, when and why.
+
+use std::fmt::Write;
+
+use clap::ValueEnum;
+use serde_json::Value;
+
+/// The language of the words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    Et,
+    En,
+}
+
+impl Language {
+    fn of<'t>(self, estonian: &'t str, english: &'t str) -> &'t str {
+        match self {
+            Language::Et => estonian,
+            Language::En => english,
+        }
+    }
+}
+
+/// Roles as a patient knows them: the code, Estonian, English.
+const ROLES: &[(&str, &str, &str)] = &[
+    ("doctor", "arst", "doctor"),
+    ("midwife", "ämmaemand", "midwife"),
+    ("nurse", "õde", "nurse"),
+    ("clinical-psychologist", "kliiniline psühholoog", "clinical psychologist"),
+    ("speech-therapist", "logopeed", "speech therapist"),
+    ("physiotherapist", "füsioterapeut", "physiotherapist"),
+    ("student", "üliõpilane", "student"),
+    ("specialist", "spetsialist", "specialist"),
+    ("receptionist", "registraator", "receptionist"),
+    ("patient", "patsient ise", "the patient"),
+    ("patient-limited", "patsient ise", "the patient"),
+    ("legal-representative", "seaduslik esindaja", "legal representative"),
+    ("consent-representative", "volitatud esindaja", "authorised representative"),
+    ("consent-representative-limited", "volitatud esindaja", "authorised representative"),
+    ("gov-official", "ametnik", "official"),
+    ("org-legal-representative", "tööandja esindaja", "representative of an employer"),
+];
+
+/// What was done: the action, Estonian, English. Certificates follow.
+const DEEDS: &[(&str, &str, &str)] = &[
+    ("composition.read", "vaatas tervisetõendit", "looked at a health certificate"),
+    ("composition.vread", "vaatas tervisetõendi versiooni", "looked at a version of a health certificate"),
+    ("composition.history", "vaatas tervisetõendi ajalugu", "looked at the history of a health certificate"),
+    ("composition.history-type", "vaatas tervisetõendite muudatusi", "looked at changes of health certificates"),
+    ("composition.search", "otsis tervisetõendeid", "searched for health certificates"),
+    ("composition.create", "koostas tervisetõendi", "made a health certificate"),
+    ("composition.update", "muutis tervisetõendit", "changed a health certificate"),
+    ("composition.delete", "kustutas tervisetõendi", "deleted a health certificate"),
+    ("composition.suspend", "peatas tervisetõendi kehtivuse", "suspended a health certificate"),
+    ("composition.cancel", "tühistas tervisetõendi", "cancelled a health certificate"),
+    ("composition.validate", "kontrollis tervisetõendi kuju", "had the form of a health certificate checked"),
+    ("consent.get", "vaatas, kelle eest tervisetõend on suletud", "looked to whom a health certificate is closed"),
+    ("consent.set", "muutis, kelle eest tervisetõend on suletud", "changed to whom a health certificate is closed"),
+    ("patient.read", "vaatas isikuandmeid", "looked at personal data"),
+    ("patient.vread", "vaatas isikuandmete versiooni", "looked at a version of personal data"),
+    ("patient.history", "vaatas isikuandmete ajalugu", "looked at the history of personal data"),
+    ("patient.search", "otsis isikut", "searched for a person"),
+    ("patients.import", "sisestas isikuandmeid", "entered personal data"),
+    ("audit.read", "vaatas, kes on andmeid vaadanud", "looked at who had looked"),
+    ("audit.search", "vaatas, kes on andmeid vaadanud", "looked at who had looked"),
+    ("audit.export", "vaatas, kes on andmeid vaadanud", "looked at who had looked"),
+];
+
+/// One event, over several lines and with a blank one behind; `event` is an AuditEvent as JSON.
+///
+/// # Errors
+/// It is none.
+pub fn told(event: &[u8], language: Language) -> Result<String, String> {
+    let event: Value = serde_json::from_slice(event).map_err(|error| format!("an event cannot be read: {error}"))?;
+    let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let seconds = text("/recorded").get(..19).unwrap_or_default().replace('T', " ");
+    let mut told = format!("{seconds}  {}\n", actor(&event, language));
+    let action = text("/code/coding/0/code");
+    let deed = DEEDS.iter().find(|(code, ..)| *code == action).map(|(_, et, en)| language.of(et, en));
+    let deed =
+        deed.map_or_else(|| format!("{} ({action})", language.of("hooldustoiming", "maintenance")), str::to_owned);
+    let certificates = certificates(&event);
+    let certificates = if certificates.is_empty() { String::new() } else { [": ", &certificates.join(", ")].concat() };
+    let refused = match text("/outcome/code/code") {
+        "error" => language.of(" – sellest keelduti, andmeid ei näidatud", " – refused, nothing was shown"),
+        _ => "",
+    };
+    // Writing to memory does not fail; so below.
+    let _ = writeln!(told, "{INDENT}{deed}{certificates}{refused}");
+    let detail = |name: &str| detail(&event, name);
+    let issue = detail("x-road-issue").map(|issue| format!("{} {issue}", language.of("asi nr", "matter no.")));
+    let application = detail("application").map(|name| format!("{} {name}", language.of("rakendus", "application")));
+    let client = detail("x-road-client").map(|name| format!("{} {name}", language.of("X-tee kaudu:", "over X-Road:")));
+    let why = issue.unwrap_or_else(|| language.of("ei öeldud", "not said").to_owned());
+    let rest = [client, application].into_iter().flatten().fold(String::new(), |rest, part| rest + "; " + &part);
+    let _ = writeln!(told, "{INDENT}{}: {why}{rest}\n", language.of("põhjus", "reason"));
+    Ok(told)
+}
+
+/// As wide as a time and two blanks.
+const INDENT: &str = "                     ";
+
+/// Name, role and institution.
+fn actor(event: &Value, language: Language) -> String {
+    let agents = event["agent"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let Some(person) = agents.first() else { return language.of("teadmata", "unknown").to_owned() };
+    let code = person.pointer("/who/identifier/value").and_then(Value::as_str);
+    let name = person.pointer("/who/display").and_then(Value::as_str).filter(|name| *name != "nobody known");
+    let is_command = person.pointer("/authorization/0/text").and_then(Value::as_str) == Some("socket");
+    let shown = match (is_command, name, code) {
+        (true, _, code) => {
+            format!("{} {}", language.of("serveri haldaja", "operator of the server"), code.unwrap_or("?"))
+        }
+        (false, Some(name), _) => name.to_owned(),
+        (false, None, Some(code)) => format!("{} {code}", language.of("isikukood", "personal code")),
+        (false, None, None) => language.of("teadmata isik", "somebody unknown").to_owned(),
+    };
+    let roles = person["role"].as_array().map(Vec::as_slice).unwrap_or_default().iter();
+    let roles = roles.filter_map(|role| role.pointer("/coding/0/code").and_then(Value::as_str)).map(|role| {
+        let known = ROLES.iter().find(|(code, ..)| *code == role).map(|(_, et, en)| language.of(et, en));
+        known.unwrap_or(role).to_owned()
+    });
+    let institutions = agents.iter().skip(1).filter_map(|agent| {
+        let code = agent.pointer("/who/identifier/value").and_then(Value::as_str)?;
+        let kind = match agent.pointer("/role/0/coding/0/code").and_then(Value::as_str) {
+            Some("represented-party") => language.of("esindab asutust", "for the institution"),
+            _ => language.of("asutus", "institution"),
+        };
+        Some(format!("{kind} {code}"))
+    });
+    let more: Vec<String> = roles.chain(institutions).collect();
+    if more.is_empty() { shown } else { format!("{shown} ({})", more.join(", ")) }
+}
+
+/// The certificates of an event, by number.
+fn certificates(event: &Value) -> Vec<String> {
+    let entities = event["entity"].as_array().map(Vec::as_slice).unwrap_or_default().iter();
+    let references = entities.filter_map(|entity| entity.pointer("/what/reference").and_then(Value::as_str));
+    let ids = references.filter_map(|reference| reference.strip_prefix("Composition/"));
+    ids.map(|id| id.split('/').next().unwrap_or(id).to_owned()).collect()
+}
+
+fn detail<'e>(event: &'e Value, name: &str) -> Option<&'e str> {
+    let entities = event["entity"].as_array()?.iter();
+    let mut details = entities.filter_map(|entity| entity["detail"].as_array()).flatten();
+    let found = details.find(|detail| detail.pointer("/type/coding/0/code").and_then(Value::as_str) == Some(name))?;
+    found["valueString"].as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn event() -> Value {
+        let coded = |code: &str| json!({"coding": [{"code": code}]});
+        json!({
+            "resourceType": "AuditEvent", "recorded": "2026-11-23T14:31:05.123+02:00",
+            "code": coded("composition.read"), "outcome": {"code": {"code": "success"}},
+            "agent": [
+                {"who": {"identifier": {"value": "47101010033"}, "display": "Mari Maasikas"}, "role": [coded("doctor")]},
+                {"who": {"identifier": {"value": "90006399"}}, "role": [coded("organization")]},
+            ],
+            "entity": [
+                {"what": {"reference": "Composition/17/_history/2"}}, {"what": {"reference": "Patient/200"}},
+                {"detail": [
+                    {"type": coded("x-road-issue"), "valueString": "123/2026"},
+                    {"type": coded("application"), "valueString": "clinic"},
+                ]},
+            ],
+        })
+    }
+
+    fn words(event: &Value, language: Language) -> String {
+        told(event.to_string().as_bytes(), language).unwrap()
+    }
+
+    #[test]
+    fn an_event_says_who_when_what_and_why() {
+        assert_eq!(
+            words(&event(), Language::Et),
+            "2026-11-23 14:31:05  Mari Maasikas (arst, asutus 90006399)\n                     vaatas tervisetõendit: 17\n                     \
+             põhjus: asi nr 123/2026; rakendus clinic\n\n"
+        );
+        assert_eq!(
+            words(&event(), Language::En),
+            "2026-11-23 14:31:05  Mari Maasikas (doctor, institution 90006399)\n                     looked at a health certificate: 17\n\
+             \x20                    reason: matter no. 123/2026; application clinic\n\n"
+        );
+    }
+
+    #[test]
+    fn a_refusal_somebody_unknown_and_a_command_are_told_as_such() {
+        let mut refused = event();
+        refused["outcome"]["code"]["code"] = json!("error");
+        refused["agent"] = json!([{"who": {"display": "nobody known"}}]);
+        refused["entity"] = json!([]);
+        refused["code"]["coding"][0]["code"] = json!("composition.search");
+        let told = words(&refused, Language::En);
+        assert!(told.contains("somebody unknown\n") && told.contains("refused, nothing was shown"), "{told}");
+        assert!(told.contains("reason: not said\n"), "{told}");
+        let mut command = event();
+        command["agent"] = json!([{"who": {"identifier": {"value": "mari"}, "display": "hcert export"}, "authorization": [{"text": "socket"}]}]);
+        command["code"]["coding"][0]["code"] = json!("bulk.export");
+        let told = words(&command, Language::Et);
+        assert!(told.contains("serveri haldaja mari\n") && told.contains("hooldustoiming (bulk.export)"), "{told}");
+        assert!(super::told(b"no JSON", Language::Et).is_err());
+    }
+}

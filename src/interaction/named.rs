@@ -1,0 +1,468 @@
+//! Whom and what a request names: in its parameters and its body, whether or not any of it exists. Contract 7.8.
+//!
+//! It reads what the parser of each interaction reads too, but refuses nothing: the event of a refused request names whom it was about.
+
+use std::collections::HashMap;
+
+use super::audit_event::{self, AuditLooks};
+use super::{Ask, Interaction};
+use crate::audit::{Named, identifier, of_personal_code};
+use crate::certificate::section::EMPLOYER;
+use crate::certificate::{Id, Names, Version};
+use crate::engine::{Engine, Error};
+use crate::fhir::json::{self, Json};
+use crate::fhir::narrative::plain_text;
+use crate::limits::{AUDIT_NAMED_BY_BODY_MAX, AUDIT_PATIENTS_CACHED_MAX};
+use crate::search::narrow::employers;
+use crate::search::parameter::{self, Looks, LooksAt, Modifier, PARAMETERS, Parameter, Unknown};
+use crate::search::reference::{comparable, is_id};
+use crate::search::request::base;
+use crate::search::term::Field;
+use crate::search::value::{Token, split, unescape};
+
+/// What reading names needs to know.
+#[derive(Clone, Copy)]
+pub struct Reader<'a> {
+    pub names: &'a Names,
+    /// An identifier of this system is the id of a patient. Contract 4.6.
+    pub external_reference_system: &'a str,
+}
+
+impl Reader<'_> {
+    /// Adds whom the parameters of a request name, each a name and a value as they were decoded.
+    pub fn parameters(&self, interaction: &Interaction, parameters: &[(String, String)], named: &mut Named) {
+        use Interaction::*;
+        match interaction {
+            Search => of_table(PARAMETERS, parameters, |looks, modifier, value| {
+                self.of_certificates(looks, modifier, value, named);
+            }),
+            AuditSearch => of_table(audit_event::PARAMETERS, parameters, |looks, modifier, value| {
+                self.of_events(looks, modifier, value, named);
+            }),
+            // The registry reads its own parameters. These two name patients in every registry.
+            Patient(Ask::Search(_)) => {
+                for (name, value) in parameters {
+                    match base(name) {
+                        "identifier" => split(value, b',').for_each(|part| self.token(part, named)),
+                        "_id" => split(value, b',').filter_map(patient).for_each(|id| named.patient(id)),
+                        _ => {}
+                    }
+                }
+            }
+            // Their paths and bodies name whom they are about, or nobody is named.
+            Capabilities | Create | Read(_) | Vread(..) | Update(_) | Delete(_) | HistoryInstance(_) | HistoryType => {}
+            Suspend(_) | Cancel(_) | GetConsent(_) | SetConsent(_) | Validate(_) | AuditRead(_) => {}
+            Patient(Ask::Read(_) | Ask::Vread(..) | Ask::History(..)) => {}
+            ReadDefinition(..) | SearchDefinitions(_) | Lookup(_) | ValidateCode(..) | Expand(_) => {}
+        }
+    }
+
+    fn of_certificates(&self, looks: Looks, modifier: Option<Modifier>, value: &str, named: &mut Named) {
+        let parts = split(value, b',');
+        match looks {
+            Looks::Registry | Looks::Token(Field::Identifier) => parts.for_each(|part| self.token(part, named)),
+            Looks::Reference { .. } if modifier == Some(Modifier::Identifier) => {
+                parts.for_each(|part| self.token(part, named));
+            }
+            Looks::Reference { target: "Patient", .. } => {
+                parts.filter_map(patient).for_each(|id| named.patient(id));
+            }
+            Looks::Reference { target: "Practitioner", .. } => {
+                let system = Some(self.names.identifiers.estonian_code());
+                parts.filter_map(|part| last(part, "Practitioner")).for_each(|code| named.identifier(system, code));
+            }
+            Looks::Reference { target: "Organization", .. } => {
+                parts.filter_map(|part| last(part, "Organization")).for_each(|code| named.organization(code));
+            }
+            // Such as a health declaration.
+            Looks::Reference { .. } => parts.filter(|part| !part.is_empty()).for_each(|part| {
+                named.identifier(None, part);
+            }),
+            Looks::Id => {
+                let codes = parts.filter_map(Token::parse).filter_map(Token::into_code);
+                codes.filter_map(|code| Id::parse(&code)).for_each(|id| named.certificate(id));
+            }
+            Looks::SectionCodeText => employers(value).for_each(|code| named.organization(&code)),
+            Looks::Token(_) | Looks::State | Looks::Category | Looks::Kind | Looks::Time(_) | Looks::Title => {}
+        }
+    }
+
+    fn of_events(&self, looks: AuditLooks, modifier: Option<Modifier>, value: &str, named: &mut Named) {
+        let parts = split(value, b',');
+        match looks {
+            AuditLooks::Patient | AuditLooks::Agent if modifier == Some(Modifier::Identifier) => {
+                parts.for_each(|part| self.token(part, named));
+            }
+            AuditLooks::Patient => parts.filter_map(patient).for_each(|id| named.patient(id)),
+            AuditLooks::Entity => parts.for_each(|part| {
+                // An id alone may be that of a certificate or of a patient.
+                if let Some(id) = last(part, "Composition").and_then(Id::parse) {
+                    named.certificate(id);
+                }
+                if let Some(id) = patient(part) {
+                    named.patient(id);
+                }
+                if let Some(code) = last(part, "Organization").filter(|_| part.contains('/')) {
+                    named.organization(code);
+                }
+            }),
+            AuditLooks::Agent => parts.for_each(|part| {
+                // A number alone may be that of a person or of an institution; any other text alone is a role.
+                let is_named = part.contains('/') || part.bytes().all(|byte| byte.is_ascii_digit());
+                if let Some(code) = last(part, "Practitioner").filter(|_| is_named) {
+                    named.identifier(Some(self.names.identifiers.estonian_code()), code);
+                }
+                if let Some(code) = last(part, "Organization").filter(|_| is_named) {
+                    named.organization(code);
+                }
+            }),
+            AuditLooks::Action | AuditLooks::Code | AuditLooks::Outcome | AuditLooks::Date => {}
+        }
+    }
+
+    /// Adds whom a body names: the subject, the author's person and institution, and the employer of a certificate, also of one that is
+    /// the resource of a Parameters resource. What is no JSON names nobody.
+    pub fn body(&self, body: &[u8], named: &mut Named) {
+        let Ok(read) = json::parse_with_problems(body) else { return };
+        self.certificate(&read.value, named);
+        for resource in several(&read.value, "parameter").filter_map(|parameter| parameter.get("resource")) {
+            self.certificate(resource, named);
+        }
+    }
+
+    fn certificate(&self, certificate: &Json, named: &mut Named) {
+        several(certificate, "subject").for_each(|subject| self.reference(subject, named));
+        for role in several(certificate, "contained") {
+            if role.text("resourceType") == Some("PractitionerRole") {
+                let parties = [role.get("practitioner"), role.get("organization")];
+                parties.into_iter().flatten().for_each(|party| self.reference(party, named));
+            }
+        }
+        self.employers(certificate, named);
+    }
+
+    fn reference(&self, reference: &Json, named: &mut Named) {
+        if let Some(text) = reference.text("reference").filter(|text| text.contains('/')) {
+            if let Some(id) = patient(text) {
+                named.patient(id);
+            }
+            if let Some(code) = last(text, "Practitioner") {
+                named.identifier(Some(self.names.identifiers.estonian_code()), code);
+            }
+            if let Some(code) = last(text, "Organization") {
+                named.organization(code);
+            }
+        }
+        if let Some(identifier) = reference.get("identifier")
+            && let Some(value) = identifier.text("value")
+        {
+            self.identifier(identifier.text("system"), value, named);
+        }
+    }
+
+    fn employers(&self, parent: &Json, named: &mut Named) {
+        for section in several(parent, "section") {
+            let codings = section.get("code").map_or(&[][..], |code| code.items("coding"));
+            if codings.iter().any(|coding| coding.text("code") == Some(EMPLOYER))
+                && let Some(code) = section.get("text").and_then(|text| text.text("div")).and_then(plain_text)
+            {
+                named.organization(&code);
+            }
+            self.employers(section, named);
+        }
+    }
+
+    /// Adds the certificate that the pairs of `If-None-Exist` name.
+    pub fn condition(&self, pairs: &[(String, String)], named: &mut Named) {
+        pairs.iter().filter(|(name, _)| name == "identifier").for_each(|(_, value)| self.token(value, named));
+    }
+
+    fn token(&self, text: &str, named: &mut Named) {
+        match Token::parse(text) {
+            Some(Token::SystemCode(system, value)) => self.identifier(Some(&system), &value, named),
+            Some(Token::Code(value)) => self.identifier(None, &value, named),
+            Some(Token::CodeWithoutSystem(value)) => self.identifier(Some(""), &value, named),
+            Some(Token::System(_)) => {}
+            None if text.is_empty() => {}
+            // More parts than a token has: the text says what was meant.
+            None => named.identifier(None, &unescape(text)),
+        }
+    }
+
+    fn identifier(&self, system: Option<&str>, value: &str, named: &mut Named) {
+        if system == Some(self.external_reference_system) {
+            named.patient(value);
+        }
+        named.identifier(system, value);
+    }
+}
+
+/// Hands over what each parameter of a table looks at, with its modifier and its value; a modifier that is none of its own is left
+/// out. `:missing` names nobody.
+fn of_table<L: LooksAt>(
+    table: &'static [Parameter<L>],
+    parameters: &[(String, String)],
+    mut take: impl FnMut(L, Option<Modifier>, &str),
+) {
+    for (name, value) in parameters {
+        match parameter::find(table, name) {
+            Ok((_, Some(Modifier::Missing))) | Err(Unknown::Parameter) => {}
+            Ok((parameter, modifier)) => take(parameter.looks, modifier, value),
+            Err(Unknown::Modifier(parameter)) => take(parameter.looks, None, value),
+        }
+    }
+}
+
+/// The id in a reference to a patient, on whatever server, or an id alone.
+fn patient(text: &str) -> Option<&str> {
+    last(text, "Patient").filter(|id| is_id(id))
+}
+
+/// What stands behind the last slash of a reference to a type of resource, whatever the version. A text without a slash is it itself.
+fn last<'t>(text: &'t str, resource_type: &str) -> Option<&'t str> {
+    let id = match comparable(text, "").rsplit_once('/') {
+        None => text,
+        Some((before, id)) => (before.rsplit('/').next() == Some(resource_type)).then_some(id)?,
+    };
+    Some(id).filter(|id| !id.is_empty())
+}
+
+/// The items of a member; one that should be a list and is not is taken for its only item.
+fn several<'j>(parent: &'j Json<'j>, name: &str) -> impl Iterator<Item = &'j Json<'j>> {
+    let found = parent.get(name).map_or(&[][..], |found| match found {
+        Json::Array(items) => items,
+        single => std::slice::from_ref(single),
+    });
+    found.iter().take(AUDIT_NAMED_BY_BODY_MAX)
+}
+
+/// Everything that names a person in events: ids of patients and identifiers, as far as the store knows them.
+///
+/// `asked` is the id of a patient, an Estonian personal code, or `system|value`.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn names_of_person(engine: &Engine, asked: &str, names: &Names) -> Result<Vec<String>, Error> {
+    let systems = &names.identifiers;
+    let mut known = vec![asked.to_owned()];
+    let code = asked.split_once('|').or_else(|| is_personal_code(asked).then_some((systems.estonian_code(), asked)));
+    if let Some((system, value)) = code {
+        if system == systems.estonian_code() {
+            known.extend(of_personal_code(value, systems));
+        }
+        let with = engine.patients_with(value)?;
+        known.extend(with.into_iter().filter(|(of, _)| of == system).map(|(_, id)| id.to_string()));
+    }
+    if let Some(patient) = Id::parse(asked).map(|id| engine.patient(id)).transpose()?.flatten() {
+        for (system, value) in &patient.facts.identifiers {
+            known.push(identifier(Some(system), value));
+            if system == systems.estonian_code() {
+                known.push(value.clone());
+            }
+        }
+    }
+    known.sort_unstable();
+    known.dedup();
+    Ok(known)
+}
+
+fn is_personal_code(text: &str) -> bool {
+    text.len() == 11 && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whose certificates are, remembered for those that are asked for again and again.
+pub struct PatientsOf<'e> {
+    engine: &'e Engine,
+    /// Names of a person, as [`names_of_person`] gives them: who has one of them is called by it.
+    wanted: Vec<String>,
+    known: HashMap<(Id, Version), Option<String>>,
+}
+
+impl<'e> PatientsOf<'e> {
+    pub fn new(engine: &'e Engine, wanted: Vec<String>) -> PatientsOf<'e> {
+        PatientsOf { engine, wanted, known: HashMap::new() }
+    }
+
+    /// Whom a version is about: a name that is wanted, else the id.
+    pub fn of(&mut self, id: Id, version: Version) -> Option<String> {
+        if let Some(known) = self.known.get(&(id, version)) {
+            return known.clone();
+        }
+        let subject = self.engine.subject(id, version).ok().flatten();
+        let found = subject.map(|subject| {
+            let mut own = subject.identifiers.iter().map(|(system, value)| identifier(Some(system), value));
+            own.find(|own| self.wanted.contains(own)).unwrap_or(subject.id)
+        });
+        if self.known.len() >= AUDIT_PATIENTS_CACHED_MAX {
+            self.known.clear();
+        }
+        self.known.insert((id, version), found.clone());
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::search::parameter::OTHER_NAMES;
+
+    /// What a parameter names, in short: p patient, i identifier, o institution, c certificate.
+    fn told(interaction: &Interaction, name: &str, value: &str) -> Vec<String> {
+        let names = Names::default();
+        let reader = Reader { names: &names, external_reference_system: "urn:external" };
+        let mut named = Named::default();
+        reader.parameters(interaction, &[(name.to_owned(), value.to_owned())], &mut named);
+        let Named { patients, identifiers, organizations, certificates } = named;
+        let patients = patients.iter().map(|id| format!("p {id}"));
+        let identifiers = identifiers.iter().map(|known| format!("i {known}"));
+        let organizations = organizations.iter().map(|code| format!("o {code}"));
+        let certificates = certificates.iter().map(|(id, _)| format!("c {id}"));
+        patients.chain(identifiers).chain(organizations).chain(certificates).collect()
+    }
+
+    /// Every name that a table takes: with each modifier, and without.
+    fn sent<L>(table: &[Parameter<L>]) -> BTreeSet<String> {
+        let with = |row: &Parameter<L>| {
+            let modified = row.modifiers.iter().map(|modifier| format!("{}:{}", row.name, modifier.name()));
+            modified.chain([row.name.to_owned()]).collect::<Vec<_>>()
+        };
+        table.iter().flat_map(with).collect()
+    }
+
+    fn holds(interaction: &Interaction, of_table: BTreeSet<String>, rows: &[(&str, &str, &[&str])]) {
+        for (name, value, expected) in rows {
+            assert_eq!(told(interaction, name, value), *expected, "{name}={value}");
+        }
+        let tested: BTreeSet<String> = rows.iter().map(|(name, ..)| (*name).to_owned()).collect();
+        let untested: Vec<_> = of_table.difference(&tested).collect();
+        assert_eq!(untested, Vec::<&String>::new(), "say here whom each of these names");
+    }
+
+    #[test]
+    fn every_parameter_of_certificates_names_whom_it_asks_for() {
+        const NI: &str = "i https://fhir.ee/sid/pid/est/ni|38001085718";
+        let mut names = sent(PARAMETERS);
+        names.extend(OTHER_NAMES.iter().map(|(other, _)| (*other).to_owned()));
+        holds(
+            &Interaction::Search,
+            names,
+            &[
+                ("subject:Patient.identifier", "s|1,2,|3", &["i s|1", "i 2", "i |3"]),
+                ("subject.identifier", "urn:external|200", &["p 200", "i urn:external|200"]),
+                ("patient.identifier", "s|1", &["i s|1"]),
+                ("patient:Patient.identifier", "s|1", &["i s|1"]),
+                (
+                    "subject",
+                    "Patient/200/_history/3,https://a.ee/fhir/Patient/201,202,Group/7",
+                    &["p 200", "p 201", "p 202"],
+                ),
+                ("subject:not", "Patient/200", &["p 200"]),
+                ("subject:missing", "true", &[]),
+                ("subject:Patient", "200", &["p 200"]),
+                ("subject:identifier", "s|1", &["i s|1"]),
+                ("patient", "Patient/200", &["p 200"]),
+                ("patient:not", "Patient/200", &["p 200"]),
+                ("patient:missing", "false", &[]),
+                ("patient:Patient", "200", &["p 200"]),
+                ("patient:identifier", "s|1", &["i s|1"]),
+                ("author:PractitionerRole.practitioner", "Practitioner/38001085718", &[NI]),
+                ("author:PractitionerRole.practitioner:not", "38001085718", &[NI]),
+                ("author:PractitionerRole.practitioner:missing", "true", &[]),
+                ("author.practitioner", "Practitioner/38001085718", &[NI]),
+                ("author:PractitionerRole.organization", "Organization/90006399", &["o 90006399"]),
+                ("author:PractitionerRole.organization:not", "90006399", &["o 90006399"]),
+                ("author:PractitionerRole.organization:missing", "true", &[]),
+                ("author.organization", "Organization/90006399", &["o 90006399"]),
+                ("section-code-text", "employer$16978044", &["o 16978044"]),
+                ("section-code-text", "decision$16978044", &[]),
+                ("entry", "QuestionnaireResponse/7", &["i QuestionnaireResponse/7"]),
+                ("entry:not", "QuestionnaireResponse/7", &["i QuestionnaireResponse/7"]),
+                ("entry:missing", "true", &[]),
+                ("entry:identifier", "s|1", &["i s|1"]),
+                ("identifier", "s|1", &["i s|1"]),
+                ("identifier:not", "s|1", &["i s|1"]),
+                ("identifier:missing", "true", &[]),
+                ("_id", "1,2,x", &["c 1", "c 2"]),
+                ("_id:not", "1", &["c 1"]),
+                ("_id:missing", "true", &[]),
+                // What follows says of no one person or certificate that it is asked for.
+                ("status", "final", &[]),
+                ("status:not", "final", &[]),
+                ("status:missing", "true", &[]),
+                ("category", "driver-group-I", &[]),
+                ("category:not", "driver-group-I", &[]),
+                ("category:missing", "true", &[]),
+                ("type", "x", &[]),
+                ("type:not", "x", &[]),
+                ("type:missing", "true", &[]),
+                ("period", "2026", &[]),
+                ("period:missing", "true", &[]),
+                ("_lastUpdated", "2026", &[]),
+                ("_lastUpdated:missing", "true", &[]),
+                ("date", "2026", &[]),
+                ("date:missing", "true", &[]),
+                ("title", "a", &[]),
+                ("title:missing", "true", &[]),
+                ("title:exact", "a", &[]),
+                ("title:contains", "a", &[]),
+            ],
+        );
+    }
+
+    #[test]
+    fn every_parameter_of_patients_and_events_names_whom_it_asks_for() {
+        let known = crate::registry::embedded::KNOWN.iter().map(|name| (*name).to_owned()).collect();
+        holds(
+            &Interaction::Patient(Ask::Search(Vec::new())),
+            known,
+            &[
+                ("identifier", "s|1,2", &["i s|1", "i 2"]),
+                ("_id", "200,201", &["p 200", "p 201"]),
+                ("birthdate", "1980-01-08", &[]),
+                ("active", "true", &[]),
+                ("deceased", "true", &[]),
+                ("_sort", "_id", &[]),
+                ("_count", "0", &[]),
+                ("_page", "2", &[]),
+            ],
+        );
+        const NI: &str = "i https://fhir.ee/sid/pid/est/ni|38001085718";
+        holds(
+            &Interaction::AuditSearch,
+            sent(audit_event::PARAMETERS),
+            &[
+                ("entity", "Composition/1/_history/2,Patient/200", &["p 200", "c 1"]),
+                ("entity", "7", &["p 7", "c 7"]),
+                ("entity", "Organization/16978044", &["o 16978044"]),
+                ("patient", "Patient/200", &["p 200"]),
+                ("patient:identifier", "s|1", &["i s|1"]),
+                ("agent", "Practitioner/38001085718", &[NI]),
+                ("agent", "Organization/90006399", &["o 90006399"]),
+                ("agent", "doctor", &[]),
+                ("agent:identifier", "s|1", &["i s|1"]),
+                ("action", "R", &[]),
+                ("code", "vread", &[]),
+                ("outcome", "error", &[]),
+                ("date", "2026", &[]),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_body_names_its_people_however_wrong_it_is() {
+        let names = Names::default();
+        let reader = Reader { names: &names, external_reference_system: "urn:external" };
+        let mut named = Named::default();
+        let body = br##"{"resourceType":"Composition","subject":{"reference":"Patient/200"},"contained":[
+            {"resourceType":"PractitionerRole","practitioner":{"reference":"Practitioner/38001085718"},
+             "organization":{"reference":"Organization/90006399"}}],
+            "section":[{"section":[{"code":{"coding":[{"code":"employer"}]},"text":{"div":"<div> 16978044</div>"}}]}]}"##;
+        reader.body(body, &mut named);
+        assert_eq!(named.patients, ["200"]);
+        assert_eq!(named.identifiers, ["https://fhir.ee/sid/pid/est/ni|38001085718"]);
+        assert_eq!(named.organizations, ["90006399", "16978044"]);
+        reader.body(b"{", &mut named);
+    }
+}

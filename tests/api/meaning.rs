@@ -1,0 +1,208 @@
+//! The event of a request names whom the request was about, whatever it found. Contract 7.8.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use hcert::audit::Action;
+use hcert::config::AccessMode;
+use http_body_util::Full;
+use hyper::Request;
+use hyper::body::Bytes;
+use serde_json::json;
+
+use crate::body::Body;
+use crate::server::{START, Server};
+
+/// Everything here is about this patient, by id and by code.
+const ID: &str = "201";
+const CODE: &str = "48703129419";
+const SYSTEM: &str = "https://fhir.ee/sid/pid/est/ni";
+
+/// A draft about the patient.
+fn draft() -> Body {
+    Body::draft().with("/subject/0", json!({"reference": "Patient/201"}))
+}
+
+/// A draft about the patient by code.
+fn draft_by_code() -> Body {
+    Body::draft().with("/subject/0", json!({"identifier": {"system": SYSTEM, "value": CODE}}))
+}
+
+/// Whether the newest event is found by id and by code, and what was done.
+fn is_found(server: &Server) -> (Action, bool, bool) {
+    let event = server.events().pop().expect("an event");
+    (event.action, server.concerns(&event, ID), server.concerns(&event, CODE))
+}
+
+#[tokio::test]
+async fn the_event_of_every_interaction_names_the_patient_it_is_about_whatever_is_found() {
+    let server = Server::start().await;
+    server.create(draft()).await;
+    server.create(draft()).await;
+    let other = "urn:other|1";
+    let form = |text: &str| Some(("application/x-www-form-urlencoded", text.to_owned()));
+    let resource = |body: Body| Some(("application/fhir+json", String::from_utf8(body.into()).expect("JSON")));
+    let text = |text: &str| Some(("application/fhir+json", text.to_owned()));
+    let wrong = |body: Body| resource(body.with("/status", json!("nonsense")));
+    let consent = json!({"resourceType": "Parameters", "parameter": [{"name": "doctor", "valueString": "closed"}]});
+    let inner = json!({"resourceType": "Parameters", "parameter": [{"name": "resource", "resource": draft().json()}]});
+    let padded = |name: &str, end: &str| format!("{name}{}&{end}", "&".repeat(15_000));
+    let elements = format!("Composition?_elements={}&_count=0&subject=Patient/201", "section,".repeat(1_900));
+    type Row = (&'static str, String, Option<(&'static str, String)>);
+    let row = |method: &'static str, path: &str, body| -> Row { (method, path.to_owned(), body) };
+    let rows: Vec<Row> = vec![
+        // The nine of the review, and those of the padded query.
+        row("GET", "Composition?subject=Patient/201&_count=0", None),
+        row("GET", "Composition?subject=Patient/201&_summary=count", None),
+        row("GET", &format!("Composition?subject:Patient.identifier={SYSTEM}|{CODE}&_count=0"), None),
+        row("GET", "Composition?subject=Patient/201&status=cancelled", None),
+        row("POST", "Composition/$validate", resource(draft())),
+        row("POST", "Composition", wrong(draft())),
+        row("GET", &format!("Patient?identifier={CODE}&_summary=count"), None),
+        row("GET", &format!("Patient?identifier={CODE}&_count=0"), None),
+        row("GET", "Patient/201/_history?_count=0", None),
+        row("GET", &elements, None),
+        row("GET", &padded("Composition?_pretty=false", &format!("_count=0&subject:Patient.identifier={CODE}")), None),
+        row("GET", &padded("Patient?_pretty=false", &format!("_count=0&identifier={CODE}")), None),
+        // Refused before anything is looked for.
+        row("GET", "Composition?subject=Patient/201&colour=red", None),
+        row("GET", "Composition?subject=Patient/201&_format=xml", None),
+        row("GET", "Composition?subject:Group=Patient/201", None),
+        row("GET", &format!("Composition?patient:identifier={SYSTEM}|{CODE}&_count=x"), None),
+        // By form.
+        row("POST", "Composition/_search", form(&format!("subject.identifier={SYSTEM}|{CODE}&_count=0"))),
+        row("POST", "Composition/_search", form("patient=Patient/201&_count=0")),
+        row("POST", "Patient/_search", form(&format!("identifier={SYSTEM}|{CODE}&_count=0"))),
+        row("POST", "AuditEvent/_search", form("patient=Patient/201&_count=0")),
+        // By a certificate.
+        row("GET", "Composition?_id=1&_count=0", None),
+        row("GET", "Composition/1", None),
+        row("GET", "Composition/1/_history", None),
+        row("GET", "Composition/1/_history/1", None),
+        row("GET", "Composition/1/_history/77", None),
+        row("GET", "Composition/_history?_count=5", None),
+        row("PUT", "Composition/1", wrong(draft())),
+        row("PUT", "Composition/999", resource(draft_by_code())),
+        row("GET", "Composition/1/$validate?mode=delete", None),
+        row("GET", "Composition/1/$get-consent", None),
+        row("POST", "Composition/1/$set-consent", text(&consent.to_string())),
+        row("POST", "Composition/1/$set-consent", text("{}")),
+        row("POST", "Composition/1/$suspend", text("{}")),
+        row("POST", "Composition/1/$cancel", text("{}")),
+        row("DELETE", "Composition/1", None),
+        row("DELETE", "Composition/1", None),
+        // By a body.
+        row("POST", "Composition/$validate", text(&inner.to_string())),
+        row("POST", "Composition/$validate", wrong(draft_by_code())),
+        row("POST", "Composition", wrong(draft_by_code())),
+        row("POST", "Composition", resource(draft_by_code())),
+        // As the registry is asked.
+        row("GET", "Patient/201", None),
+        row("GET", "Patient/201/_history/1", None),
+        row("GET", "Patient/201/_history/77", None),
+        row("GET", "Patient?_id=201&_count=0", None),
+        row("GET", &format!("Patient?identifier={other},{SYSTEM}|{CODE}"), None),
+        // As the trail is asked.
+        row("GET", "AuditEvent?patient=Patient/201&_count=0", None),
+        row("GET", &format!("AuditEvent?patient={CODE}&_count=0"), None),
+        row("GET", &format!("AuditEvent?patient:identifier={SYSTEM}|{CODE}&_count=0"), None),
+        row("GET", "AuditEvent?entity=Patient/201&outcome=nonsense", None),
+        row("GET", &format!("AuditEvent?agent=Practitioner/{CODE}&_count=0"), None),
+        row("GET", "AuditEvent/1", None),
+    ];
+    let mut met = BTreeSet::new();
+    for (method, path, body) in rows {
+        let before = server.events().len();
+        let asked = server.ask(method, &path.replace('|', "%7C"));
+        let told = match body {
+            Some((media, body)) => asked.body_as(Some(media), body).await,
+            None => asked.await,
+        };
+        assert_eq!(server.events().len(), before + 1, "{method} {path}");
+        let (action, by_id, by_code) = is_found(&server);
+        let start: String = path.chars().take(120).collect();
+        assert!(by_id && by_code, "{method} {start}: by id {by_id}, by code {by_code}, {}", told.status);
+        met.insert(action.name());
+    }
+    // A new action is either about persons, and stands above, or it is added here.
+    let of_nobody = ["token.issue", "token.refused", "definition.read", "clock.wrong", "clock.right", "unknown"];
+    let is_of_commands = |action: &Action| {
+        let name = action.name();
+        let groups =
+            ["audit.export", "audit.verify", "audit.retention", "audit.repaired", "backup", "restore", "index."];
+        let groups =
+            groups.iter().chain(&["store.", "bulk.", "patients.", "terminology.", "clock.", "log.", "service."]);
+        groups.into_iter().any(|group| name.starts_with(group))
+    };
+    for action in Action::ALL.iter().filter(|action| !is_of_commands(action)) {
+        let name = action.name();
+        assert!(met.contains(name) || of_nobody.contains(&name), "no request of {name} is tested");
+    }
+}
+
+#[tokio::test]
+async fn a_sealed_link_names_whom_it_hides_and_nobody_else_is_named() {
+    let server = Server::start().await;
+    for _ in 0..3 {
+        server.create(draft()).await;
+    }
+    let doctor = server.token("doctor", json!({})).await;
+    for who in [None, Some(&doctor)] {
+        let form = format!("subject:identifier={SYSTEM}%7C{CODE}&_count=0");
+        let asked = server.search_by_form(&form);
+        let asked = if let Some(token) = who { asked.header("Authorization", token) } else { asked };
+        let page = asked.await.expect(200);
+        let link = page.link("self").expect("a page has a link");
+        assert!(link.contains("_query=") && !link.contains(CODE), "{link}");
+        let query = link.split_once('?').expect("a link of a search").1;
+        let asked = server.get(&format!("Composition?{query}"));
+        let asked = if let Some(token) = who { asked.header("Authorization", token) } else { asked };
+        asked.await.expect(200);
+        let (_, by_id, by_code) = is_found(&server);
+        assert!(by_id && by_code, "{link}");
+    }
+    server.get("Composition?subject=Patient/200&_count=0").await.expect(200);
+    let (_, by_id, by_code) = is_found(&server);
+    assert!(!by_id && !by_code);
+}
+
+#[tokio::test]
+async fn the_trail_finds_by_code_what_was_asked_by_id_and_the_other_way_round() {
+    let server = Server::start().await;
+    server.get("Composition?subject=Patient/201&_count=0").await.expect(200);
+    server.get(&format!("Composition?subject:Patient.identifier={CODE}&_count=0")).await.expect(200);
+    for asked in ["patient=Patient/201", "patient=48703129419", "patient:identifier=48703129419"] {
+        let told = server.get(&format!("AuditEvent?{asked}&action=composition.search")).await.expect(200).json();
+        assert_eq!(told["total"], 2, "{asked}");
+    }
+    let employer = "Composition?section-code-text=employer$16978044&_count=0";
+    server.get(employer).await.expect(200);
+    let told = server.get("AuditEvent?entity=Organization/16978044").await.expect(200).json();
+    assert_eq!(told["total"], 1);
+}
+
+#[tokio::test]
+async fn a_query_is_kept_whole_and_the_address_is_the_one_that_a_trusted_proxy_names() {
+    let strict = |config: &mut hcert::config::Config| {
+        config.access.mode = AccessMode::Jwt;
+        config.x_road.from = Some(vec!["203.0.113.77".parse().expect("an address")]);
+    };
+    let proxy: IpAddr = "127.0.0.1".parse().expect("an address");
+    let server = Server::with_door(START, strict, |door| {
+        door.trusted_proxies = vec!["127.0.0.1".parse().expect("an address")];
+    });
+    let server = server.await;
+    let query = format!("_pretty=false{}&subject=Patient/201", "&".repeat(16_000));
+    for (peer, address) in [(proxy, "203.0.113.77"), ("192.0.2.1".parse().expect("an address"), "192.0.2.1")] {
+        let request = Request::get(format!("/fhir/Composition?{query}")).header("x-road-id", "road-7");
+        let request = request.header("x-forwarded-for", "198.51.100.1, 203.0.113.77").body(Full::new(Bytes::new()));
+        let answer = server.door().answer(request.expect("a request"), Some(peer)).await;
+        assert_eq!(answer.status(), 401);
+        let event = server.events().pop().expect("an event");
+        assert_eq!(event.from.ip.as_deref(), Some(address));
+        assert_eq!((event.query.as_deref(), event.query_hash), (Some(&*query), None));
+        let is_trusted = address == "203.0.113.77";
+        assert_eq!(event.from.x_road_id.as_deref(), Some("road-7").filter(|_| is_trusted));
+        assert!(server.concerns(&event, ID), "who is not let in asks for somebody too");
+    }
+}
