@@ -599,6 +599,9 @@ pub const JWKS_REFRESHES_LATE: u32 = 3;
 /// Bytes of a JWK set. An issuer has two to four keys of half a kilobyte, some with certificates of several.
 pub const JWKS_BYTES_MAX: usize = 256 * 1024;
 
+/// Seconds between two times that the store is told the head of the audit trail. One commit each, where events came.
+pub const AUDIT_HEAD_S: u64 = 30;
+
 /// Tokens of callers whose exchanged tokens for the registry are kept.
 pub const EXCHANGED_TOKENS_MAX: usize = 4096;
 

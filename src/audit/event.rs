@@ -176,6 +176,7 @@ actions! {
     LogLevel               = 43 "log.level",
     ServiceStart           = 44 "service.start",
     ServiceStop            = 45 "service.stop",
+    AuditAccept            = 46 "audit.accept",
 }
 
 impl Action {
@@ -193,7 +194,7 @@ impl Action {
             CompositionDelete | AuditRetention => "D",
             CompositionValidate | AuditVerify | AuditRepaired | TokenRefused | Backup | Restore | StoreVerify
             | StoreCompact | StoreMigrate | IndexRebuild | StoreStats | ClockWrong | ClockRight | ClockAccept
-            | ClockReset | LogLevel | ServiceStart | ServiceStop | Unknown => "E",
+            | ClockReset | LogLevel | ServiceStart | ServiceStop | AuditAccept | Unknown => "E",
             CompositionRead
             | CompositionVread
             | CompositionHistory

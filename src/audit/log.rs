@@ -131,6 +131,8 @@ pub(super) struct Writer {
     is_full: bool,
     /// What the last check found.
     damage: Option<String>,
+    /// A head of earlier that the store has; the trail has to have it.
+    expected: Option<Head>,
     pub closing: bool,
 }
 
@@ -190,6 +192,7 @@ impl Log {
             room_problem: None,
             is_full: false,
             damage: None,
+            expected: None,
             closing: false,
         };
         let shared = Arc::new(Shared {
@@ -301,13 +304,49 @@ impl Log {
         }
     }
 
+    /// Compares the trail with a head of earlier that the store has. One that it lacks was cut off or replaced: the trail tells so itself, and
+    /// the health does until an operator [accepts](Self::accept) it.
+    ///
+    /// # Errors
+    /// The trail cannot be read or written.
+    pub fn expect(&self, head: Head) -> Result<(), String> {
+        self.shared.writer().expected = Some(head);
+        if self.trail().and_then(|trail| trail.holds(head)).map_err(|error| error.to_string())? {
+            return Ok(());
+        }
+        let (number, newest) = (head.number.0, self.head().number.0);
+        let problem = format!(
+            "the trail lacks event {number}, which the store knows, and ends with event {newest}: it was cut, replaced or removed; put it \
+             back while the service is stopped, or `hcert audit accept`"
+        );
+        event!(AUDIT_CUT, problem);
+        let note = format!("event {number}, which the store knows, is not in the trail");
+        let event = Event { note: Some(note), ..Event::new(Action::AuditRepaired, (self.shared.options.clock)()) };
+        self.append(&event).and_then(|_| self.sync_now()).map_err(|failing| failing.0)?;
+        self.shared.writer().damage = Some(problem);
+        Ok(())
+    }
+
+    /// The trail is taken as it is from now on, whatever the store knows of an earlier one.
+    pub fn accept(&self) {
+        let mut writer = self.shared.writer();
+        (writer.expected, writer.damage) = (None, None);
+    }
+
+    /// The newest durable event, for the store to know; nothing while the trail lacks what it should have, or a check found damage.
+    pub fn head_to_keep(&self) -> Option<Head> {
+        let writer = self.shared.writer();
+        writer.damage.is_none().then_some(writer.durable.head).filter(|head| head.number.0 > 0)
+    }
+
     /// Verifies the trail up to its newest event; the health tells what is wrong until a check finds it whole.
     ///
     /// # Errors
     /// The folder cannot be read.
     pub fn verify(&self, known: Option<Head>) -> Result<Verified, String> {
         let trail = self.trail().map_err(|error| format!("the audit trail cannot be read: {error}"))?;
-        let verified = super::verify(&trail, known)?;
+        let known: Vec<Head> = known.into_iter().chain(self.shared.writer().expected).collect();
+        let verified = super::verify(&trail, &known)?;
         let damage = verified.problems.first().map(|problem| format!("a check found the trail damaged: {problem}"));
         if let Some(problem) = &damage {
             event!(AUDIT_DAMAGED, problem);

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::disk::Name;
 use super::header::{HEADER_BYTES, Header};
+use super::record::{Piece, Walk};
 use super::seal::{self, SEAL_BYTES, Seal};
+use super::{Head, Number};
 
 /// The files of a folder at one moment, the oldest first.
 #[derive(Clone, Debug)]
@@ -90,6 +92,24 @@ impl Trail {
         }
         trail.bound = Some((file, byte));
         Ok(trail)
+    }
+
+    /// Whether an event is part of the trail with this number and hash. Only the file that would have it is read. One that retention removed
+    /// is taken for a part of it.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn holds(&self, head: Head) -> io::Result<bool> {
+        let before = |part: &Part| part.header.map_or((Number(0), [0; 32]), |header| header.before);
+        let Some(part) = self.parts.iter().rev().find(|part| before(part).0 <= head.number) else { return Ok(true) };
+        if before(part) == (head.number, head.hash) {
+            return Ok(true);
+        }
+        let Some(content) = part.content(&self.folder)? else { return Ok(true) };
+        let mut walk = Walk::open_ended(&content, HEADER_BYTES, part.header.map(|header| header.before));
+        Ok(walk.any(
+            |piece| matches!(piece, Piece::Record(record) if record.number == head.number && *record.hash == head.hash),
+        ))
     }
 
     /// Takes out what does not count, from the newest file backwards, and tells each how long it is.
@@ -192,7 +212,6 @@ fn expanded(sealed: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::Number;
     use crate::certificate::Seq;
 
     #[test]

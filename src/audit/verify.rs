@@ -36,15 +36,14 @@ pub struct Verified {
     pub remarks: Vec<String>,
 }
 
-/// Walks over the whole trail. `known` is a head of earlier, which must be part of it.
+/// Walks over the whole trail. `known` are heads of earlier, which must be part of it.
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn verify(trail: &Trail, known: Option<Head>) -> Result<Verified, String> {
+pub fn verify(trail: &Trail, known: &[Head]) -> Result<Verified, String> {
     let mut walk = Verifier {
         trail,
-        known,
-        known_met: false,
+        known: known.iter().map(|head| (*head, false)).collect(),
         before: None,
         file_before: None,
         removals: Vec::new(),
@@ -70,8 +69,8 @@ pub fn verify(trail: &Trail, known: Option<Head>) -> Result<Verified, String> {
 
 struct Verifier<'a> {
     trail: &'a Trail,
-    known: Option<Head>,
-    known_met: bool,
+    /// Heads of earlier, and whether their numbers were met.
+    known: Vec<(Head, bool)>,
     /// Number and hash of the event before.
     before: Option<(Number, Hash)>,
     /// The file before and how many bytes of it there are.
@@ -170,11 +169,13 @@ impl Verifier<'_> {
         }
         self.found.events += 1;
         self.found.head = Head { number, hash: *hash };
-        if let Some(known) = self.known.filter(|known| known.number == number) {
-            self.known_met = true;
-            if known.hash != *hash {
-                self.problem(format!("{name}: number {} is another event than the head says", number.0));
-            }
+        let mut is_another = false;
+        for (known, is_met) in self.known.iter_mut().filter(|(known, _)| known.number == number) {
+            *is_met = true;
+            is_another |= known.hash != *hash;
+        }
+        if is_another {
+            self.problem(format!("{name}: number {} is another event than the head says", number.0));
         }
         match encoding::read(payload) {
             Ok(event) => {
@@ -255,7 +256,7 @@ impl Verifier<'_> {
         trail.replaced.iter().for_each(|name| self.remark(format!("{name} was given up after a failure")));
         trail.strangers.iter().for_each(|name| self.remark(format!("{name} is no file of a trail")));
         self.beginning();
-        if let Some(known) = self.known.filter(|_| !self.known_met) {
+        for (known, _) in std::mem::take(&mut self.known).into_iter().filter(|(_, is_met)| !is_met) {
             let (number, first, last) = (known.number.0, self.found.first.0, self.found.head.number.0);
             match number > last {
                 true => self.problem(format!("the trail ends with number {last}; it once reached {number}")),

@@ -12,6 +12,7 @@ mod export;
 mod import;
 mod patients;
 mod salvage;
+mod trail_head;
 mod verify;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ pub use export::export;
 pub use import::{ImportOptions, import};
 pub use patients::{Listed, import as import_patients, list as list_patients};
 pub use salvage::salvage;
+pub use trail_head::{accept_trail, keep_trail_head};
 pub use verify::{beside_store, verify};
 
 /// What a long run tells while it goes.

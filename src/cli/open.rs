@@ -9,7 +9,7 @@ use super::note;
 use super::writable::{hindrance, unreadable};
 use crate::access::rights::{BUILT_IN, Permissions};
 use crate::access::token::DEVELOPER_KEY_FILE;
-use crate::audit::{self, Action, Log, Trail};
+use crate::audit::{self, Action, Head, Log, Trail};
 use crate::bulk;
 use crate::certificate::{Names, Seq};
 use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
@@ -237,7 +237,7 @@ fn expect_not_lost(folder: &Path) -> Result<(), String> {
     }
     let audit = audit::folder(folder);
     let changes = match audit.is_dir() {
-        true => audit::verify(&Trail::list(&audit).map_err(|error| error.to_string())?, None)?.last_change.0,
+        true => audit::verify(&Trail::list(&audit).map_err(|error| error.to_string())?, &[])?.last_change.0,
         false => 0,
     };
     let left = match (changes, folder.join("index").is_dir()) {
@@ -289,6 +289,8 @@ pub fn engine_and_trail(
     let engine = Arc::new(opened(config, Some(purpose), clock.clone(), Some(witness.clone()), metrics)?);
     let options = audit::Options { keep_from: keep_from(config, &engine), ..audit_options(config, clock.clone()) };
     let log = Arc::new(Log::open(options)?);
+    // Before a crash's changes are written into it, which would come behind what is missing.
+    kept_head(&engine).into_iter().try_for_each(|head| log.expect(head))?;
     tell_migration(&engine, &log)?;
     let completed = account::complete(&engine, &log, clock())?;
     if completed > 0 {
@@ -371,6 +373,11 @@ pub fn tell(
         }
     };
     bulk::write_down(&log, action, command, note, change)
+}
+
+/// The head of the audit trail that the store knows.
+pub fn kept_head(engine: &Engine) -> Option<Head> {
+    engine.audit_head().ok().flatten().and_then(|head| Head::parse(&head))
 }
 
 /// Opens the audit trail beside an open engine. What a crash kept out of it is written into it first.

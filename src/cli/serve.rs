@@ -20,6 +20,7 @@ use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, exposure, is_w
 use crate::engine::{Engine, MADE_BY, system_clock};
 use crate::http::{self, Server, Settings};
 use crate::interaction::Service;
+use crate::limits::AUDIT_HEAD_S;
 use crate::log::{event, shown};
 use crate::management::{self, Management, Phase, Watched};
 use crate::metrics::Metrics;
@@ -228,6 +229,7 @@ async fn serve(
     if let Err(error) = write_aside(io::stdout(), told) {
         event!(INTRODUCTION_UNREAD, %error);
     }
+    let keeping = tokio::spawn(keep_trail_head(engine.clone(), trail.clone()));
     let stop = async {
         // The value stays when the task that sends it has ended.
         drop(stop.wait_for(|is_asked| *is_asked).await);
@@ -244,12 +246,29 @@ async fn serve(
     management.watch(Vec::new());
     management.watch_pool(None);
     let written = bulk::write_down(&trail, Action::ServiceStop, command, None, None);
+    keeping.abort();
+    drop(keeping.await);
+    if let Err(problem) = bulk::keep_trail_head(&engine, &trail, None).await {
+        event!(AUDIT_HEAD_NOT_KEPT, problem);
+    }
     drop(trail);
     let closed = tokio::task::spawn_blocking(move || engine.close()).await;
     log::finish();
     event!(SERVICE_STOP, version = env!("CARGO_PKG_VERSION"));
     closed.map_err(|error| Failure::Failed(error.to_string()))?;
     written.map_err(Failure::Failed)
+}
+
+/// Lets the store know the head of the audit trail now and then, until it is aborted.
+async fn keep_trail_head(engine: Arc<Engine>, trail: Arc<Log>) {
+    let mut kept = open::kept_head(&engine);
+    loop {
+        tokio::time::sleep(Duration::from_secs(AUDIT_HEAD_S)).await;
+        match bulk::keep_trail_head(&engine, &trail, kept).await {
+            Ok(head) => kept = head,
+            Err(problem) => event!(AUDIT_HEAD_NOT_KEPT, problem),
+        }
+    }
 }
 
 /// The line that says what runs here. The data folder's name is the operator's, and may hold a personal code.

@@ -67,7 +67,7 @@ fn unopened(folder: &Path, problem: String) -> Result<Verified, String> {
     let mut verified = Engine::verify_unopened(folder).map_err(|error| error.to_string())?;
     verified.add("file", vec![problem], 0, Vec::new());
     let trail = Trail::list(&audit::folder(folder)).map_err(|error| error.to_string());
-    match trail.and_then(|trail| audit::verify(&trail, None)) {
+    match trail.and_then(|trail| audit::verify(&trail, &[])) {
         Ok(events) => verified.add("audit", events.problems, events.problems_untold as u64, events.remarks),
         Err(problem) => {
             verified.add("audit", Vec::new(), 0, vec![format!("the audit trail cannot be read: {problem}")])
@@ -98,7 +98,7 @@ fn verify(config: &Config) -> Result<(Verified, bool), String> {
             let has_trail = events.is_dir();
             let verified = || {
                 let trail = Trail::list(&events).map_err(|error| format!("{}: {error}", events.display()))?;
-                audit::verify(&trail, None)
+                audit::verify(&trail, open::kept_head(&engine).as_slice())
             };
             let names = open::names(config, &config.base_url());
             let trail = || has_trail.then(verified).transpose();

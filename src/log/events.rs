@@ -31,6 +31,8 @@ events! {
         "Retention of backups failed. Look at the rights of the folder.";
     AUDIT_COMPLETED     WARN  "audit.completed"     "the audit trail was completed from changes that a crash kept out of it"
         "At the start after a crash. Nothing to do.";
+    AUDIT_CUT           ERROR "audit.cut"           "the audit trail lacks an event that the store knows"
+        "It was cut, replaced or removed while the service was stopped. Put it back from a backup while the service is stopped, or accept it with hcert audit accept.";
     AUDIT_DAMAGED       ERROR "audit.damaged"       "a check found that the audit trail is not as it was written"
         "At hcert verify and hcert audit verify. Keep the folder as it is: OPERATIONS.md says what can be done.";
     AUDIT_FAILING       ERROR "audit.failing"       "the audit trail fails"
@@ -39,6 +41,8 @@ events! {
         "Retention of the audit trail failed. Look at the disk.";
     AUDIT_FULL          ERROR "audit.full"          "the audit trail runs out of room"
         "The next file cannot be prepared. Make room before the present one is full.";
+    AUDIT_HEAD_NOT_KEPT ERROR "audit.head-not-kept" "the store could not be told the head of the audit trail"
+        "A trail that is cut by then is noticed only up to the head before. See store.not-written.";
     AUDIT_LEFT_OPEN     ERROR "audit.sync-unknown"  "the end of the audit trail may not be durable"
         "At the stop. The next start checks the end of the trail.";
     AUDIT_NEW_FILE      INFO  "audit.new-file"      "the audit trail goes on in a new file"

@@ -45,6 +45,8 @@ pub enum Request {
     TerminologyRemove { url: String },
     /// `AuditTold` comes back. The head is one of earlier.
     AuditVerify { head: Option<String> },
+    /// `AuditTold` comes back.
+    AuditAccept,
     /// AuditEvents come back, one a line, then `AuditTold`.
     AuditExport(AuditAsked),
     /// `Step`s come back, one a line.

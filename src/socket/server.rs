@@ -180,6 +180,13 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
             let told = verify(trail, head.as_deref());
             send(&mut out, &told.unwrap_or_else(|problem| AuditTold::Failed { problem }))?;
         }
+        Request::AuditAccept => {
+            let told = match bulk::accept_trail(engine, trail) {
+                Ok(report) => AuditTold::Done { report, is_whole: true },
+                Err(problem) => AuditTold::Failed { problem },
+            };
+            send(&mut out, &told)?;
+        }
         Request::AuditExport(asked) => {
             let told = match bulk::export_audit(engine, trail, &asked, names, &mut |event| {
                 out.write_all(event).map_err(|error| format!("writing failed: {error}"))

@@ -46,6 +46,71 @@ fn a_trail_is_verified_and_written_out_by_server_and_folder_alike() {
     assert_eq!(lines(&asked.expect(0).out).len(), 1, "{}", asked.text());
 }
 
+/// What was seen: a trail from which the newest events were cut was whole for every check, as long as no change was among them.
+#[test]
+fn a_trail_that_lacks_what_the_store_knows_of_it_is_told_until_that_is_accepted() {
+    let takes: [fn(&Path, &Path); 2] = [
+        |audit, before| {
+            fs::copy(before, audit.join("00000001.log")).unwrap();
+        },
+        |audit, _| fs::remove_dir_all(audit).unwrap(),
+    ];
+    for take in takes {
+        let place = Place::new();
+        let (data, audit, before) = (place.path("data"), place.path("data/audit"), place.path("before.log"));
+        Process::start(&data).stop();
+        fs::copy(audit.join("00000001.log"), &before).unwrap();
+        let server = Process::start(&data);
+        place.run(&VERIFY).expect(0);
+        assert!(server.stop().success());
+        place.run(&VERIFY).expect(0);
+        take(&audit, &before);
+        if audit.is_dir() {
+            let files = || fs::read(audit.join("00000001.log")).unwrap();
+            let was = files();
+            place.run(&VERIFY).expect(3).says("the audit trail is not as it was written");
+            place.run(&["verify", "--data", "data"]).expect(3);
+            assert!(files() == was, "a check changed the trail");
+        }
+        for _ in 0..2 {
+            let mut server = Process::start(&data);
+            assert!(server.log().contains("\"audit.cut\""), "{}", server.log());
+            place.run(&VERIFY).expect(3);
+            server.terminate();
+            assert!(server.ends_by_itself().success());
+        }
+        let mut server = Process::start(&data);
+        assert!(place.run(&["audit", "accept", "--data", "data"]).expect(0).text().contains("taken as it is"));
+        place.run(&VERIFY).expect(0);
+        server.terminate();
+        assert!(server.ends_by_itself().success());
+        place.run(&VERIFY).expect(0);
+        let server = Process::start(&data);
+        assert!(!server.log().contains("\"audit.cut\""), "{}", server.log());
+    }
+    let place = Place::new();
+    place.run(&["audit", "accept", "--data", "data"]).expect(1);
+    drop(Process::start(&place.path("data")));
+    place.run(&["audit", "accept", "--data", "data"]).expect(0);
+}
+
+#[test]
+fn a_person_is_told_in_words_who_looked() {
+    let place = Place::new();
+    let server = Process::start(&place.path("data"));
+    let who = ["audit", "who", "--data", "data", "--patient", "200"];
+    for language in ["et", "en"] {
+        let told = place.run(&[&who[..], &["--language", language]].concat());
+        let words = if language == "et" { "vaatas, kes on andmeid vaadanud" } else { "looked at who had looked" };
+        assert!(told.expect(0).text().contains(words), "{}", told.text());
+    }
+    drop(server);
+    // The newest comes first: this question, then the two before it.
+    let told = place.run(&who);
+    assert_eq!(told.expect(0).text().matches("serveri haldaja").count(), 3, "{}", told.text());
+    place.run(&["audit", "who", "--data", "data", "--patient", "nobody at all"]).expect(2).says("--patient takes");
+}
+
 #[test]
 fn a_changed_trail_is_told_with_its_place() {
     let place = Place::new();

@@ -89,7 +89,7 @@ fn every_removed_or_swapped_file_is_found() {
     let newest_begun = files.len() - 2;
     for (at, (path, bytes)) in files.iter().enumerate() {
         fs::remove_file(path).unwrap();
-        let found = verify(&listed(data.path()), Some(head)).unwrap();
+        let found = verify(&listed(data.path()), &[head]).unwrap();
         assert_eq!(found.is_whole(), at > newest_begun, "{}: {}", path.display(), found.report());
         fs::write(path, bytes).unwrap();
         if at > 0 {
@@ -114,17 +114,17 @@ fn a_cut_end_is_found_by_a_head_that_was_kept() {
     fill(&log, 3..6);
     let later = log.head();
     drop(log);
-    assert!(verify(&listed(data.path()), Some(kept)).unwrap().is_whole(), "it is still part of the trail");
+    assert!(verify(&listed(data.path()), &[kept]).unwrap().is_whole(), "it is still part of the trail");
     assert_eq!(Head::parse(&kept.to_string()), Some(kept));
     let path = folder(data.path()).join("00000001.log");
     let mut bytes = fs::read(&path).unwrap();
     bytes[end..].fill(0);
     fs::write(&path, bytes).unwrap();
     assert!(verified(data.path()).is_whole(), "nothing else can tell");
-    let found = verify(&listed(data.path()), Some(later)).unwrap();
+    let found = verify(&listed(data.path()), &[later]).unwrap();
     assert_eq!(found.problems, ["the trail ends with number 3; it once reached 6"]);
     let other = Head { hash: [7; 32], ..kept };
-    let found = verify(&listed(data.path()), Some(other)).unwrap();
+    let found = verify(&listed(data.path()), &[other]).unwrap();
     assert_eq!(found.problems, ["00000001.log: number 3 is another event than the head says"]);
 }
 

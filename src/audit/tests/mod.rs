@@ -125,7 +125,7 @@ fn times(trail: Trail, order: Order) -> Vec<i64> {
 }
 
 fn verified(data: &Path) -> Verified {
-    verify(&listed(data), None).expect("the folder can be read")
+    verify(&listed(data), &[]).expect("the folder can be read")
 }
 
 /// Sealed files, by now.

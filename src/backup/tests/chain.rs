@@ -159,7 +159,7 @@ fn the_trail_comes_back_as_it_was_and_says_where_the_store_stands() {
     let data = place.path("restored");
     let verify = || {
         let trail = audit::Trail::list(&audit::folder(&data)).unwrap();
-        let verified = audit::verify(&trail, None).unwrap();
+        let verified = audit::verify(&trail, &[]).unwrap();
         assert!(verified.is_whole(), "{}", verified.report());
         verified
     };

@@ -65,7 +65,7 @@ use store::{Opened, Reader, Store, body};
 use time::Time;
 pub use verify::{Problem, Verified, Verifying};
 use view::View;
-use writer::{Job, Prepared, Writer};
+use writer::{AUDIT_HEAD, Job, Prepared, Writer};
 
 /// How to open the engine.
 #[derive(Clone)]
@@ -465,6 +465,21 @@ impl Embedded {
     pub fn change_lists(&self, changes: Vec<ListChange>) -> oneshot::Receiver<Result<(), Refused>> {
         let (answer, receiver) = oneshot::channel();
         self.enqueue(Job::Lists { changes, answer });
+        receiver
+    }
+
+    /// The head of the audit trail, as it was handed over last.
+    pub fn audit_head(&self) -> Result<Option<String>, Error> {
+        let head = self.reading(|reader| reader.meta(AUDIT_HEAD))?;
+        let text = |head| String::from_utf8(head).map_err(|_| Error::Damaged(format!("'{AUDIT_HEAD}' is not text")));
+        head.map(text).transpose()
+    }
+
+    /// Hands the head of the audit trail over, so that a trail that is shorter than it was can be told. The answer comes when it is
+    /// durable. Contract 7.8.
+    pub fn keep_audit_head(&self, head: String) -> oneshot::Receiver<Result<(), Refused>> {
+        let (answer, receiver) = oneshot::channel();
+        self.enqueue(Job::AuditHead { head, answer });
         receiver
     }
 

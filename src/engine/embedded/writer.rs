@@ -42,6 +42,9 @@ pub struct Writer {
     later: VecDeque<Job>,
 }
 
+/// The head of the audit trail, in the table `meta`.
+pub const AUDIT_HEAD: &str = "audit-head";
+
 /// How often an idle writer looks whether the store has failed a reader, or its file is gone.
 const IDLE_TIME: Duration = Duration::from_secs(1);
 
@@ -83,6 +86,7 @@ struct Pending {
     /// acceptance follows it. Decision 194.
     accepted: Option<i64>,
     lists_changed: bool,
+    audit_head_moved: bool,
     patients_changed: bool,
     /// Links of the patients that the batch changed.
     links: Vec<(Id, Vec<Id>)>,
@@ -207,6 +211,7 @@ impl Writer {
             clock: Vec::new(),
             accepted: None,
             lists_changed: false,
+            audit_head_moved: false,
             patients_changed: false,
             links: Vec::new(),
         };
@@ -223,6 +228,7 @@ impl Writer {
             batch.count(counters::deltas(&pending.entries));
             let nothing = pending.entries.is_empty()
                 && !pending.lists_changed
+                && !pending.audit_head_moved
                 && !pending.patients_changed
                 && pending.clock.is_empty();
             let Position { seq, milliseconds, last, .. } = pending.position;
@@ -323,6 +329,11 @@ impl Writer {
                     done.written
                 });
                 keep(replies, done, |written| Reply::Patients(answer, written), Vec::new())
+            }
+            Job::AuditHead { head, answer } => {
+                let done = batch.set_meta_text(AUDIT_HEAD, &head);
+                pending.audit_head_moved = true;
+                keep(replies, done, |()| Reply::Done(answer), ())
             }
             Job::Clock { .. } => unreachable!("it was done above"),
         }

@@ -241,6 +241,13 @@ impl Batch<'_> {
         patient::insert_copied(self.transaction(), read_patients(piece))
     }
 
+    /// Writes a text of `meta`.
+    pub fn set_meta_text(&mut self, name: &str, text: &str) -> Result<(), Error> {
+        let mut meta = self.transaction().open_table(META)?;
+        meta.insert(name, text.as_bytes())?;
+        Ok(())
+    }
+
     /// Writes a number of `meta`.
     pub fn set_meta_number(&mut self, name: &str, number: u64) -> Result<(), Error> {
         let mut meta = self.transaction().open_table(META)?;

@@ -42,6 +42,11 @@ pub enum Job {
         decision: ClockDecision,
         answer: Answer<()>,
     },
+    /// The head of the audit trail, as text.
+    AuditHead {
+        head: String,
+        answer: Answer<()>,
+    },
 }
 
 impl Job {
@@ -51,7 +56,7 @@ impl Job {
             Job::Import { versions, .. } => versions.iter().map(|(draft, _)| draft.bytes()).sum(),
             Job::Lists { changes, .. } => changes.iter().map(ListChange::bytes).sum(),
             Job::Patients { writes, .. } => writes.iter().map(PatientWrite::bytes).sum(),
-            Job::Clock { .. } => 0,
+            Job::Clock { .. } | Job::AuditHead { .. } => 0,
         }
     }
 
@@ -67,7 +72,7 @@ impl Job {
             Job::Import { answer, .. } => drop(answer.send(Err(refused))),
             Job::Lists { answer, .. } => drop(answer.send(Err(refused))),
             Job::Patients { answer, .. } => drop(answer.send(Err(refused))),
-            Job::Clock { answer, .. } => drop(answer.send(Err(refused))),
+            Job::Clock { answer, .. } | Job::AuditHead { answer, .. } => drop(answer.send(Err(refused))),
         }
     }
 }
@@ -76,7 +81,7 @@ impl Job {
 pub enum Reply {
     Write(Answer<Written>, Result<Written, Refused>),
     Import(Answer<Vec<Imported>>, Vec<Imported>),
-    /// Code lists, or the clock.
+    /// Code lists, the clock, or the head of the audit trail.
     Done(Answer<()>),
     Patients(Answer<Vec<PatientWritten>>, Vec<PatientWritten>),
 }

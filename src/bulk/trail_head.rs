@@ -1,0 +1,34 @@
+//! The head of the audit trail, kept in the store: a trail that is shorter than it was is told by it. Contract 7.8.
+
+use super::import::refused_words;
+use super::write_down;
+use crate::audit::{Action, Head, Log};
+use crate::engine::Engine;
+
+/// Hands the newest durable event over to the store, unless it is `kept` there already or the trail is not what it should be. Returns what the
+/// store has then.
+///
+/// # Errors
+/// The store cannot be written.
+pub async fn keep_trail_head(engine: &Engine, trail: &Log, kept: Option<Head>) -> Result<Option<Head>, String> {
+    let Some(head) = trail.head_to_keep().filter(|head| Some(*head) != kept) else { return Ok(kept) };
+    let done = engine.keep_audit_head(head.to_string()).await;
+    done.map_err(|_| "the engine was closed".to_owned())?.map_err(refused_words)?;
+    Ok(Some(head))
+}
+
+/// Takes the trail as it is, and tells so in it. Returns a line for the operator.
+///
+/// # Errors
+/// The trail or the store cannot be written, in words.
+pub fn accept_trail(engine: &Engine, trail: &Log) -> Result<String, String> {
+    let known = engine.audit_head().map_err(|error| error.to_string())?;
+    let lacks =
+        known.map_or("the store knew no head of it".to_owned(), |known| format!("the store knew the head {known}"));
+    write_down(trail, Action::AuditAccept, "hcert audit accept", Some(lacks), None)?;
+    trail.accept();
+    let head = trail.head();
+    let done = engine.keep_audit_head(head.to_string()).blocking_recv();
+    done.map_err(|_| "the engine was closed".to_owned())?.map_err(refused_words)?;
+    Ok(format!("the audit trail is taken as it is; head {head}"))
+}
