@@ -298,6 +298,9 @@ pub const HTTP2_RESETS_MAX: usize = 32;
 /// Seconds between two looks at the files of TLS, to see whether they changed.
 pub const TLS_LOOK_S: u64 = 5;
 
+/// Bytes of a file of revocation lists: 400 000 certificates in a list.
+pub const TLS_LIST_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
 /// Bytes of a file of TLS. A chain of five certificates has 10 KB, the authorities of a whole country fewer than a megabyte.
 pub const TLS_FILE_BYTES_MAX: u64 = 1024 * 1024;
 

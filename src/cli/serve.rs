@@ -130,10 +130,10 @@ fn ignore_signals() {
     }
 }
 
-/// What is wrong with the files that the settings name. Those of TLS are not among them: their disk may come late, and a renewal may
+/// What is wrong with the files that the settings name. Certificates and keys of TLS are not among them: their disk may come late, and a renewal may
 /// be under way, so that trying again helps. Contract 9.4.
 fn named_files(config: &Config) -> Vec<String> {
-    [open::policy(config).map(drop), token::check(config), Registry::check(config)]
+    [open::policy(config).map(drop), token::check(config), Registry::check(config), http::check_lists(&config.tls)]
         .into_iter()
         .filter_map(Result::err)
         .collect()

@@ -76,7 +76,7 @@ use places::NoPlace;
 use route::Route;
 use seat::Seat;
 pub use settings::Settings;
-pub use tls::{keep_current, present};
+pub use tls::{check_lists, keep_current, present};
 use trace::Traced;
 use unparsed::Reason;
 use wanted::Wanted;

@@ -183,6 +183,8 @@ events! {
         "A fault of the service; the events of the changes are written at the next start.";
     THREAD_OF_WRITER    ERROR "engine.writer"       "the writer panicked; its batch was given up"
         "A fault of the service; report it with the line panic.";
+    TLS_CLIENT_REVOKED  WARN  "tls.client-revoked"  "a client was refused because of the revocation lists"
+        "Its certificate was revoked, or its authority has no list in tls.client_crl that is still valid: put a newer one there.";
     TLS_FILES_BAD       ERROR "tls.files-bad"       "the new files of TLS cannot be used; those before stay in use"
         "Half written, or the key of another certificate. Put the right pair there.";
     TLS_FILES_READ      INFO  "tls.files-read"      "certificate and key of TLS were read anew"
