@@ -295,6 +295,12 @@ pub const HTTP2_SEND_BYTES_MAX: usize = 64 * 1024;
 /// Beyond, the connection is closed.
 pub const HTTP2_RESETS_MAX: usize = 32;
 
+/// Bytes of the file with the token of the management address.
+pub const MANAGEMENT_TOKEN_BYTES_MAX: u64 = 4096;
+
+/// Characters of that token: fewer can be guessed.
+pub const MANAGEMENT_TOKEN_CHARACTERS_MIN: usize = 16;
+
 /// Seconds between two looks at the files of TLS, to see whether they changed.
 pub const TLS_LOOK_S: u64 = 5;
 

@@ -1,5 +1,6 @@
 //! TLS: whom the service believes that they are who it asks (the patient registry, an issuer of tokens), and what it shows of itself.
 
+mod pinned;
 mod revocation;
 mod server;
 mod validity;
@@ -14,6 +15,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::limits::TLS_FILE_BYTES_MAX;
 
+pub use pinned::pinned;
 pub use revocation::Clients;
 pub use server::{Looked, Options, Presented, Status, check_lists};
 

@@ -20,7 +20,7 @@ use crate::engine::{Engine, MADE_BY, system_clock};
 use crate::http::{self, Server, Settings};
 use crate::interaction::Service;
 use crate::log::{event, shown};
-use crate::management::{self, Management, Phase, Watched};
+use crate::management::{self, Guard, Management, Phase, Watched};
 use crate::metrics::Metrics;
 use crate::output::{Output, write_aside};
 use crate::registry::Registry;
@@ -111,9 +111,10 @@ impl Flags {
         let watched = watch(&config.management)?;
         let watched_at = watched.as_ref().map(TcpListener::local_addr).transpose();
         let watched_at = watched_at.map_err(|error| failed("management.listen", error))?;
-        let started = management::start(management.clone(), watched, runtime.handle().clone());
+        let guard = Guard::open(&config.management).map_err(Failure::Failed)?;
+        let started = management::start(management.clone(), watched, guard.clone(), runtime.handle().clone());
         started.map_err(|error| failed("the service cannot be watched", error))?;
-        let served = runtime.block_on(serve(config, metrics, management, watched_at, output));
+        let served = runtime.block_on(serve(config, metrics, management, guard, watched_at, output));
         // Everything that has to last was written, so nothing that still hangs holds up the end.
         runtime.shutdown_background();
         served
@@ -133,16 +134,24 @@ fn ignore_signals() {
 /// What is wrong with the files that the settings name. Certificates and keys of TLS are not among them: their disk may come late, and a renewal may
 /// be under way, so that trying again helps. Contract 9.4.
 fn named_files(config: &Config) -> Vec<String> {
-    [open::policy(config).map(drop), token::check(config), Registry::check(config), http::check_lists(&config.tls)]
-        .into_iter()
-        .filter_map(Result::err)
-        .collect()
+    let token = config.management.token_file.as_deref().map_or(Ok(()), |path| management::token(path).map(drop));
+    [
+        open::policy(config).map(drop),
+        token::check(config),
+        Registry::check(config),
+        http::check_lists(&config.tls),
+        token,
+    ]
+    .into_iter()
+    .filter_map(Result::err)
+    .collect()
 }
 
 async fn serve(
     config: Config,
     metrics: Arc<Metrics>,
     management: Arc<Management>,
+    guard: Arc<Guard>,
     watched_at: Option<SocketAddr>,
     output: Output,
 ) -> Result<(), Failure> {
@@ -167,9 +176,10 @@ async fn serve(
     }
     // As `named_files` says.
     settings.tls = http::present(&config.tls).map_err(|problem| Failure::Failed(problem.to_string()))?;
-    if let Some(presented) = settings.tls.clone() {
-        tokio::spawn(http::keep_current(presented, catch(SignalKind::hangup())?));
-    } else if !io::stderr().is_terminal() {
+    for presented in settings.tls.iter().chain(&guard.tls) {
+        tokio::spawn(http::keep_current(presented.clone(), catch(SignalKind::hangup())?));
+    }
+    if settings.tls.is_none() && guard.tls.is_none() && !io::stderr().is_terminal() {
         // Whoever keeps a service may ask any of them to read again what it reads. On a terminal it means that the terminal is gone.
         let mut asked = catch(SignalKind::hangup())?;
         tokio::spawn(async move {
@@ -207,6 +217,7 @@ async fn serve(
     let server = Server::new(service, settings);
     let pool = server.pool().clone();
     let mut parts = watched(&config, &engine, trail, &server);
+    parts.push(Box::new(management::OwnAddress(guard)));
     parts.push(Box::new(management::LogOutput(output)));
     parts.push(Box::new(connections));
     if config.access.mode == AccessMode::Developer {

@@ -69,6 +69,7 @@ use crate::outcome::{Hcert, Issue, Outcome};
 use crate::tls::Status;
 use crate::trace::Trace;
 use admission::Admission;
+pub use guard::{host_name, is_loopback};
 pub use listener::{Listen, bind, serve};
 pub use load::Load;
 use load::count;

@@ -111,6 +111,8 @@ events! {
         "Mostly too many open files.";
     MANAGEMENT_IN_USE   WARN  "management.in-use"   "metrics and health are off, since the usual address is in use; management.listen names another address"
         "At the start. Another process listens there.";
+    MANAGEMENT_TOKEN_LOST ERROR "management.token-lost" "the last token of the management address stays in use"
+        "The file of management.token_file cannot be read or holds no token. Put the right one there.";
     MANAGEMENT_UNUSABLE ERROR "management.unusable" "the management listener cannot be used"
         "At the start. A fault of the service or the system; metrics and health are off.";
     MEMORY_BEYOND_LIMIT WARN  "memory.beyond-limit" "the bounds on memory together exceed the limit of the process"

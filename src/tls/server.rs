@@ -201,7 +201,7 @@ fn authorities(path: &Path) -> Result<RootCertStore, String> {
     Ok(authorities)
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let pem = contents(path, TLS_FILE_BYTES_MAX)?;
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let read = read.map_err(|error| unusable(path, &error))?;
