@@ -213,7 +213,12 @@ async fn serve(
     );
     let schedule = scheduled(&config, &engine, &trail)?;
     let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", folder.display())))?;
-    let told = introduction(config.access.mode, &settings.base_url, folder, watched_at);
+    let told = introduction(
+        config.access.mode,
+        &settings.base_url,
+        folder,
+        watched_at.map(|address| (config.management.scheme(), address)),
+    );
     let server = Server::new(service, settings);
     let pool = server.pool().clone();
     let mut parts = watched(&config, &engine, trail, &server);
@@ -383,10 +388,11 @@ fn stop(management: Arc<Management>, patience: Duration) -> Result<watch::Receiv
     Ok(stop)
 }
 
-fn introduction(mode: AccessMode, base_url: &str, data: &Path, watched_at: Option<SocketAddr>) -> String {
+fn introduction(mode: AccessMode, base_url: &str, data: &Path, watched_at: Option<(&str, SocketAddr)>) -> String {
     let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
     let version = env!("CARGO_PKG_VERSION");
-    let watched_at = watched_at.map(|address| format!("health http://{address}/health\n")).unwrap_or_default();
+    let watched_at =
+        watched_at.map(|(scheme, address)| format!("health {scheme}://{address}/health\n")).unwrap_or_default();
     let (mode, note) = match mode {
         AccessMode::Developer => (
             " in developer mode",
@@ -406,7 +412,7 @@ mod tests {
 
     #[test]
     fn the_introduction_says_where_and_what_to_try() {
-        let watched_at = "127.0.0.1:8081".parse().ok();
+        let watched_at = Some(("http", "127.0.0.1:8081".parse().unwrap()));
         let told = introduction(AccessMode::Jwt, "http://127.0.0.1:8080/fhir", Path::new("/var/lib/hcert"), watched_at);
         assert!(told.contains("listens on http://127.0.0.1:8080/fhir\n"));
         assert!(told.contains("/var/lib/hcert\n"));
