@@ -64,7 +64,7 @@ fn one_command_too_many_is_refused_and_one_that_ends_leaves_its_place() {
 #[test]
 fn a_page_whose_name_leads_here_reads_nothing() {
     let place = Place::new();
-    let server = start(&place.path("data"), &[("HCERT__MANAGEMENT__HOSTS", "[\"watch.test\"]")]);
+    let server = start(&place.path("data"), &[("HCERT__MANAGEMENT__HOSTS", "watch.test")]);
     for path in ["/live", "/ready", "/health", "/metrics"] {
         for (host, is_own) in [("evil.example:8081", false), ("localhost:8081", true), ("watch.test", true)] {
             let mut stream = TcpStream::connect(watched_at(&server)).expect("the server listens");
@@ -93,8 +93,8 @@ fn a_token_keeps_out_strangers_but_not_probes_and_health_of_the_command_line_kno
         assert_eq!(asks, status == 401, "{path}");
     }
     let with = |token: &str| {
-        let value = format!("Bearer {token}");
-        Client::new(at).send_to("GET", "/health", &[("authorization", &value)], b"").expect("an answer").status
+        let header = format!("Authorization: Bearer {token}");
+        Client::new(at).send_to("GET", "/health", &[&header], b"").expect("an answer").status
     };
     assert_eq!((with("0123456789abcdef"), with("0123456789abcdeg")), (200, 401));
     let health = |token: Option<&str>| {
@@ -142,11 +142,10 @@ fn files_of_the_settings_that_hold_no_token_or_no_list_end_the_start_with_2() {
     let file = place.path("file");
     std::fs::write(&file, "short").expect("written");
     let file = file.to_str().expect("text");
-    let lists = format!("[\"{file}\"]");
     let tls = ["CERTIFICATE", "KEY", "CLIENT_CA"].map(|name| (format!("HCERT__TLS__{name}"), file));
     for (settings, problem) in [
         (vec![("HCERT__MANAGEMENT__TOKEN_FILE", file)], "management.token_file"),
-        (vec![("HCERT__TLS__CLIENT_CRL", lists.as_str()), ("HCERT__TLS__CLIENT_AUTH", "required")], "tls.client_crl"),
+        (vec![("HCERT__TLS__CLIENT_CRL", file), ("HCERT__TLS__CLIENT_AUTH", "required")], "tls.client_crl"),
     ] {
         let mut command = hcert(&["dev", "--data", place.path("data").to_str().expect("text")]);
         if problem == "tls.client_crl" {
