@@ -295,8 +295,17 @@ pub const HTTP2_SEND_BYTES_MAX: usize = 64 * 1024;
 /// Beyond, the connection is closed.
 pub const HTTP2_RESETS_MAX: usize = 32;
 
+/// Bytes of the file with the token of the management address.
+pub const MANAGEMENT_TOKEN_BYTES_MAX: u64 = 4096;
+
+/// Characters of that token: fewer can be guessed.
+pub const MANAGEMENT_TOKEN_CHARACTERS_MIN: usize = 16;
+
 /// Seconds between two looks at the files of TLS, to see whether they changed.
 pub const TLS_LOOK_S: u64 = 5;
+
+/// Bytes of a file of revocation lists: 400 000 certificates in a list.
+pub const TLS_LIST_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Bytes of a file of TLS. A chain of five certificates has 10 KB, the authorities of a whole country fewer than a megabyte.
 pub const TLS_FILE_BYTES_MAX: u64 = 1024 * 1024;

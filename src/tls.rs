@@ -1,5 +1,7 @@
 //! TLS: whom the service believes that they are who it asks (the patient registry, an issuer of tokens), and what it shows of itself.
 
+mod pinned;
+mod revocation;
 mod server;
 mod validity;
 
@@ -11,7 +13,11 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-pub use server::{Looked, Options, Presented, Status};
+use crate::limits::TLS_FILE_BYTES_MAX;
+
+pub use pinned::pinned;
+pub use revocation::Clients;
+pub use server::{Looked, Options, Presented, Status, check_lists};
 
 /// TLS 1.2 or 1.3, with the other side's certificate always verified: against the authorities of a PEM file, and without one those that the
 /// machine trusts.
@@ -23,7 +29,7 @@ pub fn settings(ca_file: Option<&Path>) -> Result<ClientConfig, String> {
     match ca_file {
         Some(path) => {
             let unusable = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
-            let pem = server::contents(path)?;
+            let pem = server::contents(path, TLS_FILE_BYTES_MAX)?;
             for certificate in CertificateDer::pem_slice_iter(&pem) {
                 let certificate = certificate.map_err(|error| unusable(&error))?;
                 roots.add(certificate).map_err(|error| unusable(&error))?;

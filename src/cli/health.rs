@@ -2,13 +2,18 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use rustls::{ClientConnection, StreamOwned};
 use serde_json::Value;
 
 use super::{Common, Failure, say};
+use crate::config::Management;
 use crate::limits::{HEALTH_BYTES_MAX, HEALTH_WAIT_S};
+use crate::management;
+use crate::tls;
 
 /// Ask a running server how it is.
 ///
@@ -32,11 +37,15 @@ impl Health {
     /// Asks, and shows the answer.
     pub fn run(self) -> Result<(), Failure> {
         let Health { at, ready, json, common } = self;
-        let configured = common.load(|_| ())?.management.address();
+        let settings = common.load(|_| ())?.management;
         let off = || Failure::Usage("management.listen is empty, so nobody can ask; name the address with --at".into());
-        let at = reached(at.or(configured).ok_or_else(off)?);
-        let answer =
-            ask(at).map_err(|problem| Failure::Failed(format!("no answer from http://{at}/health: {problem}; is the server running, and is this its management.listen?")))?;
+        let at = reached(at.or(settings.address()).ok_or_else(off)?);
+        let answer = ask(at, &settings).map_err(|problem| {
+            Failure::Failed(format!(
+                "no answer from {}://{at}/health: {problem}; is the server running, and is this its management.listen?",
+                settings.scheme()
+            ))
+        })?;
         let health: Value = serde_json::from_str(&answer)
             .map_err(|error| Failure::Failed(format!("what answers at {at} is none of ours: {error}")))?;
         let shown = if json { answer } else { words(&health) };
@@ -60,13 +69,24 @@ fn reached(at: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, at.port())
 }
 
-fn ask(at: SocketAddr) -> Result<String, String> {
+/// As the settings of the server say: over TLS, and with its token.
+fn ask(at: SocketAddr, settings: &Management) -> Result<String, String> {
+    let token = settings.token_file.as_deref().map(management::token).transpose()?;
+    let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
+    let tls = settings.certificate.as_deref().map(tls::pinned).transpose()?;
     let time = Duration::from_secs(HEALTH_WAIT_S);
-    let asked = || -> std::io::Result<Vec<u8>> {
-        let mut stream = TcpStream::connect_timeout(&at, time)?;
+    let asked = move || -> std::io::Result<Vec<u8>> {
+        let stream = TcpStream::connect_timeout(&at, time)?;
         stream.set_read_timeout(Some(time))?;
         stream.set_write_timeout(Some(time))?;
-        write!(stream, "GET /health HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n")?;
+        let mut stream: Box<dyn Stream> = match tls {
+            None => Box::new(stream),
+            Some(tls) => {
+                let connection = ClientConnection::new(Arc::new(tls), at.ip().into()).map_err(std::io::Error::other)?;
+                Box::new(StreamOwned::new(connection, stream))
+            }
+        };
+        write!(stream, "GET /health HTTP/1.1\r\nHost: {at}\r\n{token}Connection: close\r\n\r\n")?;
         let mut answer = Vec::new();
         stream.take(HEALTH_BYTES_MAX).read_to_end(&mut answer)?;
         Ok(answer)
@@ -78,6 +98,10 @@ fn ask(at: SocketAddr) -> Result<String, String> {
         _ => Err(head.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control()).collect()),
     }
 }
+
+trait Stream: Read + Write {}
+
+impl<S: Read + Write> Stream for S {}
 
 /// The whole in a line, and each part in one.
 fn words(health: &Value) -> String {

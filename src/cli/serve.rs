@@ -22,7 +22,7 @@ use crate::http::{self, Server, Settings};
 use crate::interaction::Service;
 use crate::limits::AUDIT_HEAD_S;
 use crate::log::{event, shown};
-use crate::management::{self, Management, Phase, Watched};
+use crate::management::{self, Guard, Management, Phase, Watched};
 use crate::metrics::Metrics;
 use crate::output::{Output, write_aside};
 use crate::registry::Registry;
@@ -113,9 +113,10 @@ impl Flags {
         let watched = watch(&config.management)?;
         let watched_at = watched.as_ref().map(TcpListener::local_addr).transpose();
         let watched_at = watched_at.map_err(|error| failed("management.listen", error))?;
-        let started = management::start(management.clone(), watched, runtime.handle().clone());
+        let guard = Guard::open(&config.management).map_err(Failure::Failed)?;
+        let started = management::start(management.clone(), watched, guard.clone(), runtime.handle().clone());
         started.map_err(|error| failed("the service cannot be watched", error))?;
-        let served = runtime.block_on(serve(config, metrics, management, watched_at, output));
+        let served = runtime.block_on(serve(config, metrics, management, guard, watched_at, output));
         // Everything that has to last was written, so nothing that still hangs holds up the end.
         runtime.shutdown_background();
         served
@@ -132,19 +133,27 @@ fn ignore_signals() {
     }
 }
 
-/// What is wrong with the files that the settings name. Those of TLS are not among them: their disk may come late, and a renewal may
+/// What is wrong with the files that the settings name. Certificates and keys of TLS are not among them: their disk may come late, and a renewal may
 /// be under way, so that trying again helps. Contract 9.4.
 fn named_files(config: &Config) -> Vec<String> {
-    [open::policy(config).map(drop), token::check(config), Registry::check(config)]
-        .into_iter()
-        .filter_map(Result::err)
-        .collect()
+    let token = config.management.token_file.as_deref().map_or(Ok(()), |path| management::token(path).map(drop));
+    [
+        open::policy(config).map(drop),
+        token::check(config),
+        Registry::check(config),
+        http::check_lists(&config.tls),
+        token,
+    ]
+    .into_iter()
+    .filter_map(Result::err)
+    .collect()
 }
 
 async fn serve(
     config: Config,
     metrics: Arc<Metrics>,
     management: Arc<Management>,
+    guard: Arc<Guard>,
     watched_at: Option<SocketAddr>,
     output: Output,
 ) -> Result<(), Failure> {
@@ -169,9 +178,10 @@ async fn serve(
     }
     // As `named_files` says.
     settings.tls = http::present(&config.tls).map_err(|problem| Failure::Failed(problem.to_string()))?;
-    if let Some(presented) = settings.tls.clone() {
-        tokio::spawn(http::keep_current(presented, catch(SignalKind::hangup())?));
-    } else if !io::stderr().is_terminal() {
+    for presented in settings.tls.iter().chain(&guard.tls) {
+        tokio::spawn(http::keep_current(presented.clone(), catch(SignalKind::hangup())?));
+    }
+    if settings.tls.is_none() && guard.tls.is_none() && !io::stderr().is_terminal() {
         // Whoever keeps a service may ask any of them to read again what it reads. On a terminal it means that the terminal is gone.
         let mut asked = catch(SignalKind::hangup())?;
         tokio::spawn(async move {
@@ -206,10 +216,16 @@ async fn serve(
     );
     let schedule = scheduled(&config, &engine, &trail)?;
     let socket = socket.map_err(|error| Failure::Failed(format!("{}: {error}", folder.display())))?;
-    let told = introduction(config.access.mode, &settings.base_url, folder, watched_at);
+    let told = introduction(
+        config.access.mode,
+        &settings.base_url,
+        folder,
+        watched_at.map(|address| (config.management.scheme(), address)),
+    );
     let server = Server::new(service, settings);
     let pool = server.pool().clone();
     let mut parts = watched(&config, &engine, trail.clone(), &server);
+    parts.push(Box::new(management::OwnAddress(guard)));
     parts.push(Box::new(management::LogOutput(output)));
     parts.push(Box::new(connections));
     if config.access.mode == AccessMode::Developer {
@@ -400,10 +416,11 @@ fn stop(management: Arc<Management>, patience: Duration) -> Result<watch::Receiv
     Ok(stop)
 }
 
-fn introduction(mode: AccessMode, base_url: &str, data: &Path, watched_at: Option<SocketAddr>) -> String {
+fn introduction(mode: AccessMode, base_url: &str, data: &Path, watched_at: Option<(&str, SocketAddr)>) -> String {
     let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
     let version = env!("CARGO_PKG_VERSION");
-    let watched_at = watched_at.map(|address| format!("health http://{address}/health\n")).unwrap_or_default();
+    let watched_at =
+        watched_at.map(|(scheme, address)| format!("health {scheme}://{address}/health\n")).unwrap_or_default();
     let (mode, note) = match mode {
         AccessMode::Developer => (
             " in developer mode",
@@ -423,7 +440,7 @@ mod tests {
 
     #[test]
     fn the_introduction_says_where_and_what_to_try() {
-        let watched_at = "127.0.0.1:8081".parse().ok();
+        let watched_at = Some(("http", "127.0.0.1:8081".parse().unwrap()));
         let told = introduction(AccessMode::Jwt, "http://127.0.0.1:8080/fhir", Path::new("/var/lib/hcert"), watched_at);
         assert!(told.contains("listens on http://127.0.0.1:8080/fhir\n"));
         assert!(told.contains("/var/lib/hcert\n"));

@@ -40,9 +40,13 @@ pub fn all(config: &Config) -> Vec<String> {
         ("tls.key", tls.key.as_deref(), true),
         ("tls.certificate", tls.certificate.as_deref(), false),
         ("tls.client_ca", tls.client_ca.as_deref(), false),
+        ("management.token_file", config.management.token_file.as_deref(), true),
+        ("management.key", config.management.key.as_deref(), true),
+        ("management.certificate", config.management.certificate.as_deref(), false),
         ("backup.folder", config.backup.folder.as_deref(), false),
     ];
-    let named = files.into_iter().filter_map(|(what, path, is_secret)| exposed(what, path?, is_secret));
+    let lists = tls.client_crl.iter().map(|list| ("tls.client_crl", Some(&**list), false));
+    let named = files.into_iter().chain(lists).filter_map(|(what, path, is_secret)| exposed(what, path?, is_secret));
     config.file.iter().filter_map(SettingsFile::exposed).chain(named).collect()
 }
 
@@ -126,11 +130,15 @@ mod tests {
             &mut config.tls.key,
             &mut config.tls.certificate,
             &mut config.tls.client_ca,
+            &mut config.management.token_file,
+            &mut config.management.key,
+            &mut config.management.certificate,
         ] {
             *setting = Some(path.clone());
         }
-        assert_eq!(all(&config).len(), 14, "{:#?}", all(&config));
+        config.tls.client_crl = vec![path.clone(), path.clone()];
+        assert_eq!(all(&config).len(), 19, "{:#?}", all(&config));
         config.access.token.jwks = Some("https://issuer.example.ee/jwks".to_owned());
-        assert_eq!(all(&config).len(), 13);
+        assert_eq!(all(&config).len(), 18);
     }
 }

@@ -1,6 +1,7 @@
 //! `[management]`: where the service is watched from.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,19 +15,43 @@ pub struct Management {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
     pub allow_remote: bool,
+    /// Names that callers may ask by, besides those of this machine.
+    pub hosts: Vec<String>,
+    /// A file that holds the bearer token for all pages but `/live` and `/ready`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<PathBuf>,
+    /// PEM; without it and its key there is no TLS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
     pub drain_notice_s: u64,
     pub disk_free_mb_min: u64,
 }
 
 impl Default for Management {
     fn default() -> Self {
-        Management { listen: None, allow_remote: false, drain_notice_s: 0, disk_free_mb_min: limits::DISK_FREE_MB_MIN }
+        Management {
+            listen: None,
+            allow_remote: false,
+            hosts: Vec::new(),
+            token_file: None,
+            certificate: None,
+            key: None,
+            drain_notice_s: 0,
+            disk_free_mb_min: limits::DISK_FREE_MB_MIN,
+        }
     }
 }
 
 impl Management {
     /// Where it listens unless the settings say otherwise.
     pub const USUAL: &str = "127.0.0.1:8081";
+
+    /// Of addresses that it is asked by.
+    pub fn scheme(&self) -> &'static str {
+        if self.certificate.is_some() { "https" } else { "http" }
+    }
 
     /// The address to listen on; nothing when it is switched off.
     pub fn address(&self) -> Option<SocketAddr> {
@@ -37,16 +62,32 @@ impl Management {
 
 /// What is wrong with these settings beyond types and ranges.
 pub fn problems(management: &Management) -> Vec<String> {
+    let mut problems: Vec<String> = address_problem(management).into_iter().collect();
+    if management.certificate.is_some() != management.key.is_some() {
+        problems.push("management.certificate and management.key are needed together".to_owned());
+    }
+    let is_name = |host: &str| {
+        !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+    };
+    for host in management.hosts.iter().filter(|host| !is_name(host)) {
+        problems.push(format!(
+            "management.hosts = '{host}' is not a name such as watch.example.ee, without scheme and port"
+        ));
+    }
+    problems
+}
+
+fn address_problem(management: &Management) -> Option<String> {
     let listen = management.listen.as_deref().unwrap_or(Management::USUAL);
     let problem = match listen.parse::<SocketAddr>() {
-        _ if listen.is_empty() => return Vec::new(),
+        _ if listen.is_empty() => return None,
         Err(_) => "is not an IP address with a port, such as 127.0.0.1:8081, and not empty",
         Ok(address) if !address.ip().to_canonical().is_loopback() && !management.allow_remote => {
             "can be reached from other machines, and whoever reaches it is told all; management.allow_remote = true allows it"
         }
-        Ok(_) => return Vec::new(),
+        Ok(_) => return None,
     };
-    vec![format!("management.listen = '{listen}' {problem}")]
+    Some(format!("management.listen = '{listen}' {problem}"))
 }
 
 #[cfg(test)]
@@ -69,6 +110,19 @@ mod tests {
         }
         for listen in ["127.0.0.1", "localhost:8081", "8081", " "] {
             assert!(problems(&at(listen, true))[0].contains("not an IP address"), "{listen}");
+        }
+    }
+
+    #[test]
+    fn certificate_and_key_go_together_and_hosts_are_names() {
+        let told = |management: Management| problems(&management).join("\n");
+        let half = Management { key: Some("a.key".into()), ..Management::default() };
+        assert!(told(half).contains("needed together"));
+        for (host, is_name) in
+            [("watch.example.ee", true), ("", false), ("a:1", false), ("http://a", false), ("a b", false)]
+        {
+            let named = Management { hosts: vec![host.to_owned()], ..Management::default() };
+            assert_eq!(told(named).is_empty(), is_name, "{host}");
         }
     }
 

@@ -19,6 +19,8 @@ pub struct Tls {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_ca: Option<PathBuf>,
     pub client_auth: ClientAuth,
+    /// PEM or DER; revocation lists of the authorities in `client_ca`.
+    pub client_crl: Vec<PathBuf>,
 }
 
 /// The oldest version that is spoken.
@@ -69,6 +71,10 @@ pub fn problems(config: &Config) -> Vec<String> {
         let advice = "clients are asked for certificates of the authorities in a file, so both are needed";
         problems.push(format!("tls.client_ca and tls.client_auth = 'optional' or 'required': {advice}"));
     }
+    if !tls.client_crl.is_empty() && tls.client_ca.is_none() {
+        problems
+            .push("tls.client_crl revokes certificates of the authorities in tls.client_ca, which is unset".to_owned());
+    }
     let mut senders = config.x_road.from.iter().flatten();
     if tls.client_auth == ClientAuth::None && senders.any(|sender| matches!(sender, XRoadSender::Certificate(_))) {
         let problem = "x_road.from names the fingerprint of a client certificate, but clients are not asked for one";
@@ -111,6 +117,7 @@ mod tests {
             });
             assert!(told.contains("both are needed"), "{told}");
         }
+        assert!(told(|config| config.tls.client_crl = vec!["a.crl".into()]).contains("tls.client_ca, which is unset"));
         let both = told(|config| {
             on(config);
             config.server.plain_behind_proxy = true;

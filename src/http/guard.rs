@@ -72,15 +72,19 @@ pub fn check(settings: &Settings, parts: &Parts) -> Result<(), Issue> {
 }
 
 /// Whether a host, with or without port, is this machine by any of its names.
-fn is_loopback(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    };
-    let name = name.trim_end_matches('.');
+pub fn is_loopback(host: &str) -> bool {
+    let name = host_name(host).trim_end_matches('.');
     let is_name = name.eq_ignore_ascii_case("localhost")
         || name.len() > 10 && name.get(name.len() - 10..).is_some_and(|end| end.eq_ignore_ascii_case(".localhost"));
     is_name || name.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
+/// A host without its port and the brackets of IPv6.
+pub fn host_name(host: &str) -> &str {
+    match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use super::stream::Protocol;
 use crate::config::{ClientAuth, ConfigError, MinVersion, Tls};
 use crate::limits::TLS_LOOK_S;
 use crate::log::event;
-use crate::tls::{Looked, Options, Presented};
+use crate::tls::{self, Clients, Looked, Options, Presented};
 
 /// What the service shows over TLS; nothing where the settings name no certificate.
 ///
@@ -25,14 +25,27 @@ use crate::tls::{Looked, Options, Presented};
 /// Which file cannot be used, and why.
 pub fn present(settings: &Tls) -> Result<Option<Arc<Presented>>, ConfigError> {
     let (Some(certificate), Some(key)) = (&settings.certificate, &settings.key) else { return Ok(None) };
-    let required = settings.client_auth == ClientAuth::Required;
     let options = Options {
         certificate: certificate.clone(),
         key: key.clone(),
         tls12: settings.min_version == MinVersion::Tls12,
-        clients: settings.client_ca.clone().map(|path| (path, required)),
+        http2: true,
+        clients: clients(settings),
     };
     Presented::open(options).map(Some).map_err(|problem| ConfigError(format!("[tls] {problem}")))
+}
+
+/// # Errors
+/// Which revocation list of the settings cannot be used, and why.
+pub fn check_lists(settings: &Tls) -> Result<(), String> {
+    let checked = clients(settings).map_or(Ok(()), |clients| tls::check_lists(&clients));
+    checked.map_err(|problem| format!("tls.client_crl: {problem}"))
+}
+
+fn clients(settings: &Tls) -> Option<Clients> {
+    let required = settings.client_auth == ClientAuth::Required;
+    let revoked = settings.client_crl.clone();
+    settings.client_ca.clone().map(|authorities| Clients { authorities, required, revoked })
 }
 
 /// What a handshake settled.

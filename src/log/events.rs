@@ -115,6 +115,8 @@ events! {
         "Mostly too many open files.";
     MANAGEMENT_IN_USE   WARN  "management.in-use"   "metrics and health are off, since the usual address is in use; management.listen names another address"
         "At the start. Another process listens there.";
+    MANAGEMENT_TOKEN_LOST ERROR "management.token-lost" "the last token of the management address stays in use"
+        "The file of management.token_file cannot be read or holds no token. Put the right one there.";
     MANAGEMENT_UNUSABLE ERROR "management.unusable" "the management listener cannot be used"
         "At the start. A fault of the service or the system; metrics and health are off.";
     MEMORY_BEYOND_LIMIT WARN  "memory.beyond-limit" "the bounds on memory together exceed the limit of the process"
@@ -187,6 +189,8 @@ events! {
         "A fault of the service; the events of the changes are written at the next start.";
     THREAD_OF_WRITER    ERROR "engine.writer"       "the writer panicked; its batch was given up"
         "A fault of the service; report it with the line panic.";
+    TLS_CLIENT_REVOKED  WARN  "tls.client-revoked"  "a client was refused because of the revocation lists"
+        "Its certificate was revoked, or its authority has no list in tls.client_crl that is still valid: put a newer one there.";
     TLS_FILES_BAD       ERROR "tls.files-bad"       "the new files of TLS cannot be used; those before stay in use"
         "Half written, or the key of another certificate. Put the right pair there.";
     TLS_FILES_READ      INFO  "tls.files-read"      "certificate and key of TLS were read anew"

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use hyper::{Method, Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
 use super::Management;
+use super::guard::Refusal;
 use super::report::{Part, Report, Status};
 use crate::metrics::CONTENT_TYPE as OPEN_METRICS;
 
@@ -74,6 +75,23 @@ impl Management {
         let status = if health.status == Status::Down { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
         let text = serde_json::to_string_pretty(&health).expect("texts and numbers can be written as JSON");
         page(status, JSON, text + "\n")
+    }
+}
+
+/// The answer to a caller that gets none of the pages.
+pub fn refused(refusal: &Refusal) -> Response<Full<Bytes>> {
+    let told = |status, words| page(status, JSON, json!({"error": words}).to_string());
+    match refusal {
+        Refusal::Host => told(
+            StatusCode::MISDIRECTED_REQUEST,
+            "Host names another machine; management.hosts lists the names that this service is asked by",
+        ),
+        Refusal::Token => {
+            let words = "this page needs the token of management.token_file: Authorization: Bearer ...";
+            let mut response = told(StatusCode::UNAUTHORIZED, words);
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"management\""));
+            response
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,11 +12,14 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
-use super::Management;
+use super::answer::refused;
+use super::{Guard, Management};
 use crate::limits::{
     MANAGEMENT_CONNECTION_S, MANAGEMENT_CONNECTIONS_MAX, MANAGEMENT_HEAD_BYTES_MAX, MANAGEMENT_HEAD_MS,
 };
@@ -28,7 +32,7 @@ struct Place {
 }
 
 /// Answers for ever. The listener does not block.
-pub async fn serve(listener: std::net::TcpListener, management: Arc<Management>) {
+pub async fn serve(listener: std::net::TcpListener, management: Arc<Management>, guard: Arc<Guard>) {
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return event!(MANAGEMENT_UNUSABLE, %error),
@@ -39,9 +43,9 @@ pub async fn serve(listener: std::net::TcpListener, management: Arc<Management>)
         match listener.accept().await {
             Ok((stream, _)) => {
                 make_room(&mut places);
-                let (management, has_asked) = (Arc::clone(&management), Arc::default());
+                let (management, guard, has_asked) = (Arc::clone(&management), Arc::clone(&guard), Arc::default());
                 let asked = Arc::clone(&has_asked);
-                let task = tokio::spawn(async move { connection(stream, &management, &asked).await });
+                let task = tokio::spawn(async move { connection(stream, &management, &guard, &asked).await });
                 places.push_back(Place { task: task.abort_handle(), has_asked });
             }
             Err(error) => {
@@ -66,10 +70,33 @@ fn make_room(places: &mut VecDeque<Place>) {
     }
 }
 
-async fn connection(stream: TcpStream, management: &Management, has_asked: &AtomicBool) {
+/// A client that sends nothing, reads nothing or goes away is not worth a word.
+async fn connection(stream: TcpStream, management: &Management, guard: &Guard, has_asked: &AtomicBool) {
+    let own = stream.local_addr().ok().map(|own| own.ip().to_canonical());
+    let answered = async {
+        match &guard.tls {
+            None => answer(stream, own, management, guard, has_asked).await,
+            Some(presented) => {
+                if let Ok(stream) = TlsAcceptor::from(presented.settings()).accept(stream).await {
+                    answer(stream, own, management, guard, has_asked).await;
+                }
+            }
+        }
+    };
+    drop(timeout(Duration::from_secs(MANAGEMENT_CONNECTION_S), answered).await);
+}
+
+async fn answer<S>(stream: S, own: Option<IpAddr>, management: &Management, guard: &Guard, has_asked: &AtomicBool)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let answer = service_fn(move |request: hyper::Request<hyper::body::Incoming>| async move {
         has_asked.store(true, Ordering::Relaxed);
-        Ok::<_, Infallible>(management.answer(request.method(), request.uri().path()).await)
+        let (request, _) = request.into_parts();
+        Ok::<_, Infallible>(match guard.check(&request, own) {
+            Ok(()) => management.answer(&request.method, request.uri.path()).await,
+            Err(refusal) => refused(&refusal),
+        })
     });
     let mut builder = http1::Builder::new();
     builder
@@ -78,9 +105,7 @@ async fn connection(stream: TcpStream, management: &Management, has_asked: &Atom
         .keep_alive(false)
         .half_close(true)
         .max_buf_size(MANAGEMENT_HEAD_BYTES_MAX);
-    // A client that sends nothing, reads nothing or goes away is not worth a word.
-    let time = Duration::from_secs(MANAGEMENT_CONNECTION_S);
-    drop(timeout(time, builder.serve_connection(TokioIo::new(stream), answer)).await);
+    drop(builder.serve_connection(TokioIo::new(stream), answer).await);
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! never waits for what is watched: all of this runs on a thread of its own, and parts are looked at on another, within a time.
 
 mod answer;
+mod guard;
 mod listener;
 mod liveness;
 mod look;
@@ -17,11 +18,12 @@ mod tests;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub use guard::{Guard, token};
 pub use liveness::Liveness;
 pub use observer::start;
 pub use parts::{
-    Backup, Clock, Connections, DeveloperMode, Disk, Door, Files, LogOutput, MemoryLimit, MemorySum, Registry, Storage,
-    Tls, TokenKeys, Trail,
+    Backup, Clock, Connections, DeveloperMode, Disk, Door, Files, LogOutput, MemoryLimit, MemorySum, OwnAddress,
+    Registry, Storage, Tls, TokenKeys, Trail,
 };
 pub use report::{Fact, Part, Status, Told};
 

@@ -13,7 +13,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::liveness::Heartbeat;
 use super::systemd::Systemd;
-use super::{Management, listener};
+use super::{Guard, Management, listener};
 use crate::log::event;
 use crate::threads;
 
@@ -21,7 +21,12 @@ use crate::threads;
 ///
 /// # Errors
 /// No thread can be started.
-pub fn start(management: Arc<Management>, listener: Option<TcpListener>, requests: Handle) -> io::Result<()> {
+pub fn start(
+    management: Arc<Management>,
+    listener: Option<TcpListener>,
+    guard: Arc<Guard>,
+    requests: Handle,
+) -> io::Result<()> {
     let systemd = Systemd::of_environment();
     let mut runtime = runtime::Builder::new_current_thread();
     let runtime = threads::keep_blocking(runtime.enable_all().thread_name("management-look"))?;
@@ -31,7 +36,8 @@ pub fn start(management: Arc<Management>, listener: Option<TcpListener>, request
     let run = move || {
         runtime.block_on(async {
             if let Some(listener) = listener {
-                tokio::spawn(listener::serve(listener, Arc::clone(&management)));
+                tokio::spawn(Arc::clone(&guard).keep_current());
+                tokio::spawn(listener::serve(listener, Arc::clone(&management), guard));
             }
             observe(&management, Heartbeat::new(requests), systemd).await;
         });

@@ -429,11 +429,11 @@ fn a_certificate_is_told_with_its_end() {
         warnings: warnings.iter().map(|warning| (*warning).to_owned()).collect(),
         ..crate::tls::Status::default()
     };
-    let good = tls::part(&status(2_000_000_000, &[]), 1_900_000_000);
+    let good = tls::part("tls", &status(2_000_000_000, &[]), 1_900_000_000);
     assert_eq!((good.status, &good.facts["certificate_end"]), (Status::Ok, &Fact::Text("2033-05-18T03:33:20Z".into())));
-    let ending = tls::part(&status(2_000_000_000, &["it ends soon"]), 1_999_999_999);
+    let ending = tls::part("tls", &status(2_000_000_000, &["it ends soon"]), 1_999_999_999);
     assert!(ending.status == Status::Degraded && ending.words.contains("it ends soon"));
-    assert_eq!(tls::part(&status(2_000_000_000, &[]), 2_000_000_000).status, Status::Down);
+    assert_eq!(tls::part("tls", &status(2_000_000_000, &[]), 2_000_000_000).status, Status::Down);
 }
 
 #[test]

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::WebPkiClientVerifier;
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig};
 
+use super::revocation::{self, Clients};
 use super::validity::{self, Validity};
 use crate::limits::{TLS_FILE_BYTES_MAX, TLS_WARN_DAYS};
 use crate::regular_file;
@@ -26,8 +26,10 @@ pub struct Options {
     pub key: PathBuf,
     /// Whether TLS 1.2 is spoken beside 1.3.
     pub tls12: bool,
-    /// Authorities of clients' certificates, and whether every client must show one. `None`: clients are not asked.
-    pub clients: Option<(PathBuf, bool)>,
+    /// Whether HTTP/2 is offered beside HTTP/1.1.
+    pub http2: bool,
+    /// `None`: clients are not asked for certificates.
+    pub clients: Option<Clients>,
 }
 
 /// Certificate and key that connections are offered now.
@@ -39,6 +41,8 @@ pub struct Presented {
 struct Current {
     settings: Arc<ServerConfig>,
     validity: Option<Validity>,
+    /// Revocation lists: the file, and when its next one is due in seconds since 1970.
+    lists: Vec<(PathBuf, i64)>,
     /// Of the files when they were last read.
     stamps: Vec<Stamp>,
     problem: Option<String>,
@@ -120,6 +124,10 @@ impl Presented {
             Some(_) => {}
             None => warnings.push(format!("the certificate in {certificate} does not say how long it is valid")),
         }
+        for (path, _) in current.lists.iter().filter(|(_, next_update)| *next_update < now) {
+            let path = path.display();
+            warnings.push(format!("the revocation list in {path} has expired; clients of its authority are refused"));
+        }
         Status {
             not_before: current.validity.map(|validity| validity.not_before),
             not_after: current.validity.map(|validity| validity.not_after),
@@ -143,22 +151,18 @@ fn read(options: &Options) -> Result<Current, String> {
     // Before the contents: a file that is written meanwhile is read once more.
     let stamps = stamps(options);
     let chain = certificates(&options.certificate)?;
-    let key = PrivateKeyDer::from_pem_slice(&contents(&options.key)?)
+    let key = PrivateKeyDer::from_pem_slice(&contents(&options.key, TLS_FILE_BYTES_MAX)?)
         .map_err(|error| unusable(&options.key, &format!("it holds no private key: {error}")))?;
     let provider = Arc::new(aws_lc_rs::default_provider());
     let versions: &[_] = if options.tls12 { &[&TLS13, &TLS12] } else { &[&TLS13] };
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions);
+    let builder = ServerConfig::builder_with_provider(provider).with_protocol_versions(versions);
     let builder = builder.map_err(|error| error.to_string())?;
+    let mut lists = Vec::new();
     let builder = match &options.clients {
         None => builder.with_no_client_auth(),
-        Some((path, required)) => {
-            let mut roots = RootCertStore::empty();
-            for certificate in certificates(path)? {
-                roots.add(certificate).map_err(|error| unusable(path, &error))?;
-            }
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-            let verifier = if *required { verifier } else { verifier.allow_unauthenticated() };
-            builder.with_client_cert_verifier(verifier.build().map_err(|error| unusable(path, &error))?)
+        Some(clients) => {
+            lists = revocation::lists(&clients.revoked)?;
+            builder.with_client_cert_verifier(clients.verifier(authorities(&clients.authorities)?, &lists)?)
         }
     };
     let validity = chain.first().and_then(|own| validity::of(own));
@@ -166,39 +170,62 @@ fn read(options: &Options) -> Result<Current, String> {
         let (certificate, key) = (options.certificate.display(), options.key.display());
         format!("{certificate} and {key} cannot be used together: {error}")
     })?;
-    settings.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(Current { settings: Arc::new(settings), validity, stamps, problem: None })
+    let protocols: &[&[u8]] = if options.http2 { &[b"h2", b"http/1.1"] } else { &[b"http/1.1"] };
+    settings.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+    let lists = lists.into_iter().map(|list| (list.path, list.next_update)).collect();
+    Ok(Current { settings: Arc::new(settings), validity, lists, stamps, problem: None })
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let pem = contents(path)?;
+/// Reads the revocation lists of clients' certificates, if there are any, as the start of the service does.
+///
+/// # Errors
+/// Which list cannot be used, and why. Files of authorities are not judged here.
+pub fn check_lists(clients: &Clients) -> Result<(), String> {
+    let lists = revocation::lists(&clients.revoked)?;
+    match authorities(&clients.authorities) {
+        Ok(authorities) => clients.verifier(authorities, &lists).map(drop),
+        Err(_) => Ok(()),
+    }
+}
+
+fn authorities(path: &Path) -> Result<RootCertStore, String> {
+    let mut authorities = RootCertStore::empty();
+    for certificate in certificates(path)? {
+        authorities.add(certificate).map_err(|error| unusable(path, &error))?;
+    }
+    Ok(authorities)
+}
+
+pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let pem = contents(path, TLS_FILE_BYTES_MAX)?;
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let read = read.map_err(|error| unusable(path, &error))?;
     if read.is_empty() { Err(unusable(path, &"it holds no certificate")) } else { Ok(read) }
 }
 
-pub(super) fn contents(path: &Path) -> Result<Vec<u8>, String> {
+pub(super) fn contents(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     let file = regular_file::open(path).map_err(|error| unusable(path, &error))?;
     let mut bytes = Vec::new();
-    let read = file.take(TLS_FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(|error| unusable(path, &error))?;
-    if read as u64 > TLS_FILE_BYTES_MAX {
-        return Err(unusable(path, &format!("it is larger than {TLS_FILE_BYTES_MAX} bytes")));
+    let read = file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(|error| unusable(path, &error))?;
+    if read as u64 > bytes_max {
+        return Err(unusable(path, &format!("it is larger than {bytes_max} bytes")));
     }
     Ok(bytes)
 }
 
-fn unusable(path: &Path, problem: &dyn fmt::Display) -> String {
+pub(super) fn unusable(path: &Path, problem: &dyn fmt::Display) -> String {
     format!("{}: {problem}", path.display())
 }
 
 fn stamps(options: &Options) -> Vec<Stamp> {
-    let clients = options.clients.as_ref().map(|(path, _)| path);
-    let paths = [Some(&options.certificate), Some(&options.key), clients];
+    let clients =
+        options.clients.iter().flat_map(|clients| std::iter::once(&clients.authorities).chain(&clients.revoked));
+    let paths = [&options.certificate, &options.key].into_iter().chain(clients);
     let stamp = |path: &PathBuf| {
         let found = fs::metadata(path).ok()?;
         Some((found.mtime(), found.mtime_nsec(), found.len(), found.ino()))
     };
-    paths.into_iter().flatten().map(stamp).collect()
+    paths.map(stamp).collect()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub struct Validity {
     pub not_after: i64,
 }
 
+const INTEGER: u8 = 0x02;
 const SEQUENCE: u8 = 0x30;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
@@ -31,6 +32,21 @@ pub fn of(certificate: &[u8]) -> Option<Validity> {
     let not_before = seconds(tag, not_before)?;
     let (tag, not_after, _) = any(rest)?;
     Some(Validity { not_before, not_after: seconds(tag, not_after)? })
+}
+
+/// When the next list after this revocation list in DER is due, in seconds since 1970; nothing if it does not say so. Source: RFC 5280, 5.1.
+pub fn next_update(list: &[u8]) -> Option<i64> {
+    let (list, _) = value(list, SEQUENCE)?;
+    let (mut rest, _) = value(list, SEQUENCE)?;
+    if rest.first() == Some(&INTEGER) {
+        rest = any(rest)?.2;
+    }
+    // Algorithm, issuer and the time of this list stand before it.
+    for _ in 0..3 {
+        rest = any(rest)?.2;
+    }
+    let (tag, next_update, _) = any(rest)?;
+    seconds(tag, next_update)
 }
 
 /// Contents of the first value, which has this tag, and what follows it.

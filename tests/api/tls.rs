@@ -12,7 +12,10 @@ use hcert::config::{ClientAuth, Config, MinVersion};
 use http_body_util::Empty;
 use hyper::body::Bytes;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationList, CertificateRevocationListParams, CertifiedIssuer,
+    IsCa, KeyIdMethod, KeyPair, RevokedCertParams, SerialNumber, date_time_ymd,
+};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::version::{TLS12, TLS13};
@@ -242,6 +245,77 @@ async fn a_certificate_of_clients_is_asked_for_as_the_settings_say() {
         assert!(with(&stranger).get(server.address).await.is_err(), "{client_auth:?}");
         assert_eq!(pki.client().get(server.address).await.is_ok(), without, "{client_auth:?}");
     }
+}
+
+/// A list of the authority that revokes these, due again in this year.
+fn revoking(
+    ca: &CertifiedIssuer<'static, KeyPair>,
+    revoked: &[SerialNumber],
+    next_year: i32,
+) -> CertificateRevocationList {
+    let revoked = revoked.iter().map(|number| RevokedCertParams {
+        serial_number: number.clone(),
+        revocation_time: date_time_ymd(2024, 1, 1),
+        reason_code: None,
+        invalidity_date: None,
+    });
+    let list = CertificateRevocationListParams {
+        this_update: date_time_ymd(2024, 1, 1),
+        next_update: date_time_ymd(next_year, 1, 1),
+        crl_number: SerialNumber::from(1),
+        issuing_distribution_point: None,
+        revoked_certs: revoked.collect(),
+        key_identifier_method: KeyIdMethod::Sha256,
+    };
+    list.signed_by(ca).expect("a list")
+}
+
+#[tokio::test]
+async fn a_client_is_refused_once_its_certificate_is_on_a_list_or_the_list_has_expired() {
+    let pki = Pki::new();
+    let key = KeyPair::generate().expect("a key");
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    params.serial_number = Some(SerialNumber::from(4711));
+    let own = params.signed_by(&key, &*pki.ca).expect("signed");
+    let client = || {
+        let key = KeyPair::from_pem(&key.serialize_pem()).expect("the same key");
+        Client { own: Some((own.der().clone(), key)), ..pki.client() }
+    };
+    let path = pki.path("revoked.crl");
+    let list = |revoked: &[SerialNumber], next_year| {
+        fs::write(pki.path("new"), revoking(&pki.ca, revoked, next_year).pem().expect("PEM")).expect("written");
+        fs::rename(pki.path("new"), &path).expect("renamed");
+    };
+    list(&[SerialNumber::from(1)], 2100);
+    let mut presented = None;
+    let set = |config: &mut Config| {
+        pki.set(config);
+        config.tls.client_ca = Some(pki.path("ca.pem"));
+        config.tls.client_auth = ClientAuth::Optional;
+        config.tls.client_crl = vec![path.clone()];
+    };
+    let server = Server::with_door(START, set, |door| presented = door.tls.clone()).await.listen().await;
+    let presented = presented.expect("the settings name files");
+    assert!(client().get(server.address).await.is_ok());
+    list(&[SerialNumber::from(4711)], 2100);
+    presented.look(false);
+    assert!(client().get(server.address).await.is_err(), "it was revoked");
+    assert!(pki.client().get(server.address).await.is_ok(), "who shows none is not asked about");
+    // A list that is half there changes nothing, and health says so.
+    fs::write(&path, "half").expect("written");
+    presented.look(false);
+    let problem = presented.status(0).last_problem.expect("a problem");
+    assert!(problem.ends_with("revoked.crl: it holds no revocation list"), "{problem}");
+    assert!(client().get(server.address).await.is_err(), "it is still revoked");
+    list(&[], 2025);
+    presented.look(false);
+    assert!(client().get(server.address).await.is_err(), "the list has expired");
+    let warnings = presented.status(1_800_000_000).warnings.join(" ");
+    assert!(warnings.contains("revoked.crl has expired"), "{warnings}");
+    let der = revoking(&pki.ca, &[], 2100);
+    fs::write(&path, der.der()).expect("written");
+    presented.look(false);
+    assert!(client().get(server.address).await.is_ok(), "a list may be DER");
 }
 
 #[tokio::test]

@@ -1,13 +1,14 @@
 //! The service as it is watched: on an address of its own, from its start to its end.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hcert::limits::COMMANDS_MAX;
+use rcgen::{CertificateParams, KeyPair};
 use serde_json::Value;
 
 use super::open_metrics::{self, Samples};
@@ -57,6 +58,103 @@ fn one_command_too_many_is_refused_and_one_that_ends_leaves_its_place() {
     eventually("a place is free", || log(&folder).status.success());
     drop(silent);
     assert!(server.stop().success());
+}
+
+/// What was seen: a page of another site whose name led to this machine could read health and metrics.
+#[test]
+fn a_page_whose_name_leads_here_reads_nothing() {
+    let place = Place::new();
+    let server = start(&place.path("data"), &[("HCERT__MANAGEMENT__HOSTS", "watch.test")]);
+    for path in ["/live", "/ready", "/health", "/metrics"] {
+        for (host, is_own) in [("evil.example:8081", false), ("localhost:8081", true), ("watch.test", true)] {
+            let mut stream = TcpStream::connect(watched_at(&server)).expect("the server listens");
+            write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").expect("sent");
+            let mut told = String::new();
+            stream.read_to_string(&mut told).expect("an answer");
+            assert_eq!(told.starts_with("HTTP/1.1 421 "), !is_own, "{path} {host}: {told}");
+            assert!(is_own || told.ends_with("}") && !told.contains("parts") && !told.contains("hcert_"), "{told}");
+        }
+    }
+    assert!(server.stop().success());
+}
+
+#[test]
+fn a_token_keeps_out_strangers_but_not_probes_and_health_of_the_command_line_knows_it() {
+    let place = Place::new();
+    let token = place.path("token");
+    std::fs::write(&token, "0123456789abcdef").expect("written");
+    let token = token.to_str().expect("text");
+    let server = start(&place.path("data"), &[("HCERT__MANAGEMENT__TOKEN_FILE", token)]);
+    let at = watched_at(&server);
+    for (path, status) in [("/live", 200), ("/ready", 200), ("/health", 401), ("/metrics", 401), ("/other", 401)] {
+        let told = ask(at, "GET", path);
+        assert_eq!(told.status, status, "{path}");
+        let asks = told.header("www-authenticate").is_some_and(|value| value.starts_with("Bearer "));
+        assert_eq!(asks, status == 401, "{path}");
+    }
+    let with = |token: &str| {
+        let header = format!("Authorization: Bearer {token}");
+        Client::new(at).send_to("GET", "/health", &[&header], b"").expect("an answer").status
+    };
+    assert_eq!((with("0123456789abcdef"), with("0123456789abcdeg")), (200, 401));
+    let health = |token: Option<&str>| {
+        let mut command = hcert(&["health", "--at", &at.to_string()]);
+        command.envs(token.map(|token| ("HCERT__MANAGEMENT__TOKEN_FILE", token)));
+        command.output().expect("run").status.code()
+    };
+    assert_eq!((health(Some(token)), health(None)), (Some(0), Some(1)));
+    std::fs::write(token, "fedcba9876543210").expect("written");
+    eventually("the new token is taken", || with("fedcba9876543210") == 200);
+    assert_eq!(with("0123456789abcdef"), 401);
+    assert!(server.stop().success());
+}
+
+#[test]
+fn health_is_asked_over_tls_and_only_of_the_certificate_in_the_settings() {
+    let place = Place::new();
+    let pair = |name: &str| {
+        let key = KeyPair::generate().expect("a key");
+        let params = CertificateParams::new(vec!["watch.test".to_owned()]).expect("a name");
+        let paths = [place.path(&format!("{name}.pem")), place.path(&format!("{name}-key.pem"))];
+        std::fs::write(&paths[0], params.self_signed(&key).expect("signed").pem()).expect("written");
+        std::fs::write(&paths[1], key.serialize_pem()).expect("written");
+        paths.map(|path| path.to_str().expect("text").to_owned())
+    };
+    let names = ["HCERT__MANAGEMENT__CERTIFICATE", "HCERT__MANAGEMENT__KEY"];
+    let (own, other) = (pair("own"), pair("other"));
+    let server = start(&place.path("data"), &[(names[0], &own[0]), (names[1], &own[1])]);
+    let at = watched_at(&server).to_string();
+    let health = |files: Option<&[String; 2]>| {
+        let mut command = hcert(&["health", "--at", &at]);
+        command.envs(files.into_iter().flat_map(|files| names.into_iter().zip(files)));
+        let output = command.output().expect("run");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (code, told) = health(Some(&own));
+    assert!(code == Some(0) && told.contains("management_tls"), "{told}");
+    assert_eq!((health(Some(&other)).0, health(None).0), (Some(1), Some(1)));
+    assert!(server.stop().success());
+}
+
+#[test]
+fn files_of_the_settings_that_hold_no_token_or_no_list_end_the_start_with_2() {
+    let place = Place::new();
+    let file = place.path("file");
+    std::fs::write(&file, "short").expect("written");
+    let file = file.to_str().expect("text");
+    let tls = ["CERTIFICATE", "KEY", "CLIENT_CA"].map(|name| (format!("HCERT__TLS__{name}"), file));
+    for (settings, problem) in [
+        (vec![("HCERT__MANAGEMENT__TOKEN_FILE", file)], "management.token_file"),
+        (vec![("HCERT__TLS__CLIENT_CRL", file), ("HCERT__TLS__CLIENT_AUTH", "required")], "tls.client_crl"),
+    ] {
+        let mut command = hcert(&["dev", "--data", place.path("data").to_str().expect("text")]);
+        if problem == "tls.client_crl" {
+            command.envs(tls.iter().map(|(name, file)| (name, file)));
+        }
+        let output = command.env("HCERT__SERVER__LISTEN", "127.0.0.1:0").envs(settings).output().expect("run");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && told.contains(problem), "{:?} {told}", output.status);
+    }
 }
 
 #[test]

@@ -13,18 +13,18 @@ pub struct Tls(pub Arc<Server<Service>>);
 
 impl Watched for Tls {
     fn look(&self, told: &mut Told) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+        let now = now();
         let Some(status) = self.0.tls_status(now) else { return };
         if let Some(end) = status.not_after {
             let help = "When the certificate of the service ends, seconds since 1970 UTC";
             told.readings.gauge("hcert_tls_certificate_end_seconds", help, end as f64);
         }
-        told.add(part(&status, now));
+        told.add(part("tls", &status, now));
     }
 }
 
 /// Clients refuse a certificate that is over, so it takes the service down for all of them.
-pub fn part(status: &tls::Status, now: i64) -> Part {
+pub fn part(name: &'static str, status: &tls::Status, now: i64) -> Part {
     let is_over = status.not_after.is_some_and(|end| end <= now);
     let problems: Vec<&str> = status
         .last_problem
@@ -34,14 +34,19 @@ pub fn part(status: &tls::Status, now: i64) -> Part {
         .filter(|text| !text.is_empty())
         .collect();
     let part = match (is_over, problems.is_empty()) {
-        (true, _) => Part::new("tls", Status::Down, "The certificate is over; clients refuse it."),
-        (false, true) => Part::new("tls", Status::Ok, "Certificate and key are in order."),
-        (false, false) => Part::new("tls", Status::Degraded, problems.join(" ")),
+        (true, _) => Part::new(name, Status::Down, "The certificate is over; clients refuse it."),
+        (false, true) => Part::new(name, Status::Ok, "Certificate and key are in order."),
+        (false, false) => Part::new(name, Status::Degraded, problems.join(" ")),
     };
     match status.not_after.map(|end| end.saturating_mul(1000)).map(date) {
         Some(end) => part.with_text("certificate_end", end),
         None => part,
     }
+}
+
+/// Seconds since 1970.
+pub fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
 }
 
 fn date(milliseconds: i64) -> String {

@@ -24,7 +24,7 @@ impl Files {
 
     fn options(&self) -> Options {
         let path = |name: &str| self.folder.path().join(name);
-        Options { certificate: path("own.pem"), key: path("own-key.pem"), tls12: false, clients: None }
+        Options { certificate: path("own.pem"), key: path("own-key.pem"), tls12: false, http2: true, clients: None }
     }
 
     fn write(&self, name: &str, text: &str) {

@@ -1,0 +1,19 @@
+//! The management address itself: its token and its certificate, where it has them.
+
+use std::sync::Arc;
+
+use super::tls;
+use crate::management::{Guard, Told, Watched};
+
+/// Watches what the management address asks of its callers.
+pub struct OwnAddress(pub Arc<Guard>);
+
+impl Watched for OwnAddress {
+    fn look(&self, told: &mut Told) {
+        let now = tls::now();
+        let certificate = self.0.tls.as_ref().map(|presented| tls::part("management_tls", &presented.status(now), now));
+        for part in certificate.into_iter().chain(self.0.token_part()) {
+            told.add(part);
+        }
+    }
+}
