@@ -173,13 +173,17 @@ fn get(at: SocketAddr, path: &str) -> (u16, Value) {
     (head[9..12].parse().unwrap(), serde_json::from_str(body).unwrap_or_default())
 }
 
+fn guard() -> Arc<Guard> {
+    Guard::open(&crate::config::Management::default()).unwrap()
+}
+
 #[test]
 fn every_page_is_answered_while_every_thread_that_answers_requests_hangs() {
     let requests = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
     let management = management(&[WELL]);
-    start(management.clone(), Some(listener), requests.handle().clone()).unwrap();
+    start(management.clone(), Some(listener), guard(), requests.handle().clone()).unwrap();
     assert_eq!((get(at, "/live"), get(at, "/ready").0), ((200, serde_json::json!({"live": true})), 200));
     let hang = Arc::new(Mutex::new(()));
     let held = hang.lock().unwrap();
@@ -211,7 +215,7 @@ fn a_newcomer_is_answered_beside_connections_that_say_nothing_or_hardly_anything
     let requests = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
-    start(management(&[WELL]), Some(listener), requests.handle().clone()).unwrap();
+    start(management(&[WELL]), Some(listener), guard(), requests.handle().clone()).unwrap();
     let connect = move |_| TcpStream::connect(at).unwrap();
     let _silent: Vec<TcpStream> = (0..200).map(connect).collect();
     // One that asked and does not read goes after all that are silent.

@@ -104,7 +104,8 @@ fn files_that_cannot_be_used_stop_the_start() {
     assert!(refusal(Options { certificate: path("none.pem"), ..own.clone() }).contains("none.pem"));
     assert!(refusal(Options { certificate: path("empty.pem"), ..own.clone() }).contains("no certificate"));
     assert!(refusal(Options { key: path("empty.pem"), ..own.clone() }).contains("no private key"));
-    assert!(refusal(Options { clients: Some((path("empty.pem"), true)), ..own.clone() }).contains("no certificate"));
+    let clients = Clients { authorities: path("empty.pem"), required: true, revoked: Vec::new() };
+    assert!(refusal(Options { clients: Some(clients), ..own.clone() }).contains("no certificate"));
     files.write("large.pem", &"x".repeat(TLS_FILE_BYTES_MAX as usize + 1));
     assert!(refusal(Options { certificate: path("large.pem"), ..own }).contains("larger"));
 }
