@@ -219,13 +219,11 @@ fn at_rest(head: Option<Head>, config: &Config) -> Result<(String, bool), String
     Ok((verified.report() + &told, is_whole))
 }
 
+/// Makes of an event, a line of JSON, what is written of it.
+type Form<'f> = &'f dyn Fn(&[u8]) -> Result<Cow<[u8]>, String>;
+
 /// Writes the events that are asked for as `form` makes them of lines of JSON.
-fn export(
-    asked: &AuditAsked,
-    out: &Out,
-    config: &Config,
-    form: &dyn Fn(&[u8]) -> Result<Cow<[u8]>, String>,
-) -> Result<(), Failure> {
+fn export(asked: &AuditAsked, out: &Out, config: &Config, form: Form) -> Result<(), Failure> {
     let mut out = out.open()?;
     let done = exported(asked, config, &mut |event| {
         out.write_all(&form(event)?).map_err(|error| format!("writing failed: {error}"))

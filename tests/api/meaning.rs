@@ -128,8 +128,16 @@ async fn the_event_of_every_interaction_names_the_patient_it_is_about_whatever_i
     let of_nobody = ["token.issue", "token.refused", "definition.read", "clock.wrong", "clock.right", "unknown"];
     let is_of_commands = |action: &Action| {
         let name = action.name();
-        let groups =
-            ["audit.export", "audit.verify", "audit.retention", "audit.repaired", "backup", "restore", "index."];
+        let groups = [
+            "audit.accept",
+            "audit.export",
+            "audit.verify",
+            "audit.retention",
+            "audit.repaired",
+            "backup",
+            "restore",
+            "index.",
+        ];
         let groups =
             groups.iter().chain(&["store.", "bulk.", "patients.", "terminology.", "clock.", "log.", "service."]);
         groups.into_iter().any(|group| name.starts_with(group))
