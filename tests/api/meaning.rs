@@ -202,7 +202,8 @@ async fn a_query_is_kept_whole_and_the_address_is_the_one_that_a_trusted_proxy_n
     let server = server.await;
     let query = format!("_pretty=false{}&subject=Patient/201", "&".repeat(16_000));
     for (peer, address) in [(proxy, "203.0.113.77"), ("192.0.2.1".parse().expect("an address"), "192.0.2.1")] {
-        let request = Request::get(format!("/fhir/Composition?{query}")).header("x-road-id", "road-7");
+        let target = server.names.sent_target(&format!("/fhir/Composition?{query}"));
+        let request = Request::get(target).header("x-road-id", "road-7");
         let request = request.header("x-forwarded-for", "198.51.100.1, 203.0.113.77").body(Full::new(Bytes::new()));
         let answer = server.door().answer(request.expect("a request"), Some(peer)).await;
         assert_eq!(answer.status(), 401);
