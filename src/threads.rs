@@ -41,10 +41,36 @@ pub fn expect(workers: usize) -> Result<(), String> {
 const PROBE_STACK_BYTES: usize = 64 * 1024;
 
 fn too_few(wanted: usize, found: usize, error: &io::Error) -> String {
+    let missing = wanted - found;
     format!(
-        "the operating system gives too few threads: {found} of the {wanted} that the service needs at its start ({error}); raise the limit \
-         of processes (ulimit -u, TasksMax of the unit, pids.max of the container), or of memory"
+        "{TOO_FEW}: {found} of the {wanted} that the service needs at its start beside the first ({error}); raise by {missing} or more {LIMITS}"
     )
+}
+
+/// How every message begins that says so.
+const TOO_FEW: &str = "the operating system gives too few threads";
+
+const LIMITS: &str =
+    "the limit of processes (ulimit -u, TasksMax of the unit, pids.max of the container), or that of memory";
+
+/// What to say of a thread that could not be started.
+pub fn refused(error: &io::Error) -> String {
+    format!("{TOO_FEW} ({error}); raise {LIMITS}")
+}
+
+/// Whether a message says so.
+pub fn is_want_of_threads(problem: &str) -> bool {
+    problem.contains(TOO_FEW)
+}
+
+/// What a library says of a failure, with what to raise where it got no thread.
+pub fn explained(words: String) -> String {
+    // Of the system, which gives it for a thread and for nothing else that a library here asks for, and of tantivy.
+    const SIGNS: [&str; 2] = ["Resource temporarily unavailable", "Failed to spawn"];
+    match SIGNS.iter().any(|sign| words.contains(sign)) {
+        true => format!("{TOO_FEW} ({words}); raise {LIMITS}"),
+        false => words,
+    }
 }
 
 /// Keeps every thread for blocking work that was once started: tokio panics when such work comes while there is none and the

@@ -22,10 +22,16 @@ const MAP: &[(&str, &[&str])] = &[
     ("terminology", &["certificate", "definitions", "fhir", "limits", "outcome"]),
     ("profile", &["certificate", "definitions", "fhir", "limits", "outcome", "terminology"]),
     ("search", &["certificate", "fhir", "limits", "outcome"]),
-    ("audit", &["certificate", "config", "fhir", "limits", "log", "outcome"]),
-    ("engine", &["certificate", "fhir", "limits", "log", "metrics", "outcome", "regular_file", "search"]),
-    ("backup", &["audit", "certificate", "engine", "fhir", "limits", "log", "metrics", "search", "regular_file"]),
-    ("access", &["certificate", "config", "fhir", "limits", "log", "outcome", "regular_file", "search", "tls"]),
+    ("audit", &["certificate", "config", "fhir", "limits", "log", "outcome", "threads"]),
+    ("engine", &["certificate", "fhir", "limits", "log", "metrics", "outcome", "regular_file", "search", "threads"]),
+    (
+        "backup",
+        &["audit", "certificate", "engine", "fhir", "limits", "log", "metrics", "search", "regular_file", "threads"],
+    ),
+    (
+        "access",
+        &["certificate", "config", "fhir", "limits", "log", "outcome", "regular_file", "search", "tls", "threads"],
+    ),
     (
         "registry",
         &[
@@ -79,7 +85,7 @@ const MAP: &[(&str, &[&str])] = &[
         ],
     ),
     ("bulk", &["audit", "certificate", "engine", "fhir", "interaction", "limits", "outcome", "registry"]),
-    ("socket", &["audit", "backup", "bulk", "certificate", "engine", "interaction", "limits", "log"]),
+    ("socket", &["audit", "backup", "bulk", "certificate", "engine", "interaction", "limits", "log", "threads"]),
     (
         "management",
         &[

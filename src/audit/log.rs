@@ -18,6 +18,7 @@ use super::{Action, Event, Verified, encoding, keeper};
 use crate::certificate::Seq;
 use crate::limits::{AUDIT_PENDING_BYTES_MAX, AUDIT_WRITE_BYTES_MAX};
 use crate::log::event;
+use crate::threads;
 
 /// Number of an event, from 1 without gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -215,7 +216,7 @@ impl Log {
         {
             let shared = log.shared.clone();
             let spawned = thread::Builder::new().name(name.into()).spawn(move || run(&shared));
-            log.threads.push(spawned.map_err(|error| format!("no thread for the audit trail: {error}"))?);
+            log.threads.push(spawned.map_err(|error| threads::refused(&error))?);
         }
         Ok(log)
     }

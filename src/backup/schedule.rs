@@ -15,6 +15,7 @@ use crate::audit::Log;
 use crate::engine::{Clock, Engine};
 use crate::limits::BACKUP_RETRY_MINUTES;
 use crate::log::event;
+use crate::threads;
 
 /// When backups are taken, and how long they are kept.
 #[derive(Clone, Debug)]
@@ -67,7 +68,7 @@ impl Schedule {
         let shared = Arc::new(Shared { plan, engine, log, clock, status, is_closing, bell });
         let own = shared.clone();
         let thread = thread::Builder::new().name("hcert-backup".into()).spawn(move || own.run());
-        let thread = Some(thread.map_err(|error| format!("no thread for backups: {error}"))?);
+        let thread = Some(thread.map_err(|error| threads::refused(&error))?);
         Ok(Schedule { shared, thread })
     }
 

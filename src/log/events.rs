@@ -93,7 +93,7 @@ events! {
         "It is tried again later. Look at the disk.";
     INDEX_NONE_YET      ERROR "index.none-yet"      "no new index can be made yet"
         "It is tried again. Make room, or look at the disk.";
-    INDEX_NO_ROOM       ERROR "index.no-room"       "the index finds no room; searches go on with the one there is"
+    INDEX_NO_ROOM       ERROR "index.no-room"       "the index cannot be written; searches go on with what it has"
         "Searches miss the newest changes. Make room.";
     INDEX_UNREADABLE    WARN  "index.unreadable"    "the index could not be read and is built again"
         "At the start. Look at the disk; searches wait.";

@@ -22,6 +22,7 @@ use crate::interaction::Rulebook;
 use crate::limits::{COMMAND_LINE_BYTES_MAX, COMMAND_LINE_S, COMMANDS_MAX, TERMINOLOGY_FILE_BYTES_MAX};
 use crate::log::event;
 use crate::log::{self, LogOrder, LogState};
+use crate::threads;
 
 /// Answers commands until it is dropped.
 pub struct Server {
@@ -82,7 +83,7 @@ impl Server {
                 });
                 if let Err(error) = spawned {
                     event!(COMMAND_NO_THREAD, error = %error);
-                    drop(refuse(&told, &format!("the server has no thread for it ({error}); try again")));
+                    drop(refuse(&told, &threads::refused(&error)));
                 }
             }
         })?;

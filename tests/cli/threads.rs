@@ -4,12 +4,12 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use super::{Place, Ran};
+use super::{Place, Process, Ran, eventually};
 
-/// A user without any other process, for whoever may become one.
-const NOBODY: u32 = 61_823;
+/// Users without any other process, for whoever may become one: one for each test.
+const NOBODY: [u32; 3] = [61_823, 61_824, 61_825];
 
 fn limit(resource: libc::__rlimit_resource_t, most: u64) -> std::io::Result<()> {
     let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
@@ -33,13 +33,13 @@ fn a_start_with_too_few_threads_says_so_and_one_with_enough_serves() {
         if is_root {
             for folder in [place.path(""), place.path("data")] {
                 fs::create_dir_all(&folder).unwrap();
-                chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
+                chown(&folder, Some(NOBODY[0]), Some(NOBODY[0])).unwrap();
             }
         }
         let mut serve = place.command(&["dev", "--listen", "127.0.0.1:0", "--data", "data"]);
         serve.env("HCERT__MANAGEMENT__LISTEN", "").env("HCERT__SERVER__WORKERS", "2");
         if is_root {
-            serve.uid(NOBODY);
+            serve.uid(NOBODY[0]);
         }
         let most_threads = *most;
         // SAFETY: it makes one system call.
@@ -77,4 +77,116 @@ fn a_small_stack_ends_no_command() {
         let ran = Ran::from(command.output().unwrap());
         ran.expect(i32::from(arguments[0] == "stats"));
     }
+}
+
+/// A folder whose owner the limits bind, since they bind no root. None, with the reason printed, where there can be none.
+fn place_of(user: u32) -> Option<Place> {
+    let place = Place::new();
+    let owned = chown(place.path(""), Some(user), Some(user));
+    let ran = place.command(&["--version"]).uid(user).gid(user).output();
+    if owned.is_err() || !ran.is_ok_and(|ran| ran.status.success()) {
+        println!("skipped: root cannot become another user here, or that one cannot run the program");
+        return None;
+    }
+    Some(place)
+}
+
+fn run_as(user: u32, place: &Place, arguments: &[&str], most_threads: u64) -> Ran {
+    let mut command = place.command(arguments);
+    command.uid(user).gid(user);
+    // SAFETY: it makes one system call.
+    unsafe { command.pre_exec(move || limit(libc::RLIMIT_NPROC, most_threads)) };
+    Ran::from(command.output().unwrap())
+}
+
+/// Sets how many threads a process of a user may have from now on, of as many as it ever may.
+fn allow(most: u64, user: u32, process: u32) {
+    let mut command = Command::new("true");
+    command.uid(user).gid(user);
+    let setting = move || {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        let (process, what) = (process.cast_signed(), libc::RLIMIT_NPROC);
+        // SAFETY: the calls read and write a value of our own that lives through them.
+        let failed = unsafe {
+            libc::prlimit(process, what, std::ptr::null(), &raw mut limit) != 0 || {
+                limit.rlim_cur = most.min(limit.rlim_max);
+                libc::prlimit(process, what, &raw const limit, std::ptr::null_mut()) != 0
+            }
+        };
+        if failed { Err(std::io::Error::last_os_error()) } else { Ok(()) }
+    };
+    // SAFETY: it makes system calls that are allowed between fork and exec.
+    unsafe { command.pre_exec(setting) };
+    assert!(command.status().unwrap().success());
+}
+
+/// Bytes of the lists and columns in the index, which a new index does not have.
+fn index_bytes(place: &Place) -> u64 {
+    fs::read_dir(place.path("data/index")).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
+}
+
+/// What was seen: the index thrown away by whichever command met the limit while it opened it.
+#[test]
+fn commands_with_too_few_threads_keep_the_index_and_say_what_to_raise() {
+    let user = NOBODY[1];
+    let Some(place) = place_of(user) else { return };
+    fs::write(place.path("lines"), place.corpus(200, 1)).unwrap();
+    fs::write(place.path("none"), "").unwrap();
+    run_as(user, &place, &["import", "--data", "data", "lines"], 100).expect(0);
+    let before = index_bytes(&place);
+    for command in [&["import", "none"][..], &["clock", "accept"], &["reindex"], &["patients", "list"], &["compact"]] {
+        for most in [1, 2, 3, 4, 5, 6, 8, 10, 12] {
+            let ran = run_as(user, &place, &[command, &["--data", "data"]].concat(), most);
+            assert!(!ran.said.contains("internal error"), "{command:?} with {most}: {}", ran.said);
+            if ran.code != Some(0) {
+                ran.expect(1).says("too few threads").says("ulimit -u").says("pids.max");
+            }
+            let after = index_bytes(&place);
+            assert!(
+                after * 2 > before,
+                "{command:?} with {most} threads: {before} bytes of index are {after}: {}",
+                ran.said
+            );
+        }
+    }
+    run_as(user, &place, &["verify", "--data", "data"], 100).expect(0);
+}
+
+/// What was seen: an index that was given up because tantivy starts a thread for each commit, so that no search was answered any more.
+#[test]
+fn a_running_server_that_gets_no_more_threads_finds_goes_on_and_stops_in_order() {
+    let user = NOBODY[2];
+    let Some(place) = place_of(user) else { return };
+    let mut server = Process::start_with(&place.path("data"), |command| {
+        command.uid(user).gid(user);
+    });
+    let mut client = server.client();
+    let certificate = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/driver-draft.json")).unwrap();
+    let mut create = move || assert_eq!(client.send("POST", "/Composition", &[], &certificate).unwrap().status, 201);
+    let mut client = server.client();
+    let mut found = move || client.get("/Composition?status=preliminary").json()["total"].as_u64();
+    create();
+    assert_eq!(found(), Some(1));
+    allow(1, user, server.id());
+    create();
+    eventually("the index waits", || server.log().contains("index.no-room"));
+    create();
+    create();
+    assert_eq!(found(), Some(4), "{}", server.log());
+    run_as(user, &place, &["reindex", "--data", "data"], 100).expect(1).says("too few threads");
+    allow(u64::MAX, user, server.id());
+    run_as(user, &place, &["reindex", "--data", "data"], 100).expect(0);
+    create();
+    assert_eq!(found(), Some(5));
+    // A stop needs no more of them either.
+    allow(1, user, server.id());
+    create();
+    server.terminate();
+    assert_eq!(server.ends_by_itself().code(), Some(0), "{}", server.log());
+    let log = server.log();
+    assert!(log.contains("index.recovered"), "{log}");
+    for wrong in ["panic", "internal error", "index.given-up"] {
+        assert!(!log.contains(wrong), "{wrong}: {log}");
+    }
+    run_as(user, &place, &["verify", "--data", "data"], 100).expect(0);
 }

@@ -98,7 +98,7 @@ fn a_disk_that_fills_up_refuses_writes_until_there_is_room_and_loses_nothing() {
     disk.fill();
     known.create_until_refused(&mut client);
     known.check(&mut client);
-    eventually("the index waits as well", || server.log().contains("the index finds no room"));
+    eventually("the index waits as well", || server.log().contains("the index cannot be written"));
     for _ in 0..5 {
         assert_eq!(known.create(&mut client), 503);
         known.check(&mut client);

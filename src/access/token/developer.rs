@@ -20,6 +20,7 @@ use tokio::sync::watch;
 
 use super::key::{Key, Owner};
 use crate::log::event;
+use crate::threads;
 
 /// The key's file in the data folder: PKCS#8 in PEM, for its owner only.
 pub const FILE: &str = "developer-key.pem";
@@ -83,7 +84,7 @@ impl Developer {
             }
             told.send_replace(Some(key));
         });
-        making.map_err(|error| format!("no thread for the developer's key: {error}"))?;
+        making.map_err(|error| threads::refused(&error))?;
         Ok(Developer(made))
     }
 

@@ -18,9 +18,11 @@ use super::index::{self, Snapshot, Writer};
 use super::overlay::{Generation, Numbered};
 use super::reindex::{Beside, clear_away, exchange};
 use super::store::Error;
+use super::view::View;
 use crate::certificate::{Id, Seq, Version};
 use crate::limits::INDEX_CHECKED_BYTES_MAX;
 use crate::log::event;
+use crate::threads::{self, is_want_of_threads};
 pub use bell::Bell;
 #[cfg(test)]
 pub use building::Building;
@@ -47,7 +49,10 @@ impl Indexer {
     /// files would hold up the start: then they work as soon as that is done.
     pub fn open(shared: &Arc<Shared>) -> Result<Indexer, Error> {
         clear_away(&shared.index_folder);
-        let told = |error: index::Error| Error::Io(error.0);
+        let told = |error: index::Error| match is_want_of_threads(&error.0) {
+            true => Error::Threads(error.0),
+            false => Error::Io(error.0),
+        };
         let (mut writer, mut snapshot) = open(shared).map_err(told)?;
         let is_small = writer.bytes() <= INDEX_CHECKED_BYTES_MAX;
         if is_small && let Err(problem) = look_through(shared, &writer) {
@@ -76,9 +81,7 @@ impl Indexer {
 pub fn start(indexer: Indexer) -> Result<JoinHandle<()>, Error> {
     let Indexer { shared, writer, at } = indexer;
     let thread = thread::Builder::new().name("hcert-indexer".into());
-    thread
-        .spawn(move || run(&shared, writer, at))
-        .map_err(|error| Error::Io(format!("no thread for the indexer: {error}")))
+    thread.spawn(move || run(&shared, writer, at)).map_err(|error| Error::Threads(threads::refused(&error)))
 }
 
 /// Reads the index's files and compares them with their checksums: damage in the middle of one would give wrong answers, not errors.
@@ -100,6 +103,8 @@ fn open(shared: &Shared) -> Result<(Writer, Snapshot), index::Error> {
             event!(INDEX_AHEAD);
             shared.note_building("the index was ahead of the store");
         }
+        // It is as good as it was: a start with more threads goes on with it.
+        Ok(Err(error)) if is_want_of_threads(&error.0) => return Err(error),
         // A store without a change has no index to miss.
         Ok(Err(error)) if shared.seq() == Seq(0) => event!(INDEX_EMPTY, problem = %error.0),
         Ok(Err(error)) => {
@@ -119,41 +124,26 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
     loop {
         // A panic in the index is a damaged index: it must not leave searches at an old moment.
         let outcome = catch_unwind(AssertUnwindSafe(|| rounds(shared, &mut writer, at)));
-        let problem = match outcome.unwrap_or_else(|_| Err("it panicked".into())) {
+        let next = match outcome.unwrap_or_else(|_| Err("it panicked".into())) {
             Ok(End::Closed) => return writer.close(),
-            Ok(End::Beside(beside)) => match replace(shared, writer, *beside) {
-                Ok(next) => {
-                    writer = next;
-                    continue;
-                }
-                Err(problem) => problem,
-            },
+            Ok(End::Beside(beside)) => replace(shared, writer, *beside),
             Err(problem) => {
-                let stuck = shared.view().filter(|_| room::is_missing(shared, &problem));
-                if stuck.is_none() {
+                if stuck(shared, &problem).is_none() {
                     give_up(shared, &problem);
                 }
                 // Before the next one, so that merges it still runs do not write into its folder.
                 writer.close();
-                match stuck {
-                    None => problem,
-                    Some(view) => {
-                        event!(INDEX_NO_ROOM, problem);
-                        shared.note_index_waits(Some(problem));
-                        match room::wait(shared, view.index.at) {
-                            None => return,
-                            Some(Ok(next)) => {
-                                writer = next;
-                                continue;
-                            }
-                            Some(Err(problem)) => problem,
-                        }
-                    }
-                }
+                Err(problem)
             }
         };
-        if shared.view().is_some() {
-            give_up(shared, &problem);
+        match next.or_else(|problem| wait_for_room(shared, problem)) {
+            Ok(Some(next)) => {
+                writer = next;
+                continue;
+            }
+            Ok(None) => return,
+            Err(problem) if shared.view().is_some() => give_up(shared, &problem),
+            Err(_) => {}
         }
         if !shared.bell.pause(back_off.next(Instant::now())) {
             return;
@@ -162,6 +152,23 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
         let Some(fresh) = anew(shared) else { return };
         (writer, at) = (fresh, Seq(0));
     }
+}
+
+/// The index that failed, once it can be written again, where the system gave no room or no thread; searches go on with what it held.
+/// None when the engine is closed meanwhile.
+///
+/// # Errors
+/// What it failed of is of its own.
+fn wait_for_room(shared: &Shared, problem: String) -> Result<Option<Writer>, String> {
+    let Some(view) = stuck(shared, &problem) else { return Err(problem) };
+    event!(INDEX_NO_ROOM, problem);
+    shared.note_index_waits(Some(problem));
+    room::wait(shared, view.index.at).transpose()
+}
+
+/// What searches go on with while the system gives the index no room or no thread.
+fn stuck(shared: &Shared, problem: &str) -> Option<Arc<View>> {
+    shared.view().filter(|_| room::is_missing(shared, problem))
 }
 
 /// Searches wait from now on.
@@ -257,8 +264,8 @@ fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<End, String> 
 /// The index made beside takes the place of the one in use, which goes on where that fails.
 ///
 /// # Errors
-/// Neither of them can be used any more.
-fn replace(shared: &Shared, writer: Writer, beside: Beside) -> Result<Writer, String> {
+/// Neither of them can be used at this moment.
+fn replace(shared: &Shared, writer: Writer, beside: Beside) -> Result<Option<Writer>, String> {
     let Beside { writer: made, answer, .. } = beside;
     // Both, or a merge that still runs would write into a folder that has changed its name.
     writer.close();
@@ -271,7 +278,7 @@ fn replace(shared: &Shared, writer: Writer, beside: Beside) -> Result<Writer, St
     }
     // Who went away needs no answer.
     drop(answer.send(exchanged));
-    Ok(writer)
+    Ok(Some(writer))
 }
 
 /// One round: seals what has come, indexes it, and replaces the view.

@@ -22,6 +22,7 @@ use crate::certificate::{Id, Seq, Stamp, State, Version};
 use crate::engine::{ClockDecision, ClockProblem, ClockReading, ClockReset, Committed};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_JOBS_MAX, OVERLAY_ROWS_MAX};
 use crate::log::event;
+use crate::threads;
 use deciding::Decided;
 pub use job::{Job, Prepared};
 use job::{Reply, keep};
@@ -29,7 +30,7 @@ use job::{Reply, keep};
 /// Starts the writer's thread. It ends when the queue does.
 pub fn start(mut writer: Writer, queue: Receiver<Job>) -> Result<JoinHandle<()>, Error> {
     let thread = thread::Builder::new().name("hcert-writer".into());
-    thread.spawn(move || writer.run(&queue)).map_err(|error| Error::Io(format!("no thread for the writer: {error}")))
+    thread.spawn(move || writer.run(&queue)).map_err(|error| Error::Threads(threads::refused(&error)))
 }
 
 /// The writer in steps: its thread takes them one after another, a test may do something else in between.

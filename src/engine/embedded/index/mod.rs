@@ -35,6 +35,7 @@ use crate::limits::COUNTED_FILTERS_MAX;
 use crate::log::event;
 use crate::search::filter::Filter;
 use crate::search::{Sort, SortKey};
+use crate::threads::explained;
 use columns::Columns;
 pub use columns::Segment;
 pub use held::{Held, Holdings};
@@ -51,7 +52,7 @@ pub struct Error(pub String);
 
 impl From<tantivy::TantivyError> for Error {
     fn from(error: tantivy::TantivyError) -> Self {
-        Error(error.to_string())
+        Error(explained(error.to_string()))
     }
 }
 

@@ -1,4 +1,4 @@
-//! A disk that takes nothing for the index: searches go on with what was committed and the overlay, until it does.
+//! A disk that takes nothing for the index, or a system that gives it no thread: searches go on with what was committed and the overlay, until it does.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -13,6 +13,7 @@ use crate::engine::embedded::index::{Medium, Writer};
 use crate::engine::embedded::indexer::look_through;
 use crate::limits::INDEX_ROOM_BYTES_MIN;
 use crate::log::event;
+use crate::threads::is_want_of_threads;
 
 /// Between two looks whether there is room again. Tests do not want to wait.
 const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_000 });
@@ -20,12 +21,15 @@ const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_000 
 /// File by which it is seen whether the folder of the index takes any.
 const PROBE: &str = ".room";
 
-/// Whether an index failed because of its disk, and not of itself. tantivy's words for it are those of the system; when one of its threads
-/// met the error first, it only says that the thread has ended, and the disk is asked.
+/// Whether an index failed because of its disk or for want of a thread, and not of itself. tantivy's words for it are those of the system;
+/// when one of its threads met the error first, it only says that the thread has ended, and the disk is asked.
 pub fn is_missing(shared: &Shared, problem: &str) -> bool {
     const WORDS: [&str; 5] =
         ["No space left", "no storage space", "Read-only file system", "read-only filesystem", "Disk quota exceeded"];
-    WORDS.iter().any(|words| problem.contains(words)) || takes_nothing(&shared.index_medium, &shared.index_folder)
+    // tantivy starts a thread for each commit.
+    is_want_of_threads(problem)
+        || WORDS.iter().any(|words| problem.contains(words))
+        || takes_nothing(&shared.index_medium, &shared.index_folder)
 }
 
 /// Whether a folder has no room, or is not to be written to. One that is not there is neither.
@@ -46,7 +50,7 @@ fn takes_nothing(medium: &Medium, folder: &Path) -> bool {
     })
 }
 
-/// The index as it was committed at `at`, as soon as the disk takes writes again. None when the engine is closed meanwhile.
+/// The index as it was committed at `at`, as soon as the disk takes writes and the system gives threads again. None when the engine is closed meanwhile.
 ///
 /// # Errors
 /// It is not what it was.
@@ -57,7 +61,11 @@ pub fn wait(shared: &Shared, at: Seq) -> Option<Result<Writer, String>> {
             continue;
         }
         // A torn file may show as a panic as well as an error.
-        let opened = catch_unwind(AssertUnwindSafe(|| Writer::open_on(medium, folder, origin)));
+        let opened = catch_unwind(AssertUnwindSafe(|| match at {
+            // Nothing was committed that could be opened.
+            Seq(0) => Writer::create_on(medium, folder, origin),
+            _ => Writer::open_on(medium, folder, origin),
+        }));
         match opened {
             Ok(Ok((writer, snapshot))) if snapshot.at == at => {
                 // It may be that what looked like want of room was damage.
