@@ -291,7 +291,7 @@ pub(super) fn deleted(id: Id) -> Outcome {
 /// The store cannot be read: not now, or a fault of ours.
 pub(super) fn unreadable(error: Error) -> Outcome {
     match error {
-        Error::Reopening => Outcome::from(Hcert::StorageReopening).because(error),
+        Error::Reopening | Error::Gone => Outcome::from(Hcert::StorageReopening).because(error),
         Error::Damaged(_) => Outcome::from(Hcert::StoreDamaged).because(error),
         _ => Outcome::internal(error),
     }

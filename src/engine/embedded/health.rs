@@ -73,9 +73,13 @@ impl Shared {
         }
     }
 
-    /// Tells the damage that a call has met.
+    /// Tells the damage that a call has met, and whether what it waits for is a file that will not come back.
     pub fn heed<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
-        done.inspect_err(|error| {
+        done.map_err(|error| match error {
+            Error::Reopening => self.store.expect_in_place().err().unwrap_or(error),
+            error => error,
+        })
+        .inspect_err(|error| {
             if let Error::Damaged(_) = error {
                 self.note_damage(&error.to_string());
             }

@@ -76,7 +76,11 @@ impl Embedded {
     /// The store cannot be read at all. What is found wrong is no error, but told in the result.
     pub fn verify(&self, names: &Names, report: &mut dyn FnMut(&Verifying)) -> Result<Verified, Error> {
         let verified = self.shared.heed(self.verified(names, report))?;
-        if let Some(problem) = verified.problems.iter().find(|problem| problem.part != "index") {
+        let others = || verified.problems.iter().find(|problem| problem.part != "index");
+        // A file that is gone is told by the health as that.
+        if !self.shared.store.is_gone()
+            && let Some(problem) = others()
+        {
             self.shared.note_damage(&format!("{DAMAGED}: {}: {}", problem.part, problem.text));
         }
         if verified.problems.iter().any(|problem| problem.part == "index") {
@@ -88,6 +92,9 @@ impl Embedded {
 
     fn verified(&self, names: &Names, report: &mut dyn FnMut(&Verifying)) -> Result<Verified, Error> {
         let mut found = Findings::default();
+        if let Err(gone) = self.shared.store.expect_in_place() {
+            found.tell("file", &gone.to_string());
+        }
         if self.shared.store.is_looked_at() {
             report(&Verifying { part: "file", at: 0, of: 1 });
             // redb's own check ends at the first page that cannot be read; what it looks at besides are the free pages.

@@ -96,11 +96,12 @@ fn a_store_that_is_cut_to_nothing_is_told_and_stays_as_it_is() {
 #[test]
 fn nothing_is_written_into_a_file_that_was_removed_moved_or_replaced() {
     type Takes = fn(&Path);
-    let takes: [(&str, Takes); 5] = [
+    let takes: [(&str, Takes); 6] = [
         ("cut", |path| {
             let file = fs::OpenOptions::new().write(true).open(path).unwrap();
             file.set_len(file.metadata().unwrap().len() / 2).unwrap();
         }),
+        ("emptied", |path| fs::write(path, "").unwrap()),
         ("removed", |path| fs::remove_file(path).unwrap()),
         ("moved", |path| fs::rename(path, path.with_extension("moved")).unwrap()),
         ("replaced", |path| {
@@ -123,6 +124,15 @@ fn nothing_is_written_into_a_file_that_was_removed_moved_or_replaced() {
         assert!(matches!(*error, Error::Gone), "{name}: {error}");
         assert_eq!(fixture.engine.health().store, StoreHealth::Gone, "{name}");
         assert!(fixture.engine.current(Id::FIRST).unwrap().is_some(), "{name}: what can be read is read");
+        let gone = Error::Gone.to_string();
+        let verified = fixture.engine.verify(&crate::certificate::Names::default(), &mut |_| ());
+        let told =
+            verified.map(|verified| verified.problems.into_iter().map(|problem| problem.text).collect::<String>());
+        let told = told.unwrap_or_else(|error| error.to_string());
+        assert!(told.contains(&gone), "{name}: {told}");
+        if let Err(error) = fixture.engine.stats() {
+            assert_eq!(error.to_string(), gone, "{name}");
+        }
     }
 }
 
