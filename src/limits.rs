@@ -834,6 +834,10 @@ pub const AUDIT_RETRY_MS: u64 = 1_000;
 /// Minutes between two looks for files of the trail that are older than `audit.retention_days`. Days are counted, so an hour is often.
 pub const AUDIT_RETENTION_MINUTES: u64 = 60;
 
+/// Keys of events, and certificates in them, that the index of one file of the audit trail holds: 12 bytes of memory each while the file is
+/// written. A file of the usual size has some 500 000; one with more has no index, and searches read its events.
+pub const AUDIT_INDEX_PAIRS_MAX: usize = 8_000_000;
+
 /// Problems of an audit trail that are told one by one. What is more is counted.
 pub const AUDIT_PROBLEMS_MAX: usize = 100;
 

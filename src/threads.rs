@@ -37,6 +37,14 @@ pub fn expect(workers: usize) -> Result<(), String> {
     Ok(())
 }
 
+/// Lets this thread run only where no other one wants the processor.
+pub fn give_way() {
+    // SAFETY: the structure is numbers alone, of which zeros are the ones that this order of turns has.
+    let order: libc::sched_param = unsafe { std::mem::zeroed() };
+    // SAFETY: the call reads a value of ours that lives through it. Where it is refused the thread runs as others do.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const order) };
+}
+
 /// Bytes of stack of a thread that only waits.
 const PROBE_STACK_BYTES: usize = 64 * 1024;
 

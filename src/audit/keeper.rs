@@ -12,7 +12,7 @@ use super::log::{Shared, Writer};
 use super::record::sha256;
 use super::seal::{self, Seal};
 use super::trail::{Part, Trail};
-use super::{Action, Event, opening};
+use super::{Action, Event, index, opening};
 use crate::limits::{AUDIT_RETENTION_MINUTES, AUDIT_RETRY_MS, AUDIT_SYNC_MS};
 use crate::log::event;
 
@@ -190,7 +190,7 @@ fn seal_one(trail: &Trail, part: &Part) -> Result<(), String> {
     fs::remove_file(part.name.within(&trail.folder)).map_err(text)
 }
 
-fn write_durable(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write_durable(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
@@ -217,6 +217,8 @@ fn remove_old(shared: &Shared) -> Result<(), String> {
         let told = shared.append_all(&[event]).and_then(|_| shared.sync_now());
         told.map_err(|failing| failing.0)?;
         fs::remove_file(name.within(&trail.folder)).map_err(|error| error.to_string())?;
+        // It is none without its file, and whoever meets it without does not read it.
+        drop(fs::remove_file(index::path(&trail.folder, name.file())));
     }
     Ok(())
 }

@@ -11,10 +11,12 @@ use std::time::{Duration, Instant};
 use super::copy::FileOf;
 use super::disk::{Disk, Machine, Name, Target, sync_folder};
 use super::header::{HEADER_BYTES, Header};
+use super::index::{self, Indexes, Subjects};
 use super::opening;
 use super::record::{self, Hash};
+use super::search::Search;
 use super::trail::Trail;
-use super::{Action, Event, Verified, encoding, keeper};
+use super::{Action, Event, Order, Verified, Wanted, encoding, keeper};
 use crate::certificate::Seq;
 use crate::limits::{AUDIT_PENDING_BYTES_MAX, AUDIT_WRITE_BYTES_MAX};
 use crate::log::event;
@@ -103,6 +105,7 @@ pub(super) struct Shared {
     pub taken: Condvar,
     /// Held while something is made durable.
     syncing: Mutex<()>,
+    pub indexes: Indexes,
 }
 
 /// Where the next event goes, and what is not durable yet.
@@ -204,6 +207,7 @@ impl Log {
             written: Condvar::new(),
             taken: Condvar::new(),
             syncing: Mutex::new(()),
+            indexes: Indexes::default(),
         });
         let mut log = Log { shared, threads: Vec::new() };
         for repair in repaired {
@@ -356,6 +360,27 @@ impl Log {
         Ok(verified)
     }
 
+    /// A search of the trail up to its newest event.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn search<'s>(&'s self, wanted: &'s Wanted, order: Order) -> io::Result<Search<'s>> {
+        Ok(Search { shared: &self.shared, trail: self.trail()?, wanted, order })
+    }
+
+    /// Keeps an index of each file from now on, on a thread of its own, so that searches need not read all events.
+    ///
+    /// # Errors
+    /// There is no thread for it.
+    pub fn index(&mut self, subjects: Subjects) -> Result<(), String> {
+        if self.shared.indexes.begin(subjects) {
+            let shared = self.shared.clone();
+            let spawned = thread::Builder::new().name("hcert-audit-index".into()).spawn(move || index::keep(&shared));
+            self.threads.push(spawned.map_err(|error| threads::refused(&error))?);
+        }
+        Ok(())
+    }
+
     /// The trail up to its newest event, to be read while it is written on.
     ///
     /// # Errors
@@ -376,7 +401,9 @@ impl Drop for Log {
         self.shared.writer().closing = true;
         self.shared.written.notify_all();
         self.shared.taken.notify_all();
-        for thread in self.threads.drain(..) {
+        // One of the threads may be the last that holds the engine, and with it the trail.
+        let is_other = |thread: &JoinHandle<()>| thread.thread().id() != thread::current().id();
+        for thread in self.threads.drain(..).filter(is_other) {
             if thread.join().is_err() {
                 event!(THREAD_OF_AUDIT);
             }

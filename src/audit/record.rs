@@ -87,6 +87,25 @@ fn of_digest(digest: &digest::Digest) -> Hash {
     digest.as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
+/// The payload of the record with a number, where records begin at a place and one behind the other. The first one has the hash before it in
+/// the 32 bytes there, if there are so many; of each it is compared where it is known.
+pub fn payload_of(bytes: &[u8], start: usize, number: Number) -> Option<&[u8]> {
+    let mut at = start;
+    loop {
+        let record = bytes.get(at..)?;
+        let length = payload_bytes(record)?.checked_add(FRAME_BYTES)?;
+        let found = u64::from_le_bytes(*record.get(NUMBER_AT..)?.first_chunk()?);
+        if found == number.0 {
+            let before = bytes[..at].last_chunk::<HASH_BYTES>().filter(|_| at > start || start == HASH_BYTES);
+            return match before {
+                Some(before) => Some(record_at(bytes, at, before)?.payload),
+                None => record.get(PAYLOAD_AT..length - HASH_BYTES),
+            };
+        }
+        at = at.checked_add(length)?;
+    }
+}
+
 fn payload_bytes(bytes: &[u8]) -> Option<usize> {
     Some(u32::from_le_bytes(*bytes.first_chunk()?) as usize)
 }

@@ -6,7 +6,9 @@
 //!
 //! A block ends where a record ends, so that a damaged one costs no event of another.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 
 use super::Number;
 use super::encoding;
@@ -115,6 +117,52 @@ fn write_block(out: &mut Vec<u8>, raw: &[u8]) -> Result<(), String> {
     out.extend_from_slice(&(stored.len() as u32).to_le_bytes());
     out.extend_from_slice(&stored);
     Ok(())
+}
+
+/// A block of a sealed file.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// Where it begins in the plain file, and in the sealed one.
+    pub raw_at: usize,
+    pub stored_at: usize,
+}
+
+/// The blocks of a sealed file, in their order.
+pub fn blocks(sealed: &[u8]) -> Vec<Block> {
+    let (mut block, mut found) = (Block { raw_at: 0, stored_at: SEAL_BYTES }, Vec::new());
+    while let Some(head) = sealed.get(block.stored_at..).and_then(|rest| rest.first_chunk()) {
+        let (raw, stored) = lengths(head);
+        found.push(block);
+        block.raw_at += raw;
+        block.stored_at += head.len() + stored;
+    }
+    found
+}
+
+/// Bytes of a block before and after compression.
+fn lengths(head: &[u8; 8]) -> (usize, usize) {
+    let [a, b, c, d, e, f, g, h] = *head;
+    (u32::from_le_bytes([a, b, c, d]) as usize, u32::from_le_bytes([e, f, g, h]) as usize)
+}
+
+/// One block, expanded. None: it is damaged.
+///
+/// # Errors
+/// It cannot be read.
+pub fn block_at(file: &File, stored_at: u32) -> io::Result<Option<Vec<u8>>> {
+    let mut head = [0; 8];
+    let at = u64::from(stored_at);
+    file.read_exact_at(&mut head, at)?;
+    let (raw, stored) = lengths(&head);
+    // No block has more bytes than a damaged head may claim.
+    if raw as u64 > BLOCK_BYTES_MAX || stored as u64 > 2 * BLOCK_BYTES_MAX {
+        return Ok(None);
+    }
+    let mut frame = vec![0; stored];
+    file.read_exact_at(&mut frame, at + head.len() as u64)?;
+    let mut content = Vec::with_capacity(raw);
+    let whole = zstd::Decoder::new(frame.as_slice()).and_then(|decoder| decoder.take(raw as u64).read_to_end(&mut content));
+    Ok(whole.is_ok().then_some(content))
 }
 
 /// The plain file again. A block that cannot be expanded is left as zeros, so that the others keep their places.

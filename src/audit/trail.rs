@@ -8,7 +8,7 @@ use super::disk::Name;
 use super::header::{HEADER_BYTES, Header};
 use super::record::{Piece, Walk};
 use super::seal::{self, SEAL_BYTES, Seal};
-use super::{Head, Number};
+use super::{Head, Number, index};
 
 /// The files of a folder at one moment, the oldest first.
 #[derive(Clone, Debug)]
@@ -57,9 +57,10 @@ impl Trail {
         let mut names = Vec::new();
         for entry in fs::read_dir(folder)? {
             let name = entry?.file_name();
-            match name.to_str().and_then(Name::parse) {
-                Some(name) => names.push(name),
-                None => trail.strangers.push(name.to_string_lossy().into_owned()),
+            match name.to_str().map(|name| (name, Name::parse(name))) {
+                Some((_, Some(name))) => names.push(name),
+                Some((name, None)) if index::is_name(name) => {}
+                _ => trail.strangers.push(name.to_string_lossy().into_owned()),
             }
         }
         names.sort_by_key(|name| (name.file(), matches!(name, Name::Plain(_))));
@@ -112,6 +113,11 @@ impl Trail {
         ))
     }
 
+    /// Where a file lies.
+    pub fn path(&self, part: &Part) -> PathBuf {
+        part.name.within(&self.folder)
+    }
+
     /// Takes out what does not count, from the newest file backwards, and tells each how long it is.
     fn order(&mut self) {
         let mut continued: Option<(u64, u64)> = None;
@@ -132,7 +138,7 @@ impl Trail {
 
 impl Part {
     /// Nothing for a plain file that is empty.
-    fn look(folder: &Path, name: Name) -> io::Result<Option<Part>> {
+    pub fn look(folder: &Path, name: Name) -> io::Result<Option<Part>> {
         let mut start = Vec::with_capacity(SEAL_BYTES);
         File::open(name.within(folder))?.take(SEAL_BYTES as u64).read_to_end(&mut start)?;
         if let Some(format) = later_format(&start) {

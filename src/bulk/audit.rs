@@ -43,19 +43,16 @@ pub fn export_audit(
     let end = |time: Option<i64>, open: &str| time.map_or_else(|| open.to_owned(), date_time::instant);
     told.note = Some(format!("from {} to {}", end(asked.since, "the beginning"), end(asked.until, "the end")));
     log.append(&told).and_then(|_| log.sync_now()).map_err(|failing| failing.to_string())?;
-    let trail = log.trail().map_err(|error| error.to_string())?;
     let mut patients = PatientsOf::new(engine, wanted.patients.concat());
     let mut count = 0;
     let order = if asked.newest_first { Order::NewestFirst } else { Order::OldestFirst };
-    for event in trail.events(order, wanted.span()) {
-        let (number, event) = event.map_err(|error| error.to_string())?;
-        if wanted.matches(&event, &mut |id, version| patients.of(id, version)) {
-            let mut line = audit::resource(number, &event, names);
-            line.push(b'\n');
-            each(&line)?;
-            count += 1;
-        }
-    }
+    let search = log.search(&wanted, order).map_err(|error| error.to_string())?;
+    search.each(&mut |id, version| patients.of(id, version), |number, event| {
+        let mut line = audit::resource(number, &event, names);
+        line.push(b'\n');
+        count += 1;
+        each(&line)
+    })?;
     Ok(count)
 }
 

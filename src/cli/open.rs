@@ -15,7 +15,7 @@ use crate::certificate::{Names, Seq};
 use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
 use crate::engine::{self, Clock, DAMAGED, Engine, Purpose, RESTORING, STORE_FILE, Witness};
 use crate::interaction::account::{self, Witnessing};
-use crate::interaction::{Policy, Rulebook, Service, Settings, TokenPolicy};
+use crate::interaction::{Policy, Rulebook, Service, Settings, TokenPolicy, subjects};
 use crate::log::event;
 use crate::metrics::Metrics;
 use crate::registry::Registry;
@@ -288,7 +288,9 @@ pub fn engine_and_trail(
     };
     let engine = Arc::new(opened(config, Some(purpose), clock.clone(), Some(witness.clone()), metrics)?);
     let options = audit::Options { keep_from: keep_from(config, &engine), ..audit_options(config, clock.clone()) };
-    let log = Arc::new(Log::open(options)?);
+    let mut log = Log::open(options)?;
+    log.index(subjects(&engine))?;
+    let log = Arc::new(log);
     // Before a crash's changes are written into it, which would come behind what is missing.
     kept_head(&engine).into_iter().try_for_each(|head| log.expect(head))?;
     tell_migration(&engine, &log)?;

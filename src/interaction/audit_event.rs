@@ -1,12 +1,11 @@
 //! `/AuditEvent`: who saw and did what. Contract 7.8.
 //!
-//! A search reads the trail from its end on a thread of its own, in a heavy search's turn; files outside of the time asked for are not
+//! A search goes through the trail's indexes on a thread of its own, in a heavy search's turn; files outside of the time asked for are not
 //! opened. Whether the caller may ask at all is judged in `rights` before (hcert.audit.read).
 
 mod filters;
 
 use std::borrow::Cow;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::Answer;
@@ -14,18 +13,12 @@ use super::context::{Context, Subset};
 use super::named::{PatientsOf, names_of_person};
 use super::read::reduced;
 use super::service::{Service, unreadable as unreadable_store};
-use crate::audit::{self, Event, Log, Number, Order, Wanted};
+use crate::audit::{self, Event, Log, Number, Order};
 use crate::outcome::{Hcert, Outcome};
 use crate::search::issue;
 use crate::search::request::Request;
 use filters::AuditFilters;
 pub use filters::{AuditLooks, PARAMETERS};
-
-/// What a page needs: how many events there are, and those of the page.
-struct Found {
-    total: u64,
-    events: Vec<(Number, Event)>,
-}
 
 impl Service {
     pub(super) async fn audit_read(&self, context: &Context, number: Option<u64>) -> Result<Answer, Outcome> {
@@ -65,9 +58,10 @@ impl Service {
         let worked = self.heavy(move || {
             let mut patients = PatientsOf::new(&engine, wanted.patients.concat());
             let mut patient_of = |id, version| patients.of(id, version);
-            collect(&log, &wanted, order, skipped..=skipped + u64::from(count), &mut patient_of)
+            let rows = skipped..skipped + u64::from(count);
+            log.search(&wanted, order).and_then(|search| search.page(rows, &mut patient_of)).map_err(unreadable)
         });
-        let Found { total, events } = worked.await??;
+        let audit::Page { total, events } = worked.await??;
         let names = &self.settings.names;
         let found = events
             .iter()
@@ -94,27 +88,6 @@ fn find(log: &Log, number: Number) -> Result<Option<Event>, Outcome> {
         }
     }
     Ok(None)
-}
-
-/// `rows` are the first row of the page and the one behind its last.
-fn collect(
-    log: &Log,
-    wanted: &Wanted,
-    order: Order,
-    rows: RangeInclusive<u64>,
-    patient_of: audit::PatientOf,
-) -> Result<Found, Outcome> {
-    let mut found = Found { total: 0, events: Vec::new() };
-    for event in log.trail().map_err(unreadable)?.events(order, wanted.span()) {
-        let (number, event) = event.map_err(unreadable)?;
-        if wanted.matches(&event, patient_of) {
-            if (*rows.start()..*rows.end()).contains(&found.total) {
-                found.events.push((number, event));
-            }
-            found.total += 1;
-        }
-    }
-    Ok(found)
 }
 
 fn unreadable(error: std::io::Error) -> Outcome {

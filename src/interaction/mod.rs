@@ -43,7 +43,7 @@ pub use account::{Account, Shown};
 pub use capabilities::TokenPolicy;
 pub use context::{Condition, Context, HandedOn, HeaderText, Identity, Language, Prefer, Return, Subset, Tag, XRoad};
 pub use lists::{ListLine, Lists};
-pub use named::{PatientsOf, names_of_person};
+pub use named::{PatientsOf, names_of_person, subjects};
 pub use pool::Pool;
 pub use prepare::{Before, Certificate, certificate_of_import, new_certificate, sound};
 pub use request::{DefinitionKind, Instance, Interaction, ListKind};

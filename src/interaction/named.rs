@@ -3,10 +3,11 @@
 //! It reads what the parser of each interaction reads too, but refuses nothing: the event of a refused request names whom it was about.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::audit_event::{self, AuditLooks};
 use super::{Ask, Interaction};
-use crate::audit::{Named, identifier, of_personal_code};
+use crate::audit::{self, Named, identifier, of_personal_code};
 use crate::certificate::section::EMPLOYER;
 use crate::certificate::{Id, Names, Version};
 use crate::engine::{Engine, Error};
@@ -268,6 +269,19 @@ pub fn names_of_person(engine: &Engine, asked: &str, names: &Names) -> Result<Ve
 
 fn is_personal_code(text: &str) -> bool {
     text.len() == 11 && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whose certificates are, for the index of the audit trail, which must not hold the engine: its witness holds the trail.
+pub fn subjects(engine: &Arc<Engine>) -> audit::Subjects {
+    let engine = Arc::downgrade(engine);
+    Arc::new(move |id, version| {
+        let engine = engine.upgrade()?;
+        let of = |version| engine.subject(id, version).ok().flatten();
+        // As a search asks for one that was only asked for, or in a version that is not there.
+        let subject = version.and_then(of).or_else(|| of(Version::FIRST))?;
+        let identifiers = subject.identifiers.iter().map(|(system, value)| identifier(Some(system), value));
+        Some(identifiers.chain([subject.id.clone()]).collect())
+    })
 }
 
 /// Whose certificates are, remembered for those that are asked for again and again.

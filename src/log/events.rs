@@ -43,6 +43,8 @@ events! {
         "The next file cannot be prepared. Make room before the present one is full.";
     AUDIT_HEAD_NOT_KEPT ERROR "audit.head-not-kept" "the store could not be told the head of the audit trail"
         "A trail that is cut by then is noticed only up to the head before. See store.not-written.";
+    AUDIT_INDEX_FAILED  WARN  "audit.index-failed"  "the index of a file of the audit trail cannot be written"
+        "Searches of the trail read all events of that file. Look at the disk, or make room.";
     AUDIT_LEFT_OPEN     ERROR "audit.sync-unknown"  "the end of the audit trail may not be durable"
         "At the stop. The next start checks the end of the trail.";
     AUDIT_NEW_FILE      INFO  "audit.new-file"      "the audit trail goes on in a new file"

@@ -2,6 +2,7 @@
 
 mod damage;
 mod failing;
+mod index;
 mod life;
 
 use std::io;

@@ -1,0 +1,183 @@
+//! The index of a file that grows.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{KeyHash, Subjects, certificate, keys_of, person, unknown};
+use crate::audit::encoding;
+use crate::audit::event::Entity;
+use crate::audit::header::{HEADER_BYTES, Header};
+use crate::audit::record::{Hash, Piece, Walk};
+use crate::audit::{Number, header};
+use crate::limits::AUDIT_INDEX_PAIRS_MAX;
+
+/// What is known of the events of a file, up to a byte of it. Events are counted from 0.
+pub struct Draft {
+    /// Of the file: another one with its number has another.
+    header: Header,
+    walked: usize,
+    before: (Number, Hash),
+    /// Milliseconds since 1970 UTC.
+    times: Vec<i64>,
+    /// Bytes of the file up to the end of each event.
+    ends: Vec<u32>,
+    keys: Vec<(KeyHash, u32)>,
+    certificates: HashMap<Entity, u32>,
+    /// What each of them is found by.
+    names: Vec<Vec<KeyHash>>,
+    /// Certificates and the events they stand in.
+    shown: Vec<(u32, u32)>,
+    /// Damaged, or larger than an index can be: the events have to be read.
+    is_without: bool,
+}
+
+impl Draft {
+    pub fn new(header: Header) -> Draft {
+        Draft {
+            header,
+            walked: HEADER_BYTES,
+            before: header.before,
+            times: Vec::new(),
+            ends: Vec::new(),
+            keys: Vec::new(),
+            certificates: HashMap::new(),
+            names: Vec::new(),
+            shown: Vec::new(),
+            is_without: false,
+        }
+    }
+
+    /// Whether it is one of the file with this header, of which so many bytes count.
+    pub fn is_of(&self, header: &Header, bytes: usize) -> bool {
+        self.header == *header && self.walked <= bytes
+    }
+
+    /// Whether the file can have an index.
+    pub fn is_good(&self) -> bool {
+        !self.is_without
+    }
+
+    /// Bytes of the file that it knows.
+    pub fn walked(&self) -> usize {
+        self.walked
+    }
+
+    /// Takes in what follows behind [`walked`](Self::walked).
+    pub fn extend(&mut self, bytes: &[u8], subjects: &Subjects) {
+        if self.is_without {
+            return;
+        }
+        let begin = self.walked;
+        for piece in Walk::open_ended(bytes, 0, Some(self.before)) {
+            let read = match piece {
+                Piece::Record(record) => encoding::read(record.payload).map(|event| (record, event)).ok(),
+                Piece::Damaged(_) => None,
+            };
+            let (Some((record, event)), true) = (read, self.shown.len() + self.keys.len() < AUDIT_INDEX_PAIRS_MAX)
+            else {
+                *self = Draft { is_without: true, ..Draft::new(self.header) };
+                return;
+            };
+            let ordinal = self.times.len() as u32;
+            self.before = (record.number, *record.hash);
+            self.walked = begin + record.end();
+            let Ok(end) = u32::try_from(self.walked) else {
+                self.is_without = true;
+                return;
+            };
+            self.times.push(event.at);
+            self.ends.push(end);
+            keys_of(&event, |key| self.keys.push((key, ordinal)));
+            for entity in &event.entities {
+                let known = self.certificates.len() as u32;
+                let certificate_at = *self.certificates.entry(*entity).or_insert(known);
+                if certificate_at == known {
+                    self.names.push(names_of(*entity, subjects));
+                }
+                self.shown.push((certificate_at, ordinal));
+            }
+        }
+    }
+
+    pub fn events(&self) -> u32 {
+        self.times.len() as u32
+    }
+
+    /// Number of the first event.
+    pub fn first(&self) -> Number {
+        Number(self.header.before.0.0 + 1)
+    }
+
+    pub fn time(&self, ordinal: u32) -> i64 {
+        self.times[ordinal as usize]
+    }
+
+    /// The bytes of an event's record.
+    pub fn place(&self, ordinal: u32) -> std::ops::Range<usize> {
+        let start = match ordinal {
+            0 => header::HEADER_BYTES,
+            _ => self.ends[ordinal as usize - 1] as usize,
+        };
+        start..self.ends[ordinal as usize] as usize
+    }
+
+    /// The first event that ends behind a byte.
+    pub fn first_behind(&self, byte: usize) -> u32 {
+        self.ends.partition_point(|end| *end as usize <= byte) as u32
+    }
+
+    /// The events with one of the keys, in their order.
+    pub fn with(&self, wanted: &[KeyHash]) -> Vec<u32> {
+        let wanted: HashSet<KeyHash> = wanted.iter().copied().collect();
+        let named = self.keys.iter().filter(|(key, _)| wanted.contains(key)).map(|(_, ordinal)| *ordinal);
+        let is_wanted: Vec<bool> = self.names.iter().map(|names| names.iter().any(|name| wanted.contains(name))).collect();
+        let shown = self.shown.iter().filter(|(at, _)| is_wanted[*at as usize]).map(|(_, ordinal)| *ordinal);
+        let mut found: Vec<u32> = named.chain(shown).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Hands over each key with the events that have it, by the number of the key.
+    pub fn each(&self, mut each: impl FnMut(KeyHash, &[u32])) {
+        let mut shown = self.shown.clone();
+        shown.sort_unstable();
+        let mut keys: Vec<(KeyHash, Where)> = self.keys.iter().map(|(key, at)| (*key, Where::Event(*at))).collect();
+        for (at, names) in self.names.iter().enumerate() {
+            keys.extend(names.iter().map(|name| (*name, Where::Certificate(at as u32))));
+        }
+        keys.sort_unstable_by_key(|(key, _)| *key);
+        let mut found = Vec::new();
+        for of_key in keys.chunk_by(|(one, _), (other, _)| one == other) {
+            found.clear();
+            for (_, place) in of_key {
+                match place {
+                    Where::Event(ordinal) => found.push(*ordinal),
+                    Where::Certificate(at) => {
+                        let from = shown.partition_point(|(certificate, _)| certificate < at);
+                        let its = shown[from..].iter().take_while(|(certificate, _)| certificate == at);
+                        found.extend(its.map(|(_, ordinal)| *ordinal));
+                    }
+                }
+            }
+            found.sort_unstable();
+            found.dedup();
+            each(of_key[0].0, &found);
+        }
+    }
+}
+
+/// Where a key was met.
+enum Where {
+    Event(u32),
+    Certificate(u32),
+}
+
+fn names_of((id, version): Entity, subjects: &Subjects) -> Vec<KeyHash> {
+    let of_subject = match subjects(id, version) {
+        Some(names) => names.iter().map(|name| person(name)).collect(),
+        None => vec![unknown()],
+    };
+    let mut names = of_subject;
+    names.push(certificate(id));
+    names
+}

@@ -1,0 +1,200 @@
+//! The indexes of a trail: kept up with what is written, made for sealed files that have none, and forgotten with them.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use super::{Draft, Index, Subjects, write};
+use crate::audit::disk::Name;
+use crate::audit::header::HEADER_BYTES;
+use crate::audit::keeper::write_durable;
+use crate::audit::log::Shared;
+use crate::audit::seal::Seal;
+use crate::audit::trail::{Part, Trail};
+use crate::log::event;
+use crate::threads;
+
+/// How often what was written is taken in, so that a search has little left to read.
+const ROUND: Duration = Duration::from_secs(1);
+
+/// What is known of the indexes of a trail.
+#[derive(Default)]
+pub struct Indexes {
+    /// Without them no index is made, and those that are there are used.
+    subjects: OnceLock<Subjects>,
+    /// By the number of the file.
+    sealed: Mutex<HashMap<u64, Arc<Index>>>,
+    drafts: Mutex<HashMap<u64, Draft>>,
+}
+
+impl Indexes {
+    /// From now on indexes are made. Only the first call counts.
+    pub fn begin(&self, subjects: Subjects) -> bool {
+        self.subjects.set(subjects).is_ok()
+    }
+
+    /// The index of a sealed file; none where it has to be read.
+    pub fn of_sealed(&self, folder: &Path, file: u64, seal: &Seal) -> Option<Arc<Index>> {
+        let known = self.sealed().get(&file).filter(|index| index.is_of(seal)).cloned();
+        known.or_else(|| {
+            let found = Arc::new(Index::open(&path(folder, file), seal).ok().flatten()?);
+            self.sealed().insert(file, found.clone());
+            Some(found)
+        })
+    }
+
+    /// The index is not what it was: it is read again when it is wanted again.
+    pub fn forget(&self, file: u64) {
+        self.sealed().remove(&file);
+    }
+
+    /// Does something with the index of a file that is being written, or waits to be sealed. None where the file has to be read.
+    pub fn of_plain<T>(&self, folder: &Path, part: &Part, run: impl FnOnce(&Draft) -> T) -> Option<T> {
+        let subjects = self.subjects.get()?;
+        let (header, bytes) = (part.header?, usize::try_from(part.length?).ok()?);
+        let mut drafts = self.drafts();
+        let draft = drafts.entry(part.name.file()).or_insert_with(|| Draft::new(header));
+        if !draft.is_of(&header, bytes) {
+            *draft = Draft::new(header);
+        }
+        if draft.is_good() && draft.walked() < bytes {
+            let mut new = vec![0; bytes - draft.walked()];
+            let file = File::open(part.name.within(folder)).ok()?;
+            file.read_exact_at(&mut new, draft.walked() as u64).ok()?;
+            draft.extend(&new, subjects);
+        }
+        (draft.is_good() && draft.walked() == bytes).then(|| run(draft))
+    }
+
+    fn sealed(&self) -> MutexGuard<'_, HashMap<u64, Arc<Index>>> {
+        self.sealed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A draft that a panic left half-way lacks events: all are made anew.
+    fn drafts(&self) -> MutexGuard<'_, HashMap<u64, Draft>> {
+        self.drafts.lock().unwrap_or_else(|poisoned| {
+            self.drafts.clear_poison();
+            let mut drafts = poisoned.into_inner();
+            drafts.clear();
+            drafts
+        })
+    }
+}
+
+/// The path of a sealed file's index.
+pub fn path(folder: &Path, file: u64) -> PathBuf {
+    Name::Sealed(file).within(folder).with_extension(ENDING)
+}
+
+const ENDING: &str = "idx";
+const UNFINISHED: &str = "idx.part";
+
+/// Whether a name is that of an index, whole or unfinished.
+pub fn is_name(name: &str) -> bool {
+    name.split_once('.').is_some_and(|(file, ending)| {
+        let is_file = Name::parse(&format!("{file}.zst")).is_some();
+        is_file && (ending == ENDING || ending == UNFINISHED)
+    })
+}
+
+/// Keeps the indexes until the trail is closed. Whatever else the machine has to do comes first.
+pub fn keep(shared: &Shared) {
+    threads::give_way();
+    let (mut told, mut known, mut has_more) = (String::new(), None, true);
+    loop {
+        let (closing, bound) = {
+            let writer = shared.writer();
+            (writer.closing, (writer.current.file, writer.current.position))
+        };
+        if closing {
+            return;
+        }
+        if known != Some(bound) || has_more {
+            has_more |= known.is_none_or(|(file, _)| file != bound.0);
+            known = Some(bound);
+            let kept = take_in(shared, bound).and_then(|()| match has_more {
+                true => make_missing(shared),
+                false => Ok(false),
+            });
+            match kept {
+                Ok(more) => has_more = more,
+                Err(error) => {
+                    let problem = error.to_string();
+                    if problem != told {
+                        event!(AUDIT_INDEX_FAILED, problem);
+                        told.clone_from(&problem);
+                    }
+                }
+            }
+        }
+        let writer = shared.writer();
+        if !writer.closing {
+            drop(shared.taken.wait_timeout(writer, ROUND));
+        }
+    }
+}
+
+/// Takes in what was written to the newest file.
+fn take_in(shared: &Shared, (file, position): (u64, u64)) -> io::Result<()> {
+    let Some(part) = Part::look(&shared.folder, Name::Plain(file))? else { return Ok(()) };
+    let part = Part { length: Some(position), ..part };
+    shared.indexes.of_plain(&shared.folder, &part, |_| ());
+    Ok(())
+}
+
+/// Makes the indexes that sealed files lack; true when some file waits to be sealed.
+fn make_missing(shared: &Shared) -> io::Result<bool> {
+    let trail = Trail::list(&shared.folder)?;
+    let newest = shared.writer().current.file;
+    let mut waits = false;
+    for part in &trail.parts {
+        if shared.writer().closing {
+            return Ok(false);
+        }
+        let file = part.name.file();
+        match part.seal {
+            Some(seal) if shared.indexes.of_sealed(&trail.folder, file, &seal).is_none() => make(shared, part, &seal)?,
+            Some(_) => drop(shared.indexes.drafts().remove(&file)),
+            // One that is damaged waits for ever.
+            None => waits |= file < newest && part.header.is_some(),
+        }
+    }
+    let is_there = |file: &u64| trail.parts.iter().any(|part| part.name.file() == *file);
+    shared.indexes.sealed().retain(|file, _| is_there(file));
+    shared.indexes.drafts().retain(|file, _| is_there(file) || *file >= newest);
+    Ok(waits)
+}
+
+fn make(shared: &Shared, part: &Part, seal: &Seal) -> io::Result<()> {
+    let file = part.name.file();
+    let Some(subjects) = shared.indexes.subjects.get() else { return Ok(()) };
+    let sealed = match fs::read(part.name.within(&shared.folder)) {
+        Ok(sealed) => sealed,
+        // Retention was faster.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let known = shared.indexes.drafts().remove(&file);
+    let known = known.filter(|draft| draft.is_of(&seal.header, draft.walked()) && draft.walked() as u64 == seal.content.0);
+    let draft = known.map_or_else(|| of_content(part, seal, &shared.folder, subjects), |draft| Ok(Some(draft)))?;
+    let Some(bytes) = draft.filter(Draft::is_good).and_then(|draft| write(&draft, seal, &sealed)) else { return Ok(()) };
+    let path = path(&shared.folder, file);
+    let unfinished = path.with_extension(UNFINISHED);
+    let written = write_durable(&unfinished, &bytes).and_then(|()| fs::rename(&unfinished, &path));
+    if written.is_err() {
+        drop(fs::remove_file(&unfinished));
+    }
+    written
+}
+
+/// What a sealed file holds, read once more.
+fn of_content(part: &Part, seal: &Seal, folder: &Path, subjects: &Subjects) -> io::Result<Option<Draft>> {
+    let Some(content) = part.content(folder)? else { return Ok(None) };
+    let mut draft = Draft::new(seal.header);
+    draft.extend(content.get(HEADER_BYTES..).unwrap_or_default(), subjects);
+    Ok(Some(draft))
+}

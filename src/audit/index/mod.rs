@@ -1,0 +1,152 @@
+//! Which events of a file have which [keys](super::Key), so that a search reads no others: a [`Draft`] in memory while the file is
+//! written, and a file beside it once it is sealed. Either can be made again from the events at any time. `docs/AUDIT.md`.
+
+mod draft;
+mod file;
+mod keeper;
+
+use std::sync::Arc;
+
+pub use draft::Draft;
+pub use file::{Index, write};
+pub use keeper::{Indexes, is_name, keep, path};
+
+use super::record::sha256;
+use super::wanted::{Agent, AuditedEntity, Result, Wanted};
+use super::{Action, Event, Key};
+use crate::certificate::{Id, Version};
+
+/// Names of the person that a version of a certificate is about: the patient's id, and `system|value` of identifiers. Of a certificate
+/// without the version, its first one tells. None: it is not there.
+pub type Subjects = Arc<dyn Fn(Id, Option<Version>) -> Option<Vec<String>> + Send + Sync>;
+
+/// What a key is found by: the first 64 bits of a SHA-256 over its kind and text.
+pub type KeyHash = u64;
+
+/// What a search asks of an index.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Whoever an event is about: named by it, or behind a certificate in it.
+    Person = 1,
+    Patient,
+    Organization,
+    Certificate,
+    AgentPerson,
+    AgentOrganization,
+    AgentRole,
+    AgentUser,
+    Action,
+    Status,
+    Refused,
+    Code,
+    /// Events with a certificate of which nobody knew whose it is.
+    Unknown,
+}
+
+fn hash(kind: Kind, text: &[u8]) -> KeyHash {
+    let digest = sha256(&[&[kind as u8], text].concat());
+    u64::from_le_bytes(*digest.first_chunk().expect("SHA-256 has 32 bytes"))
+}
+
+fn certificate(id: Id) -> KeyHash {
+    hash(Kind::Certificate, &id.get().to_le_bytes())
+}
+
+fn person(name: &str) -> KeyHash {
+    hash(Kind::Person, name.as_bytes())
+}
+
+fn action(action: Action) -> KeyHash {
+    hash(Kind::Action, &action.number().to_le_bytes())
+}
+
+fn status(status: u16) -> KeyHash {
+    hash(Kind::Status, &status.to_le_bytes())
+}
+
+fn refused(refused: bool) -> KeyHash {
+    hash(Kind::Refused, &[u8::from(refused)])
+}
+
+fn unknown() -> KeyHash {
+    hash(Kind::Unknown, b"")
+}
+
+/// The keys of an event, but those of its certificates.
+fn keys_of(event: &Event, mut each: impl FnMut(KeyHash)) {
+    for key in event.keys() {
+        let (kind, text) = match key {
+            Key::Certificate(_) => continue,
+            Key::Patient(id) => {
+                each(person(id));
+                (Kind::Patient, id)
+            }
+            Key::Identifier(name) => (Kind::Person, name),
+            Key::Organization(code) => (Kind::Organization, code),
+            Key::AgentPerson(code) => (Kind::AgentPerson, code),
+            Key::AgentOrganization(code) => (Kind::AgentOrganization, code),
+            Key::AgentRole(role) => (Kind::AgentRole, role),
+            Key::AgentUser(name) => (Kind::AgentUser, name),
+        };
+        each(hash(kind, text.as_bytes()));
+    }
+    each(action(event.action));
+    each(status(event.status));
+    each(refused(event.is_refused()));
+    if let Some(code) = &event.code {
+        each(hash(Kind::Code, code.as_bytes()));
+    }
+}
+
+/// One condition of a search: an event meets it that has one of the keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Condition {
+    pub keys: Vec<KeyHash>,
+    /// An event that has one of these may meet it: the event itself tells.
+    pub perhaps: Vec<KeyHash>,
+}
+
+/// The conditions of a search but that of time.
+pub fn conditions(wanted: &Wanted) -> Vec<Condition> {
+    let Wanted { entities, patients, agents, actions, outcomes, times: _ } = wanted;
+    let of = |keys: Vec<KeyHash>| Condition { keys, perhaps: Vec::new() };
+    let named = entities.iter().map(|any| {
+        let mut condition = Condition::default();
+        for entity in any {
+            match entity {
+                AuditedEntity::Certificate((id, None)) => condition.keys.push(certificate(*id)),
+                AuditedEntity::Certificate((id, Some(_))) => condition.perhaps.push(certificate(*id)),
+                AuditedEntity::Patient(id) => condition.keys.push(hash(Kind::Patient, id.as_bytes())),
+                AuditedEntity::Organization(code) => condition.keys.push(hash(Kind::Organization, code.as_bytes())),
+            }
+        }
+        condition
+    });
+    let persons = patients.iter().map(|any| Condition {
+        keys: any.iter().map(|name| person(name)).collect(),
+        perhaps: vec![unknown()],
+    });
+    let acting = agents.iter().map(|any| {
+        of(any
+            .iter()
+            .map(|agent| match agent {
+                Agent::Person(code) => hash(Kind::AgentPerson, code.as_bytes()),
+                Agent::Organization(code) => hash(Kind::AgentOrganization, code.as_bytes()),
+                Agent::Role(role) => hash(Kind::AgentRole, role.as_bytes()),
+                Agent::User(name) => hash(Kind::AgentUser, name.as_bytes()),
+            })
+            .collect())
+    });
+    let done = actions.iter().map(|any| of(any.iter().map(|one| action(*one)).collect()));
+    let ended = outcomes.iter().map(|any| {
+        of(any
+            .iter()
+            .flat_map(|result| match result {
+                Result::Refused(is_refused) => vec![refused(*is_refused)],
+                Result::Status(range) => range.clone().map(status).collect(),
+                Result::Code(code) => vec![hash(Kind::Code, code.as_bytes())],
+            })
+            .collect())
+    });
+    named.chain(persons).chain(acting).chain(done).chain(ended).collect()
+}

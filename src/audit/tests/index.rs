@@ -1,0 +1,251 @@
+//! What a search finds by indexes is what reading every event finds.
+
+use std::collections::HashMap;
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::audit::index;
+
+/// Certificates 1 to 6: of a version whose patient is known, of another patient in its second version, and one that is not there.
+fn subject(id: Id, version: Version) -> Option<(&'static str, &'static str)> {
+    match (id.get(), version.get()) {
+        (1, _) | (2, 1) => Some(("200", "38001085718")),
+        (2, _) | (3, _) => Some(("201", "47101010033")),
+        (4, 1) => Some(("202", "60002299924")),
+        _ => None,
+    }
+}
+
+fn identifier_of(code: &str) -> String {
+    identifier(Some("urn:ni"), code)
+}
+
+fn subjects() -> Subjects {
+    Arc::new(|id, version| {
+        let found = version.and_then(|version| subject(id, version)).or_else(|| subject(id, Version::FIRST));
+        found.map(|(patient, code)| vec![identifier_of(code), patient.to_owned()])
+    })
+}
+
+/// As [`PatientsOf`](crate::interaction::PatientsOf) tells it.
+fn patient_of(wanted: &[String]) -> impl FnMut(Id, Version) -> Option<String> {
+    move |id, version| {
+        let (patient, code) = subject(id, version)?;
+        let code = identifier_of(code);
+        Some(if wanted.contains(&code) { code } else { patient.to_owned() })
+    }
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let certificates = prop::collection::vec((1..=6u64, 0..=2u32), 0..4);
+    let patients = prop::sample::subsequence(vec!["200", "201", "203"], 0..=2);
+    let who = (prop::sample::select(vec!["47101010033", "37605030299"]), prop::sample::select(vec!["doctor", "nurse"]));
+    let action = prop::sample::select(vec![Action::CompositionRead, Action::CompositionSearch, Action::ConsentSet]);
+    let status = prop::sample::select(vec![(200, None), (403, Some("HCERT-179")), (404, None)]);
+    (0..1_000i64, certificates, patients, who, action, status).prop_map(
+        |(at, certificates, patients, (person, role), action, (status, code))| {
+            let mut event = Event::new(action, NOON + at);
+            event.status = status;
+            event.code = code.map(str::to_owned);
+            event.who.person = Some(person.into());
+            event.who.roles = vec![role.into()];
+            event.who.organization = Some("16978044".into());
+            event.patients = patients.into_iter().map(str::to_owned).collect();
+            if at % 3 == 0 {
+                event.identifiers = vec![identifier_of("38001085718"), "60002299924".into()];
+            }
+            if at % 5 == 0 {
+                event.organizations = vec!["10000018".into()];
+            }
+            let entity = |(id, version)| (Id::new(id).expect("counted from 1"), Version::new(version));
+            event.entities = certificates.into_iter().map(entity).collect();
+            event
+        },
+    )
+}
+
+fn any_wanted() -> impl Strategy<Value = Wanted> {
+    let names = vec!["200".to_owned(), "201".into(), "202".into(), "999".into(), identifier_of("38001085718"), "60002299924".into()];
+    let patients = prop::collection::vec(prop::sample::subsequence(names, 1..=3), 0..2);
+    let entity = prop_oneof![
+        (1..=7u64, 0..=2u32).prop_map(|(id, version)| {
+            AuditedEntity::Certificate((Id::new(id).expect("counted from 1"), Version::new(version)))
+        }),
+        Just(AuditedEntity::Patient("200".into())),
+        Just(AuditedEntity::Organization("10000018".into())),
+    ];
+    let entities = prop::collection::vec(prop::collection::vec(entity, 1..3), 0..2);
+    let agent = prop_oneof![
+        Just(Agent::Person("47101010033".into())),
+        Just(Agent::Role("doctor".into())),
+        Just(Agent::Organization("16978044".into())),
+        Just(Agent::User("root".into())),
+    ];
+    let agents = prop::collection::vec(prop::collection::vec(agent, 1..3), 0..2);
+    let outcome = prop_oneof![
+        any::<bool>().prop_map(Result::Refused),
+        Just(Result::Status(400..=404)),
+        Just(Result::Code("HCERT-179".into())),
+    ];
+    let outcomes = prop::collection::vec(prop::collection::vec(outcome, 1..2), 0..2);
+    let actions = prop::collection::vec(Just(vec![Action::CompositionRead, Action::AuditRepaired]), 0..2);
+    let times = prop::collection::vec((0..1_000i64, 0..1_000i64).prop_map(|(from, to)| NOON + from..=NOON + to), 0..2);
+    (entities, patients, agents, actions, outcomes, times).prop_map(
+        |(entities, patients, agents, actions, outcomes, times)| Wanted {
+            entities,
+            patients,
+            agents,
+            actions,
+            outcomes,
+            times,
+        },
+    )
+}
+
+/// What reading all events finds.
+fn read(log: &Log, wanted: &Wanted, order: Order) -> Vec<u64> {
+    let names = wanted.patients.concat();
+    let mut patient_of = patient_of(&names);
+    let events = log.trail().expect("the folder is there").events(order, wanted.span());
+    let events = events.map(|event| event.expect("the files can be read"));
+    events.filter(|(_, event)| wanted.matches(event, &mut patient_of)).map(|(number, _)| number.0).collect()
+}
+
+#[track_caller]
+fn agrees(log: &Log, wanted: &Wanted) {
+    let names = wanted.patients.concat();
+    for order in [Order::NewestFirst, Order::OldestFirst] {
+        let expected = read(log, wanted, order);
+        let search = log.search(wanted, order).unwrap();
+        for rows in [0..3u64, 2..40, 1_000..1_010] {
+            let page = search.page(rows.clone(), &mut patient_of(&names)).unwrap();
+            let row = |row: u64| (row as usize).min(expected.len());
+            let found: Vec<u64> = page.events.iter().map(|(number, _)| number.0).collect();
+            assert_eq!((page.total, found.as_slice()), (expected.len() as u64, &expected[row(rows.start)..row(rows.end)]));
+        }
+        let mut all = Vec::new();
+        let each = |number: Number, _| {
+            all.push(number.0);
+            Ok(())
+        };
+        search.each(&mut patient_of(&names), each).unwrap();
+        assert_eq!(all, expected);
+    }
+}
+
+/// The indexes of a folder, by the number of their file.
+fn indexes(data: &Path) -> HashMap<u64, std::path::PathBuf> {
+    let sealed = listed(data).parts.into_iter().filter(|part| part.seal.is_some()).map(|part| part.name.file());
+    sealed.map(|file| (file, index::path(&folder(data), file))).filter(|(_, path)| path.exists()).collect()
+}
+
+fn indexed(data: &Path, file_bytes: u64) -> Log {
+    let mut log = Log::open(Options { file_bytes, ..options(data) }).expect("the trail opens");
+    log.index(subjects()).expect("a thread");
+    log
+}
+
+fn wait_for_indexes(data: &Path) {
+    eventually("every full file is sealed and has its index", || {
+        let trail = listed(data);
+        (trail.parts.len() - 1 == sealed(data) && indexes(data).len() == sealed(data)).then_some(())
+    });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_search_finds_by_indexes_what_reading_finds(
+        events in prop::collection::vec(any_event(), 1..150),
+        wanted in prop::collection::vec(any_wanted(), 6),
+        harm in 0..6usize,
+    ) {
+        let data = tempfile::tempdir().unwrap();
+        let log = indexed(data.path(), FILE_BYTES);
+        let (before, after) = events.split_at(events.len() / 2);
+        before.iter().for_each(|event| assert!(append(&log, event).0 > 0));
+        wanted.iter().for_each(|wanted| agrees(&log, wanted));
+        after.iter().for_each(|event| assert!(append(&log, event).0 > 0));
+        wanted.iter().for_each(|wanted| agrees(&log, wanted));
+        wait_for_indexes(data.path());
+        wanted.iter().for_each(|wanted| agrees(&log, wanted));
+        drop(log);
+        // By a process that makes none, and indexes that are missing, damaged, or of another file.
+        let paths: Vec<_> = indexes(data.path()).into_values().collect();
+        match (harm, paths.as_slice()) {
+            (0, [one, ..]) => fs::remove_file(one).unwrap(),
+            (1, [one, other, ..]) => drop(fs::copy(one, other).unwrap()),
+            (2.., [one, ..]) => {
+                let mut bytes = fs::read(one).unwrap();
+                let at = bytes.len() * harm / 7;
+                bytes[at] ^= 1;
+                fs::write(one, bytes).unwrap();
+            }
+            _ => {}
+        }
+        let log = open(data.path());
+        wanted.iter().for_each(|wanted| agrees(&log, wanted));
+        drop(log);
+        let log = indexed(data.path(), FILE_BYTES);
+        wait_for_indexes(data.path());
+        wanted.iter().for_each(|wanted| agrees(&log, wanted));
+    }
+}
+
+#[test]
+fn a_file_of_many_blocks_is_expanded_only_where_events_are_wanted() {
+    let data = tempfile::tempdir().unwrap();
+    let log = indexed(data.path(), 1 << 20);
+    let many = |at: i64| {
+        let patient = if at % 500 == 7 { "300" } else { "301" };
+        Event { patients: vec![patient.into()], note: Some("-".repeat(120)), ..event(at) }
+    };
+    (0..9_000).for_each(|at| assert!(append(&log, &many(at)).0 > 0));
+    wait_for_indexes(data.path());
+    assert!(sealed(data.path()) >= 2);
+    let wanted = |times| Wanted { patients: vec![vec!["300".into()]], times, ..Wanted::default() };
+    for times in [vec![], vec![NOON + 1_000..=NOON + 4_600], vec![NOON + 507..=NOON + 507], vec![NOON + 8..=NOON + 9]] {
+        agrees(&log, &wanted(times.clone()));
+        agrees(&log, &Wanted { times, ..Wanted::default() });
+    }
+    // A block that no event is wanted of may be damaged; one that has some makes the search read what is left.
+    let part = listed(data.path()).parts[0].clone();
+    let path = part.name.within(&folder(data.path()));
+    let mut bytes = fs::read(&path).unwrap();
+    let last = bytes.len() - 5;
+    bytes[last] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let of_first = wanted(vec![NOON..=NOON + 20]);
+    agrees(&log, &of_first);
+    let count = |wanted: &Wanted| {
+        let search = log.search(wanted, Order::OldestFirst).unwrap();
+        search.page(0..10_000, &mut |_, _| None).unwrap()
+    };
+    let found = count(&wanted(Vec::new()));
+    assert_eq!(found.events.len() as u64, found.total, "what is damaged is passed over and not counted");
+    assert!(found.total < 18, "{}", found.total);
+}
+
+#[test]
+fn an_index_goes_with_its_file_and_is_no_stranger_in_the_folder() {
+    let data = tempfile::tempdir().unwrap();
+    let log = indexed(data.path(), FILE_BYTES);
+    fill(&log, 0..150);
+    wait_for_indexes(data.path());
+    let count = indexes(data.path()).len();
+    assert!(count >= 3);
+    drop(log);
+    assert_eq!(listed(data.path()).strangers, Vec::<String>::new());
+    let kept = Options { keep_from: Arc::new(|| Some(NOON + 100)), file_bytes: FILE_BYTES, ..options(data.path()) };
+    let log = Log::open(kept).unwrap();
+    eventually("old files are removed with their indexes", || (indexes(data.path()).len() < count).then_some(()));
+    drop(log);
+    let names = fs::read_dir(folder(data.path())).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names: Vec<String> = names.collect();
+    for name in names.iter().filter(|name| name.ends_with(".idx")) {
+        assert!(names.contains(&name.replace("idx", "zst")), "{name} is left over of {names:?}");
+    }
+}
