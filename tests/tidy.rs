@@ -169,7 +169,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("redb", &["src/engine/embedded/store/"]),
     ("tantivy", &["src/engine/embedded/index/"]),
     ("zstd", &["src/engine/embedded/store/", "src/audit/", "src/corpus/tests.rs"]),
-    ("xxhash_rust", &["src/engine/embedded/store/pages.rs"]),
+    ("xxhash_rust", &["src/audit/index/file.rs", "src/audit/tests/index.rs", "src/engine/embedded/store/pages.rs"]),
     ("clap", &["src/cli/", "src/main.rs"]),
     ("indicatif", &["src/cli/"]),
     ("tar", &["src/backup/block.rs"]),

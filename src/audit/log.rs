@@ -351,7 +351,7 @@ impl Log {
     pub fn verify(&self, known: Option<Head>) -> Result<Verified, String> {
         let trail = self.trail().map_err(|error| format!("the audit trail cannot be read: {error}"))?;
         let known: Vec<Head> = known.into_iter().chain(self.shared.writer().expected).collect();
-        let verified = super::verify(&trail, &known)?;
+        let verified = super::verify::verify_with(&trail, &known, self.shared.indexes.subjects())?;
         let damage = verified.problems.first().map(|problem| format!("a check found the trail damaged: {problem}"));
         if let Some(problem) = &damage {
             event!(AUDIT_DAMAGED, problem);

@@ -27,11 +27,11 @@ mod wanted;
 
 pub use copy::{FileOf, files_at_rest, is_file_name, put_back, sealed_until};
 pub use event::{Action, Change, Entity, Event, From, Method, Who};
+pub use index::Subjects;
 pub use key::{Key, Met, Named, identifier, of_personal_code};
 pub use log::{Clock, Failing, Head, Health, KeepFrom, Log, Number, Options, State, folder};
 pub use operator::Operator;
 pub use read::{Events, Order};
-pub use index::Subjects;
 pub use resource::{RESTFUL, SEVERITY, action_system, resource};
 pub use search::{Page, Search};
 pub use trail::{Part, Trail};

@@ -161,7 +161,8 @@ pub fn block_at(file: &File, stored_at: u32) -> io::Result<Option<Vec<u8>>> {
     let mut frame = vec![0; stored];
     file.read_exact_at(&mut frame, at + head.len() as u64)?;
     let mut content = Vec::with_capacity(raw);
-    let whole = zstd::Decoder::new(frame.as_slice()).and_then(|decoder| decoder.take(raw as u64).read_to_end(&mut content));
+    let whole =
+        zstd::Decoder::new(frame.as_slice()).and_then(|decoder| decoder.take(raw as u64).read_to_end(&mut content));
     Ok(whole.is_ok().then_some(content))
 }
 

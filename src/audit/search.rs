@@ -236,11 +236,21 @@ struct Hits {
 
 /// Where events are read from.
 enum Bytes {
-    Read { content: Vec<u8>, places: Vec<(Number, Range<usize>)> },
+    Read {
+        content: Vec<u8>,
+        places: Vec<(Number, Range<usize>)>,
+    },
     /// The places are those of whole records.
-    Plain { file: File, places: Vec<(Number, Range<usize>)> },
+    Plain {
+        file: File,
+        places: Vec<(Number, Range<usize>)>,
+    },
     /// The block that was expanded last, by its place.
-    Sealed { file: File, index: Arc<Index>, block: Option<(u32, Vec<u8>)> },
+    Sealed {
+        file: File,
+        index: Arc<Index>,
+        block: Option<(u32, Vec<u8>)>,
+    },
 }
 
 impl Hits {

@@ -6,6 +6,7 @@ use std::io;
 
 use super::disk::Name;
 use super::header::{HEADER_BYTES, Header};
+use super::index::{self, Subjects};
 use super::keeper::removed;
 use super::record::{Hash, Piece, Walk, sha256};
 use super::seal::{SEAL_BYTES, Seal};
@@ -41,8 +42,17 @@ pub struct Verified {
 /// # Errors
 /// The folder cannot be read.
 pub fn verify(trail: &Trail, known: &[Head]) -> Result<Verified, String> {
+    verify_with(trail, known, None)
+}
+
+/// As [`verify`]; with `subjects` the indexes are compared with whom certificates are about, too.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_with(trail: &Trail, known: &[Head], subjects: Option<&Subjects>) -> Result<Verified, String> {
     let mut walk = Verifier {
         trail,
+        subjects,
         known: known.iter().map(|head| (*head, false)).collect(),
         before: None,
         file_before: None,
@@ -69,6 +79,7 @@ pub fn verify(trail: &Trail, known: &[Head]) -> Result<Verified, String> {
 
 struct Verifier<'a> {
     trail: &'a Trail,
+    subjects: Option<&'a Subjects>,
     /// Heads of earlier, and whether their numbers were met.
     known: Vec<(Head, bool)>,
     /// Number and hash of the event before.
@@ -135,6 +146,7 @@ impl Verifier<'_> {
         }
         if let Some(seal) = part.seal {
             self.seal(name, &content, &seal, last, (earliest, latest));
+            self.index(name, &content, &seal)?;
         } else if let Name::Sealed(_) = name {
             self.problem(format!("{name}: what it should hold is not known"));
         }
@@ -214,6 +226,21 @@ impl Verifier<'_> {
         if times != (seal.earliest, seal.latest) {
             self.problem(format!("{name}: its events have other times than its header says"));
         }
+    }
+
+    /// An index that lacks events hides them from searches. One that names too many hides none: an event is looked at before it is shown.
+    fn index(&mut self, name: Name, content: &[u8], seal: &Seal) -> Result<(), String> {
+        let path = index::path(&self.trail.folder, name.file());
+        match index::omits(&path, content, seal, self.subjects)
+            .map_err(|error| format!("{}: {error}", path.display()))?
+        {
+            None => {}
+            Some(problem) => {
+                let file = path.file_name().unwrap_or_default().display();
+                self.problem(format!("{file}: {problem}; delete it, the service makes it again"));
+            }
+        }
+        Ok(())
     }
 
     /// What lies behind the last record must be empty, unless a failure left something there.

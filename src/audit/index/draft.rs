@@ -129,7 +129,8 @@ impl Draft {
     pub fn with(&self, wanted: &[KeyHash]) -> Vec<u32> {
         let wanted: HashSet<KeyHash> = wanted.iter().copied().collect();
         let named = self.keys.iter().filter(|(key, _)| wanted.contains(key)).map(|(_, ordinal)| *ordinal);
-        let is_wanted: Vec<bool> = self.names.iter().map(|names| names.iter().any(|name| wanted.contains(name))).collect();
+        let is_wanted: Vec<bool> =
+            self.names.iter().map(|names| names.iter().any(|name| wanted.contains(name))).collect();
         let shown = self.shown.iter().filter(|(at, _)| is_wanted[*at as usize]).map(|(_, ordinal)| *ordinal);
         let mut found: Vec<u32> = named.chain(shown).collect();
         found.sort_unstable();

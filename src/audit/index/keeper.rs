@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::{Draft, Index, Subjects, write};
+use super::{Draft, Index, Subjects, unknown, write};
 use crate::audit::disk::Name;
 use crate::audit::header::HEADER_BYTES;
 use crate::audit::keeper::write_durable;
@@ -35,6 +35,11 @@ impl Indexes {
     /// From now on indexes are made. Only the first call counts.
     pub fn begin(&self, subjects: Subjects) -> bool {
         self.subjects.set(subjects).is_ok()
+    }
+
+    /// What indexes are made with, once they are.
+    pub fn subjects(&self) -> Option<&Subjects> {
+        self.subjects.get()
     }
 
     /// The index of a sealed file; none where it has to be read.
@@ -179,9 +184,12 @@ fn make(shared: &Shared, part: &Part, seal: &Seal) -> io::Result<()> {
         Err(error) => return Err(error),
     };
     let known = shared.indexes.drafts().remove(&file);
-    let known = known.filter(|draft| draft.is_of(&seal.header, draft.walked()) && draft.walked() as u64 == seal.content.0);
+    let known =
+        known.filter(|draft| draft.is_of(&seal.header, draft.walked()) && draft.walked() as u64 == seal.content.0);
     let draft = known.map_or_else(|| of_content(part, seal, &shared.folder, subjects), |draft| Ok(Some(draft)))?;
-    let Some(bytes) = draft.filter(Draft::is_good).and_then(|draft| write(&draft, seal, &sealed)) else { return Ok(()) };
+    let Some(bytes) = draft.filter(Draft::is_good).and_then(|draft| write(&draft, seal, &sealed)) else {
+        return Ok(());
+    };
     let path = path(&shared.folder, file);
     let unfinished = path.with_extension(UNFINISHED);
     let written = write_durable(&unfinished, &bytes).and_then(|()| fs::rename(&unfinished, &path));
@@ -189,6 +197,46 @@ fn make(shared: &Shared, part: &Part, seal: &Seal) -> io::Result<()> {
         drop(fs::remove_file(&unfinished));
     }
     written
+}
+
+/// What is wrong with the index of a sealed file; nothing where it has none.
+///
+/// # Errors
+/// It cannot be read.
+pub fn omits(
+    path: &Path,
+    content: &[u8],
+    seal: &Seal,
+    subjects: Option<&Subjects>,
+) -> io::Result<Option<&'static str>> {
+    if !path.try_exists()? {
+        return Ok(None);
+    }
+    let Some(index) = Index::open(path, seal)? else { return Ok(Some("it is damaged, or the index of another file")) };
+    let nobody: Subjects = Arc::new(|_, _| None);
+    let mut draft = Draft::new(seal.header);
+    draft.extend(content.get(HEADER_BYTES..).unwrap_or_default(), subjects.unwrap_or(&nobody));
+    if !draft.is_good() {
+        return Ok(None);
+    }
+    let mut is_whole = index.events() == draft.events();
+    let mut failed = Ok(());
+    let not_known = index.with(&[&[unknown()]])?.unwrap_or_default().concat();
+    draft.each(|key, events| {
+        if !is_whole || failed.is_err() || key == unknown() {
+            return;
+        }
+        match index.with(&[&[key]]) {
+            // Whose a certificate is may have become known since the index was made.
+            Ok(Some(lists)) => {
+                let has = |event: &u32| lists[0].binary_search(event).is_ok() || not_known.binary_search(event).is_ok();
+                is_whole = events.iter().all(has);
+            }
+            Ok(None) => {}
+            Err(error) => failed = Err(error),
+        }
+    });
+    failed.map(|()| (!is_whole).then_some("it lacks events of its file"))
 }
 
 /// What a sealed file holds, read once more.

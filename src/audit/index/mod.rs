@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 pub use draft::Draft;
 pub use file::{Index, write};
-pub use keeper::{Indexes, is_name, keep, path};
+pub use keeper::{Indexes, is_name, keep, omits, path};
 
 use super::record::sha256;
 use super::wanted::{Agent, AuditedEntity, Result, Wanted};
@@ -122,10 +122,9 @@ pub fn conditions(wanted: &Wanted) -> Vec<Condition> {
         }
         condition
     });
-    let persons = patients.iter().map(|any| Condition {
-        keys: any.iter().map(|name| person(name)).collect(),
-        perhaps: vec![unknown()],
-    });
+    let persons = patients
+        .iter()
+        .map(|any| Condition { keys: any.iter().map(|name| person(name)).collect(), perhaps: vec![unknown()] });
     let acting = agents.iter().map(|any| {
         of(any
             .iter()
