@@ -834,9 +834,16 @@ pub const AUDIT_RETRY_MS: u64 = 1_000;
 /// Minutes between two looks for files of the trail that are older than `audit.retention_days`. Days are counted, so an hour is often.
 pub const AUDIT_RETENTION_MINUTES: u64 = 60;
 
-/// Keys of events, and certificates in them, that the index of one file of the audit trail holds: 12 bytes of memory each while the file is
-/// written. A file of the usual size has some 500 000; one with more has no index, and searches read its events.
-pub const AUDIT_INDEX_PAIRS_MAX: usize = 8_000_000;
+/// Keys of events, certificates in them, and their keys, that the index of one file of the audit trail holds: 8 to 32 bytes of memory each
+/// while the file is written. A file of the usual size has some 800 000 for reads; one with more than this has no index, and searches read
+/// its events.
+pub const AUDIT_INDEX_PAIRS_MAX: usize = 4_000_000;
+
+/// Files of the audit trail that have an index in memory: the one that is written, and the one before it until it is sealed.
+pub const AUDIT_DRAFTS_MAX: usize = 2;
+
+/// Bytes of memory that these take at most, and one that is made for a sealed file.
+pub const AUDIT_INDEX_MEMORY_BYTES: usize = 3 * 64 * 1024 * 1024;
 
 /// Problems of an audit trail that are told one by one. What is more is counted.
 pub const AUDIT_PROBLEMS_MAX: usize = 100;

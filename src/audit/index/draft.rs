@@ -22,8 +22,10 @@ pub struct Draft {
     ends: Vec<u32>,
     keys: Vec<(KeyHash, u32)>,
     certificates: HashMap<Entity, u32>,
-    /// What each of them is found by.
-    names: Vec<Vec<KeyHash>>,
+    /// What they are found by, one behind the other.
+    names: Vec<KeyHash>,
+    /// Where those of each end.
+    name_ends: Vec<u32>,
     /// Certificates and the events they stand in.
     shown: Vec<(u32, u32)>,
     /// Damaged, or larger than an index can be: the events have to be read.
@@ -41,6 +43,7 @@ impl Draft {
             keys: Vec::new(),
             certificates: HashMap::new(),
             names: Vec::new(),
+            name_ends: Vec::new(),
             shown: Vec::new(),
             is_without: false,
         }
@@ -72,8 +75,7 @@ impl Draft {
                 Piece::Record(record) => encoding::read(record.payload).map(|event| (record, event)).ok(),
                 Piece::Damaged(_) => None,
             };
-            let (Some((record, event)), true) = (read, self.shown.len() + self.keys.len() < AUDIT_INDEX_PAIRS_MAX)
-            else {
+            let (Some((record, event)), true) = (read, self.pairs() < AUDIT_INDEX_PAIRS_MAX) else {
                 *self = Draft { is_without: true, ..Draft::new(self.header) };
                 return;
             };
@@ -91,11 +93,23 @@ impl Draft {
                 let known = self.certificates.len() as u32;
                 let certificate_at = *self.certificates.entry(*entity).or_insert(known);
                 if certificate_at == known {
-                    self.names.push(names_of(*entity, subjects));
+                    names_of(*entity, subjects, &mut self.names);
+                    self.name_ends.push(self.names.len() as u32);
                 }
                 self.shown.push((certificate_at, ordinal));
             }
         }
+    }
+
+    /// What it holds, counted.
+    fn pairs(&self) -> usize {
+        self.keys.len() + self.shown.len() + self.names.len() + self.name_ends.len()
+    }
+
+    /// What a certificate is found by.
+    fn names(&self, certificate: usize) -> &[KeyHash] {
+        let start = certificate.checked_sub(1).map_or(0, |before| self.name_ends[before] as usize);
+        &self.names[start..self.name_ends[certificate] as usize]
     }
 
     pub fn events(&self) -> u32 {
@@ -130,7 +144,7 @@ impl Draft {
         let wanted: HashSet<KeyHash> = wanted.iter().copied().collect();
         let named = self.keys.iter().filter(|(key, _)| wanted.contains(key)).map(|(_, ordinal)| *ordinal);
         let is_wanted: Vec<bool> =
-            self.names.iter().map(|names| names.iter().any(|name| wanted.contains(name))).collect();
+            (0..self.name_ends.len()).map(|at| self.names(at).iter().any(|name| wanted.contains(name))).collect();
         let shown = self.shown.iter().filter(|(at, _)| is_wanted[*at as usize]).map(|(_, ordinal)| *ordinal);
         let mut found: Vec<u32> = named.chain(shown).collect();
         found.sort_unstable();
@@ -143,8 +157,8 @@ impl Draft {
         let mut shown = self.shown.clone();
         shown.sort_unstable();
         let mut keys: Vec<(KeyHash, Where)> = self.keys.iter().map(|(key, at)| (*key, Where::Event(*at))).collect();
-        for (at, names) in self.names.iter().enumerate() {
-            keys.extend(names.iter().map(|name| (*name, Where::Certificate(at as u32))));
+        for at in 0..self.name_ends.len() {
+            keys.extend(self.names(at).iter().map(|name| (*name, Where::Certificate(at as u32))));
         }
         keys.sort_unstable_by_key(|(key, _)| *key);
         let mut found = Vec::new();
@@ -173,12 +187,10 @@ enum Where {
     Certificate(u32),
 }
 
-fn names_of((id, version): Entity, subjects: &Subjects) -> Vec<KeyHash> {
-    let of_subject = match subjects(id, version) {
-        Some(names) => names.iter().map(|name| person(name)).collect(),
-        None => vec![unknown()],
-    };
-    let mut names = of_subject;
+fn names_of((id, version): Entity, subjects: &Subjects, names: &mut Vec<KeyHash>) {
+    match subjects(id, version) {
+        Some(of_subject) => names.extend(of_subject.iter().map(|name| person(name))),
+        None => names.push(unknown()),
+    }
     names.push(certificate(id));
-    names
 }

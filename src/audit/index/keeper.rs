@@ -15,6 +15,7 @@ use crate::audit::keeper::write_durable;
 use crate::audit::log::Shared;
 use crate::audit::seal::Seal;
 use crate::audit::trail::{Part, Trail};
+use crate::limits::AUDIT_DRAFTS_MAX;
 use crate::log::event;
 use crate::threads;
 
@@ -62,6 +63,9 @@ impl Indexes {
         let subjects = self.subjects.get()?;
         let (header, bytes) = (part.header?, usize::try_from(part.length?).ok()?);
         let mut drafts = self.drafts();
+        if drafts.len() >= AUDIT_DRAFTS_MAX && !drafts.contains_key(&part.name.file()) {
+            return None;
+        }
         let draft = drafts.entry(part.name.file()).or_insert_with(|| Draft::new(header));
         if !draft.is_of(&header, bytes) {
             *draft = Draft::new(header);
