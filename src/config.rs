@@ -171,6 +171,8 @@ pub struct Backup {
     pub keep_days: u64,
     /// Contract 9.2.
     pub id_gap: u64,
+    /// Whom archives are encrypted to: recipients of age.
+    pub recipients: Vec<String>,
 }
 
 /// `[registry]`
@@ -438,6 +440,7 @@ impl Default for Backup {
             folder: None,
             every_minutes: limits::BACKUP_EVERY_MINUTES,
             full_every: limits::BACKUP_FULL_EVERY,
+            recipients: Vec::new(),
             keep_days: limits::BACKUP_KEEP_DAYS,
             id_gap: limits::RESTORE_ID_GAP,
         }

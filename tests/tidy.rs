@@ -173,6 +173,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("clap", &["src/cli/", "src/main.rs"]),
     ("indicatif", &["src/cli/"]),
     ("tar", &["src/backup/block.rs"]),
+    ("age", &["src/backup/"]),
     ("roxmltree", &["src/fhir/", "src/outcome/operation_outcome.rs", "src/bench/svg.rs"]),
 ];
 

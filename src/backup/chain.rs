@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::about::{About, Base};
 use super::digest::Digest;
+use super::sealing::Keys;
 use super::{folder, read};
 
 /// An archive as its head says. Whether it is whole is known only when it was read.
@@ -13,6 +14,8 @@ pub struct Archive {
     pub about: About,
     /// Of its manifest.
     pub digest: Digest,
+    /// What it was opened with.
+    pub keys: Keys,
 }
 
 impl Archive {
@@ -24,9 +27,9 @@ impl Archive {
 
     /// # Errors
     /// It is no archive, cut off, or of a later release.
-    pub fn look(path: &Path) -> Result<Archive, String> {
-        let (about, digest) = read::look(path)?;
-        Ok(Archive { path: path.to_owned(), about, digest })
+    pub fn look(path: &Path, keys: &Keys) -> Result<Archive, String> {
+        let (about, digest) = read::look(path, keys)?;
+        Ok(Archive { path: path.to_owned(), about, digest, keys: keys.clone() })
     }
 
     /// For an archive that goes on from this one.
@@ -92,8 +95,13 @@ where
 ///
 /// # Errors
 /// There is none, or there are archives of several stores.
-pub fn newest_in(path: &Path, to: Option<u64>, told: &mut dyn FnMut(String)) -> Result<Vec<Archive>, String> {
-    let folder::Found { archives, problems } = folder::list(path)?;
+pub fn newest_in(
+    path: &Path,
+    to: Option<u64>,
+    keys: &Keys,
+    told: &mut dyn FnMut(String),
+) -> Result<Vec<Archive>, String> {
+    let folder::Found { archives, problems } = folder::list(path, keys)?;
     problems.into_iter().for_each(|problem| told(problem.text));
     let shown = path.display();
     let Some(first) = archives.first() else { return Err(format!("{shown}: there is no archive")) };

@@ -25,7 +25,7 @@ pub fn check(chain: &[Archive], rows: bool, report: &mut dyn FnMut(Progress)) ->
     for archive in chain {
         let mut looked = Looked::default();
         let mut read_so_far = progress.bytes;
-        let whole = read::walk(&archive.path, |about, member, content| {
+        let whole = read::walk(&archive.path, &archive.keys, |about, member, content| {
             // A size that lies is told when the member ends before it.
             read_so_far = read_so_far.saturating_add(content.bytes());
             if rows && !matches!(member, Member::Audit(_)) {

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use super::about::About;
 use super::chain::{Archive, chains};
+use super::sealing::{ENDING, Keys, Label};
 use super::write::digest_path;
 
 /// How the names of archives begin.
@@ -45,19 +46,10 @@ pub struct Problem {
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn list(folder: &Path) -> Result<Found, String> {
-    let told = |error: std::io::Error| format!("{}: {error}", folder.display());
+pub fn list(folder: &Path, keys: &Keys) -> Result<Found, String> {
     let mut found = Found::default();
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(folder).map_err(told)? {
-        let path = entry.map_err(told)?.path();
-        if is_archive(&path) {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    for path in paths {
-        match Archive::look(&path) {
+    for path in paths(folder).map_err(|error| format!("{}: {error}", folder.display()))? {
+        match Archive::look(&path, keys) {
             Ok(archive) => found.archives.push(archive),
             // One that was removed meanwhile, as too old, is no problem.
             Err(_) if !path.exists() => {}
@@ -67,8 +59,18 @@ pub fn list(folder: &Path) -> Result<Found, String> {
     Ok(found)
 }
 
+/// Files of a folder that have the name of an archive, by their names.
+pub fn paths(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths: Vec<PathBuf> = entries.collect::<Result<_, _>>()?;
+    paths.retain(|path| is_archive(path));
+    paths.sort();
+    Ok(paths)
+}
+
 fn is_archive(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.strip_suffix(ENDING).unwrap_or(&name);
     name.starts_with(PREFIX) && name.ends_with(".tar")
 }
 
@@ -93,13 +95,13 @@ pub fn too_old<'a>(archives: &'a [Archive], store: &str, oldest: i64) -> Vec<&'a
     old
 }
 
-/// Removes an archive and its digest.
+/// Removes an archive and what lies beside it.
 pub fn remove(archive: &Archive) -> std::io::Result<()> {
     fs::remove_file(&archive.path)?;
-    match fs::remove_file(digest_path(&archive.path)) {
+    [digest_path(&archive.path), Label::path(&archive.path)].iter().try_for_each(|path| match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
-    }
+    })
 }
 
 /// Removes what a crash left of archives that were being written here.

@@ -13,6 +13,7 @@ mod member;
 mod read;
 mod restore;
 mod schedule;
+mod sealing;
 mod survey;
 mod take;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use digest::Digest;
 pub use member::Member;
 pub use restore::{Restored, Wanted, restore};
 pub use schedule::{Plan, Schedule, Status};
+pub use sealing::{Keys, Sealing, Signer, closed};
 pub use survey::{Apart, Judged, Survey, newest_whole, survey};
 pub use take::{Sink, Taking, take, take_at_rest};
 pub use write::{Target, Unfinished, Written};

@@ -9,6 +9,7 @@ use super::about::{About, Listed, Manifest};
 use super::block::{self, BLOCK_BYTES, END_BYTES, padding};
 use super::digest::{Digest, Digesting};
 use super::member::Member;
+use super::sealing::{self, Keys, NEEDS_IDENTITY, Source};
 use super::write::digest_path;
 use crate::limits::{BACKUP_MANIFEST_BYTES_MAX, BACKUP_MEMBER_BYTES_MAX};
 use crate::regular_file;
@@ -31,8 +32,7 @@ pub struct Content<'r> {
 }
 
 struct Inner {
-    source: BufReader<File>,
-    digesting: Digesting,
+    source: Source,
     bytes: u64,
 }
 
@@ -42,7 +42,6 @@ impl Inner {
             io::ErrorKind::UnexpectedEof => "it is cut off".to_owned(),
             _ => error.to_string(),
         })?;
-        self.digesting.take(buffer);
         self.bytes += buffer.len() as u64;
         Ok(())
     }
@@ -95,7 +94,6 @@ impl Read for Content<'_> {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it is cut off"));
         }
         self.digesting.take(&buffer[..read]);
-        self.inner.digesting.take(&buffer[..read]);
         self.inner.bytes += read as u64;
         self.left -= read as u64;
         Ok(read)
@@ -109,10 +107,13 @@ impl Read for Content<'_> {
 /// What is wrong with the archive, with its name, in words; or what `each` returned.
 pub fn walk(
     path: &Path,
+    keys: &Keys,
     mut each: impl FnMut(&About, &Member, &mut Content) -> Result<(), String>,
 ) -> Result<Whole, String> {
-    let inner = Inner { source: open(path, 1 << 18)?, digesting: Digesting::new(), bytes: 0 };
-    walk_inner(path, inner, &mut each).map_err(|problem| format!("{}: {problem}", path.display()))
+    let file = open(path, 1 << 18)?;
+    let opened = Source::open(file, keys).map(|source| Inner { source, bytes: 0 });
+    let walked = opened.and_then(|inner| walk_inner(path, inner, &mut each));
+    walked.map_err(|problem| format!("{}: {problem}", path.display()))
 }
 
 type Each<'e> = &'e mut dyn FnMut(&About, &Member, &mut Content) -> Result<(), String>;
@@ -165,7 +166,7 @@ fn walk_inner(path: &Path, mut inner: Inner, each: Each) -> Result<Whole, String
     if inner.source.read(&mut [0]).map_err(|error| error.to_string())? > 0 {
         return Err("there is something behind its end".to_owned());
     }
-    check_digest(path, inner.digesting.done())?;
+    check_digest(path, inner.source.digest())?;
     Ok(Whole { about, manifest: Digest::of(&told), bytes: inner.bytes })
 }
 
@@ -202,14 +203,27 @@ fn check_digest(path: &Path, found: Digest) -> Result<(), String> {
 }
 
 /// What an archive is and the digest of its manifest, without reading what lies between: enough to put archives in order. Whether the
-/// archive is whole is not known by it.
+/// archive is whole is not known by it. Of an encrypted one that is not opened, its label tells.
 ///
 /// # Errors
-/// It is no archive, cut off, or of a later release.
-pub fn look(path: &Path) -> Result<(About, Digest), String> {
+/// It is no archive, cut off, of a later release, not to be opened with these keys, or not signed as they demand.
+pub fn look(path: &Path, keys: &Keys) -> Result<(About, Digest), String> {
     // Between two members megabytes are passed over, and what was read ahead with them.
-    let mut inner = Inner { source: open(path, BLOCK_BYTES * 8)?, digesting: Digesting::new(), bytes: 0 };
-    look_inner(&mut inner).map_err(|problem| format!("{}: {problem}", path.display()))
+    let mut file = open(path, BLOCK_BYTES * 8)?;
+    let looked = || {
+        let is_sealed = sealing::is_sealed(&mut file).map_err(|error| error.to_string())?;
+        let label = if is_sealed { keys.label(path)?.map(|base| (base.about, base.digest)) } else { None };
+        if is_sealed && !keys.open_archives() {
+            return label.ok_or_else(|| NEEDS_IDENTITY.to_owned());
+        }
+        let mut inner = Inner { source: Source::open(file, keys)?, bytes: 0 };
+        let found = look_inner(&mut inner)?;
+        match label.is_none_or(|label| label == found) {
+            true => Ok(found),
+            false => Err("its label is that of another archive".to_owned()),
+        }
+    };
+    looked().map_err(|problem| format!("{}: {problem}", path.display()))
 }
 
 fn look_inner(inner: &mut Inner) -> Result<(About, Digest), String> {
@@ -219,7 +233,7 @@ fn look_inner(inner: &mut Inner) -> Result<(About, Digest), String> {
         if !matches!(member, Member::About | Member::Manifest) {
             let behind = bytes.checked_add(padding(bytes) as u64).and_then(|bytes| i64::try_from(bytes).ok());
             let behind = behind.ok_or("a member is larger than any can be")?;
-            inner.source.seek_relative(behind).map_err(|error| error.to_string())?;
+            inner.source.skip(behind).map_err(|error| error.to_string())?;
             continue;
         }
         if bytes > BACKUP_MANIFEST_BYTES_MAX {

@@ -104,7 +104,7 @@ fn fill(
         Progress { changes_total: until, patients_total: last.about.patients_until, ..Progress::default() };
     for (at, archive) in chain.iter().enumerate() {
         let is_needed = at < needed.len();
-        read::walk(&archive.path, |_, member, content| {
+        read::walk(&archive.path, &archive.keys, |_, member, content| {
             match member {
                 Member::Changes(_) if is_needed => restore.changes(&content.whole()?),
                 Member::Patients(_) if is_needed => restore.patients(&content.whole()?),
@@ -135,7 +135,7 @@ type Beside = (Vec<StoredList>, Vec<(u8, Vec<u8>)>);
 
 fn beside(archive: &Archive) -> Result<Beside, String> {
     let (mut lists, mut dictionaries) = (Vec::new(), Vec::new());
-    read::walk(&archive.path, |_, member, content| {
+    read::walk(&archive.path, &archive.keys, |_, member, content| {
         match member {
             Member::Dictionary(number) => dictionaries.push((*number, content.whole()?)),
             Member::List(_) => {

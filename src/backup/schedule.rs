@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::chain::{Archive, chains, newest};
 use super::member::Member;
+use super::sealing::{Keys, Sealing};
 use super::take::{Sink, Taking, take};
 use super::{Target, Unfinished, folder};
 use crate::audit::Log;
@@ -26,6 +27,10 @@ pub struct Plan {
     pub full_every: u64,
     /// 0: for ever.
     pub keep_days: u64,
+    /// Whom archives are encrypted to; nobody: they are not.
+    pub recipients: Vec<String>,
+    /// The data folder, which has the key that they are signed with.
+    pub data: PathBuf,
 }
 
 /// How scheduled backups go.
@@ -139,7 +144,10 @@ impl Shared {
         let Plan { folder, every_minutes, .. } = &self.plan;
         let every = i64::try_from(*every_minutes).unwrap_or(i64::MAX / MINUTE_MS).saturating_mul(MINUTE_MS);
         let now = (self.clock)();
-        let found = folder::list(folder)?;
+        let sealing = Sealing::open(&self.plan.recipients, &self.plan.data)?;
+        // What others signed is nothing to go on from.
+        let keys = Keys::of_signer(sealing.as_ref().map(Sealing::signer));
+        let found = folder::list(folder, &keys)?;
         found.problems.iter().for_each(|problem| event!(ARCHIVE_BAD, problem = problem.text));
         let moment = self.engine.moment().map_err(|error| error.to_string())?;
         let chains = chains(&found.archives);
@@ -156,7 +164,7 @@ impl Shared {
         drop(folder::remove_left(folder));
         let goes_on = newest.filter(|chain| (chain.len() as u64) < self.plan.full_every);
         let base = goes_on.and_then(|chain| chain.last()).map(|end| end.base());
-        let mut sink = Stoppable { shared: self, archive: Unfinished::begin(Target::Folder(folder.clone()))? };
+        let mut sink = Stoppable { shared: self, archive: Unfinished::begin(Target::Folder(folder.clone()), sealing)? };
         let taking = Taking { base: base.as_ref(), command: "hcert serve", at: now, is_gentle: true };
         take(&self.engine, &self.log, &taking, &mut sink, &mut |_| {})?;
         let written = sink.archive.finish()?;
@@ -164,18 +172,18 @@ impl Shared {
         self.set(|status| {
             *status = Status { last_ok: Some(written.about.at), last_until: written.about.until, last_problem: None }
         });
-        self.remove_old(&moment.store, now);
+        self.remove_old(&moment.store, now, &keys);
         Ok(now.saturating_add(every))
     }
 
-    fn remove_old(&self, store: &str, now: i64) {
+    fn remove_old(&self, store: &str, now: i64, keys: &Keys) {
         let Plan { folder, keep_days, .. } = &self.plan;
         // A clock that is not believed removes nothing.
         if *keep_days == 0 || self.engine.clock().problem.is_some() {
             return;
         }
         let oldest = now.saturating_sub(i64::try_from(*keep_days).unwrap_or(i64::MAX / DAY_MS).saturating_mul(DAY_MS));
-        let listed = folder::list(folder);
+        let listed = folder::list(folder, keys);
         let archives = listed.map_or(Vec::new(), |found| found.archives);
         for archive in folder::too_old(&archives, store, oldest) {
             if let Err(error) = folder::remove(archive) {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::chain::{Archive, chains, newest};
 use super::check::{Checked, check};
+use super::sealing::Keys;
 use super::{Progress, folder};
 
 /// What was found in a folder.
@@ -55,8 +56,8 @@ impl Survey {
 ///
 /// # Errors
 /// The folder cannot be read, or there is no archive in it. What is wrong with archives is told in the survey.
-pub fn survey(path: &Path, report: &mut dyn FnMut(Progress)) -> Result<Survey, String> {
-    let folder::Found { archives, problems } = folder::list(path)?;
+pub fn survey(path: &Path, keys: &Keys, report: &mut dyn FnMut(Progress)) -> Result<Survey, String> {
+    let folder::Found { archives, problems } = folder::list(path, keys)?;
     if archives.is_empty() && problems.is_empty() {
         return Err(format!("{}: there is no archive", path.display()));
     }
@@ -99,11 +100,12 @@ pub fn survey(path: &Path, report: &mut dyn FnMut(Progress)) -> Result<Survey, S
 pub fn newest_whole(
     path: &Path,
     to: Option<u64>,
+    keys: &Keys,
     told: &mut dyn FnMut(String),
     report: &mut dyn FnMut(Progress),
 ) -> Result<Vec<Archive>, String> {
     let shown = path.display();
-    let folder::Found { archives, problems } = folder::list(path)?;
+    let folder::Found { archives, problems } = folder::list(path, keys)?;
     let Some(first) = archives.first() else {
         problems.into_iter().for_each(|problem| told(problem.text));
         return Err(format!("{shown}: there is no archive"));

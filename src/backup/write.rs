@@ -1,18 +1,21 @@
 //! An archive as it is written: under a name of its own until it is whole and durable, so that a file with the final name is always a
 //! whole archive.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use age::stream::StreamWriter;
 
 use super::about::{About, Listed, Manifest};
 use super::block::{BLOCK_BYTES, END_BYTES, block, padding};
 use super::digest::{Digest, Digesting};
 use super::folder;
 use super::member::Member;
+use super::sealing::{ENDING, Label, Sealing, Signer};
 use super::take::Sink;
+use crate::regular_file;
 
 /// Where an archive goes.
 #[derive(Clone, Debug)]
@@ -27,9 +30,8 @@ pub enum Target {
 pub struct Unfinished {
     target: Target,
     part: PathBuf,
-    out: Option<BufWriter<File>>,
-    digesting: Digesting,
-    bytes: u64,
+    out: Option<Out>,
+    sealing: Option<Sealing>,
     about: Option<About>,
     listed: Vec<Listed>,
 }
@@ -42,6 +44,51 @@ pub struct Written {
     /// Of the whole file.
     pub bytes: u64,
     pub digest: Digest,
+    /// Whose signature it has, if it is encrypted.
+    pub signer: Option<Signer>,
+}
+
+/// Where the members go.
+enum Out {
+    Plain(Summed),
+    Sealed(Box<StreamWriter<Summed>>),
+}
+
+impl Out {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Out::Plain(out) => out.write_all(bytes),
+            Out::Sealed(out) => out.write_all(bytes),
+        }
+    }
+
+    /// Ends it.
+    fn finish(self) -> io::Result<Summed> {
+        match self {
+            Out::Plain(out) => Ok(out),
+            Out::Sealed(out) => out.finish(),
+        }
+    }
+}
+
+/// A file, with the digest and the number of its bytes.
+struct Summed {
+    file: BufWriter<File>,
+    digesting: Digesting,
+    bytes: u64,
+}
+
+impl Write for Summed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write_all(bytes)?;
+        self.digesting.take(bytes);
+        self.bytes += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Where the digest of an archive stands, as `sha256sum -c` reads it.
@@ -56,25 +103,37 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 }
 
 impl Unfinished {
-    /// Begins an archive.
+    /// Begins an archive, encrypted and signed where it is said how.
     ///
     /// # Errors
     /// The file is there already, or cannot be made.
-    pub fn begin(target: Target) -> Result<Unfinished, String> {
-        static BEGUN: AtomicU64 = AtomicU64::new(0);
-        let unique = format!("{}-{}", std::process::id(), BEGUN.fetch_add(1, Ordering::Relaxed));
-        let part = match &target {
+    pub fn begin(target: Target, sealing: Option<Sealing>) -> Result<Unfinished, String> {
+        let (part, file) = match &target {
             Target::File(path) => {
                 absent(path)?;
-                with_ending(path, &format!(".{unique}{}", folder::PART))
+                let part = with_ending(path, folder::PART);
+                let file = taken_over(&part)?;
+                (part, file.ok_or_else(|| format!("{} is being written by another process", path.display()))?)
             }
-            Target::Folder(folder) => folder.join(format!("{}{unique}{}", folder::PREFIX, folder::PART)),
+            // As many at once as there are names of those that nobody writes.
+            Target::Folder(folder) => {
+                let mut number = 0;
+                loop {
+                    let part = folder.join(format!("{}{number}{}", folder::PREFIX, folder::PART));
+                    match taken_over(&part)? {
+                        Some(file) => break (part, file),
+                        None => number += 1,
+                    }
+                }
+            }
         };
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part);
-        let file = file.map_err(|error| told(&part, error))?;
-        let out = Some(BufWriter::with_capacity(1 << 18, file));
-        let digesting = Digesting::new();
-        Ok(Unfinished { target, part, out, digesting, bytes: 0, about: None, listed: Vec::new() })
+        let file = BufWriter::with_capacity(1 << 18, file);
+        let out = Summed { file, digesting: Digesting::new(), bytes: 0 };
+        let out = match &sealing {
+            None => Out::Plain(out),
+            Some(sealing) => Out::Sealed(Box::new(sealing.begin(out).map_err(|error| told(&part, error))?)),
+        };
+        Ok(Unfinished { target, part, out: Some(out), sealing, about: None, listed: Vec::new() })
     }
 
     /// Ends the archive: manifest, end, digest beside it, then the name, all durable.
@@ -87,18 +146,31 @@ impl Unfinished {
         self.append(&Member::Manifest, manifest.len() as u64, &mut manifest.as_slice(), &about)?;
         self.put(&[0; END_BYTES]).map_err(|error| self.cannot(error))?;
         let out = self.out.take().expect("it is there until here");
-        let synced = out.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all());
-        synced.map_err(|error| self.cannot(error))?;
+        let Summed { file, digesting, bytes } = out.finish().map_err(|error| self.cannot(error))?;
+        // The file stays open, and with it the lock, until it has its name.
+        let file = file.into_inner().map_err(io::IntoInnerError::into_error);
+        let file = file.and_then(|file| file.sync_all().map(|()| file)).map_err(|error| self.cannot(error))?;
         let path = match &self.target {
             Target::File(path) => path.clone(),
-            Target::Folder(folder) => folder.join(folder::name(&about)),
+            Target::Folder(folder) => {
+                let ending = if self.sealing.is_some() { ENDING } else { "" };
+                folder.join(folder::name(&about) + ending)
+            }
         };
         absent(&path)?;
-        let digest = self.digesting.clone().done();
-        write_digest(&path, digest).map_err(|error| told(&path, error))?;
+        let digest = digesting.done();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut beside = vec![(digest_path(&path), format!("{digest}  {name}\n").into_bytes())];
+        if let Some(sealing) = &self.sealing {
+            beside.push((Label::path(&path), sealing.label(&about, Digest::of(&manifest)).write()));
+        }
+        // Before the archive has its name: one that has it has them.
+        beside.iter().try_for_each(|(path, bytes)| write_beside(path, bytes)).map_err(|error| told(&path, error))?;
         let named = fs::rename(&self.part, &path).and_then(|()| sync_folder(&path));
         named.map_err(|error| told(&path, error))?;
-        Ok(Written { path, about, bytes: self.bytes, digest })
+        drop(file);
+        let signer = self.sealing.as_ref().map(Sealing::signer);
+        Ok(Written { path, about, bytes, digest, signer })
     }
 
     fn append(&mut self, member: &Member, bytes: u64, content: &mut dyn Read, about: &About) -> Result<Digest, String> {
@@ -124,10 +196,7 @@ impl Unfinished {
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.out.as_mut().expect("it is there until the end").write_all(bytes)?;
-        self.digesting.take(bytes);
-        self.bytes += bytes.len() as u64;
-        Ok(())
+        self.out.as_mut().expect("it is there until the end").write_all(bytes)
     }
 }
 
@@ -174,13 +243,26 @@ fn absent(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Before the archive has its name: one that has it has its digest.
-fn write_digest(archive: &Path, digest: Digest) -> io::Result<()> {
-    let name = archive.file_name().unwrap_or_default().to_string_lossy();
-    let path = digest_path(archive);
+fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    writeln!(file, "{digest}  {name}")?;
+    file.write_all(bytes)?;
     file.sync_all()
+}
+
+/// The file of an archive that is not whole, empty and locked: a new one, or what a killed process left. None: somebody writes to it.
+fn taken_over(part: &Path) -> Result<Option<File>, String> {
+    let open = || {
+        regular_file::refuse(part)?;
+        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(part)
+    };
+    let file = open().map_err(|error| told(part, error))?;
+    match file.try_lock() {
+        // Whoever had it may have given it its name meanwhile.
+        Ok(()) if !regular_file::is_at(&file, part) => taken_over(part),
+        Ok(()) => file.set_len(0).map(|()| Some(file)).map_err(|error| told(part, error)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(told(part, error)),
+    }
 }
 
 fn sync_folder(path: &Path) -> io::Result<()> {

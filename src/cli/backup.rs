@@ -8,7 +8,7 @@ use serde_json::json;
 use super::output::{missing_folder, no_folder};
 use super::progress::Steps;
 use super::{Common, Failure, counted, note, open, room, say};
-use crate::backup::{self, Archive, Base, Progress, Taking, Target, Unfinished, Written};
+use crate::backup::{self, Archive, Base, Keys, Progress, Sealing, Taking, Target, Unfinished, Written};
 use crate::config::{Config, is_within};
 use crate::engine::system_clock;
 use crate::socket::Request;
@@ -17,7 +17,7 @@ use crate::socket::Request;
 ///
 /// The archive holds certificates with their history and consent, patients, code lists and the audit trail, all as of one change; a
 /// running server goes on meanwhile. It is a tar file, its SHA-256 lies beside it. What it holds is health data: the file is for its
-/// owner only, and where it is taken to is for you to guard.
+/// owner only, and where it is taken to is for you to guard. With the setting backup.recipients it is encrypted with age and signed.
 #[derive(Args, Debug)]
 pub struct Backup {
     /// A file that is not there yet, or a folder, in which the archive gets a name that tells time and changes
@@ -62,29 +62,32 @@ impl Backup {
         if let Some(folder) = missing_folder(&to) {
             return Err(Failure::Failed(no_folder(&folder)));
         }
+        let sealing = Sealing::open(&config.backup.recipients, data).map_err(Failure::Failed)?;
+        // Without an identity an encrypted archive is known by its label, which anybody can have written who has not signed it.
+        let keys = Keys::of_signer(sealing.as_ref().map(Sealing::signer));
         let base = match (incremental, after) {
-            (true, _) => Some(newest(&to)),
-            (false, Some(archive)) => Some(Archive::look(&archive)),
+            (true, _) => Some(newest(&to, &keys)),
+            (false, Some(archive)) => Some(Archive::look(&archive, &keys)),
             (false, None) => None,
         };
         let base = base.transpose().map_err(Failure::Failed)?.map(|archive| archive.base());
         let target = if to.is_dir() { Target::Folder(to) } else { Target::File(to) };
         let (Target::Folder(place) | Target::File(place)) = &target;
         let place = place.clone();
-        let written = take(target, base, &config)
+        let written = take(target, base, sealing, &config)
             .map_err(|problem| Failure::Failed(room::named(problem, &place, || room::of_backup(&config))))?;
         say(&(if json { as_json(&written) } else { in_words(&written) } + "\n"))
     }
 }
 
-fn newest(folder: &Path) -> Result<Archive, String> {
-    let chain = backup::newest_in(folder, None, &mut |problem| note(problem));
+fn newest(folder: &Path, keys: &Keys) -> Result<Archive, String> {
+    let chain = backup::newest_in(folder, None, keys, &mut |problem| note(problem));
     let chain = chain.map_err(|problem| format!("{problem}; take a full backup first"))?;
     Ok(chain.into_iter().next_back().expect("a chain has a full archive"))
 }
 
-fn take(target: Target, base: Option<Base>, config: &Config) -> Result<Written, String> {
-    let mut archive = Unfinished::begin(target)?;
+fn take(target: Target, base: Option<Base>, sealing: Option<Sealing>, config: &Config) -> Result<Written, String> {
+    let mut archive = Unfinished::begin(target, sealing)?;
     let mut steps = Steps::new("changes");
     let mut report = |progress: Progress| {
         let Progress { changes, changes_total, patients, patients_total, .. } = progress;
@@ -111,11 +114,12 @@ fn take(target: Target, base: Option<Base>, config: &Config) -> Result<Written, 
 }
 
 fn in_words(written: &Written) -> String {
-    let Written { path, about, bytes, digest } = written;
+    let Written { path, about, bytes, digest, signer } = written;
+    let signed = signer.map_or_else(String::new, |signer| format!("\nencrypted, and signed by {signer}"));
     let (changes, patients) = (about.until - about.after, about.patients_until - about.patients_after);
     let kind = if about.is_full() { "full" } else { "incremental" };
     format!(
-        "{}\n{kind}: {} up to change {}, {}, {bytes} bytes\nsha256 {digest}",
+        "{}\n{kind}: {} up to change {}, {}, {bytes} bytes\nsha256 {digest}{signed}",
         path.display(),
         counted(changes, "change", "changes"),
         about.until,
@@ -124,7 +128,7 @@ fn in_words(written: &Written) -> String {
 }
 
 fn as_json(written: &Written) -> String {
-    let Written { path, about, bytes, digest } = written;
+    let Written { path, about, bytes, digest, signer } = written;
     let told = json!({
         "archive": path,
         "full": about.is_full(),
@@ -136,6 +140,7 @@ fn as_json(written: &Written) -> String {
         "patientsUntil": about.patients_until,
         "bytes": bytes,
         "sha256": digest,
+        "signedBy": signer.map(|signer| signer.to_string()),
     });
     told.to_string()
 }

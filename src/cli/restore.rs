@@ -8,9 +8,9 @@ use serde_json::json;
 use super::progress::Steps;
 use super::{Common, Failure, counted, note, open, room, say};
 use crate::audit::{Action, Log};
-use crate::backup::{self, Apart, Archive, Checked, Judged, Progress, Restored, Survey, Wanted};
+use crate::backup::{self, Apart, Archive, Checked, Judged, Keys, Progress, Restored, Signer, Survey, Wanted};
 use crate::bulk;
-use crate::config::Config;
+use crate::config::{Config, exposure};
 use crate::engine::system_clock;
 use crate::interaction::account;
 
@@ -34,6 +34,12 @@ pub struct Restore {
     /// damaged, or belongs to no chain
     #[arg(long, conflicts_with = "to")]
     check: bool,
+    /// The file with the identity that opens encrypted archives, as age-keygen writes it; - reads standard input; may be given more than once
+    #[arg(long, value_name = "FILE")]
+    identity: Vec<PathBuf>,
+    /// Take only archives that were signed by this key, as "hcert backup" prints it
+    #[arg(long, value_name = "KEY", requires = "identity")]
+    signed_by: Option<Signer>,
     /// Tell the result as JSON
     #[arg(long)]
     json: bool,
@@ -44,17 +50,22 @@ pub struct Restore {
 impl Restore {
     /// Runs the command.
     pub fn run(self) -> Result<(), Failure> {
-        let Restore { archives, to, verify, check, json, common } = self;
+        let Restore { archives, to, verify, check, identity, signed_by, json, common } = self;
         let config = common.load(|_| ())?;
         open::for_owner_only();
+        let keys = Keys::read(&identity, signed_by).map_err(Failure::Usage)?;
+        identity.iter().filter_map(|path| exposure::secret("the identity", path)).for_each(note);
+        if let Some(problem) = backup::closed(&archives, &keys) {
+            return Err(Failure::Usage(problem));
+        }
         if check {
             return match archives.as_slice() {
-                [folder] if folder.is_dir() => surveyed(folder, json),
-                archives => checked(archives, json),
+                [folder] if folder.is_dir() => surveyed(folder, &keys, json),
+                archives => checked(archives, &keys, json),
             };
         }
         open::expect_writable(&config.storage.data).map_err(Failure::Failed)?;
-        let told = restored(&archives, to, &config, json).map_err(|problem| {
+        let told = restored(&archives, to, &keys, &config, json).map_err(|problem| {
             let wants = || room::of_restore(archives.iter().map(PathBuf::as_path));
             Failure::Failed(room::named(problem, &config.storage.data, wants))
         })?;
@@ -92,13 +103,14 @@ impl Bars {
 }
 
 /// Archives that were named, as one chain.
-fn checked(archives: &[PathBuf], json: bool) -> Result<(), Failure> {
+fn checked(archives: &[PathBuf], keys: &Keys, json: bool) -> Result<(), Failure> {
     if let Some(missing) = archives.iter().find(|path| !path.exists()) {
         return Err(Failure::Failed(format!("{}: there is no such file or folder", missing.display())));
     }
     archives.iter().try_for_each(|path| Archive::expect_readable(path)).map_err(Failure::Failed)?;
     let mut bars = Bars::new();
-    let looked = archives.iter().map(|path| Archive::look(path)).collect::<Result<_, _>>().and_then(backup::in_order);
+    let looked = archives.iter().map(|path| Archive::look(path, keys)).collect::<Result<_, _>>();
+    let looked = looked.and_then(backup::in_order);
     let checked = looked.and_then(|chain| {
         let until = chain.last().map_or(0, |end| end.about.until);
         backup::check(&chain, true, &mut |progress| bars.show(progress)).map(|checked| (checked, until))
@@ -114,9 +126,9 @@ fn checked(archives: &[PathBuf], json: bool) -> Result<(), Failure> {
 }
 
 /// All archives of a folder.
-fn surveyed(folder: &Path, json: bool) -> Result<(), Failure> {
+fn surveyed(folder: &Path, keys: &Keys, json: bool) -> Result<(), Failure> {
     let mut bars = Bars::new();
-    let survey = backup::survey(folder, &mut |progress| bars.show(progress));
+    let survey = backup::survey(folder, keys, &mut |progress| bars.show(progress));
     bars.finish();
     let survey = survey.map_err(Failure::Failed)?;
     say(&match json {
@@ -192,25 +204,27 @@ fn survey_as_json(survey: &Survey) -> serde_json::Value {
 }
 
 /// The archives to restore, in their order, and whether they were read to their last byte.
-fn chain(archives: &[PathBuf], to: Option<u64>, bars: &mut Bars) -> Result<(Vec<Archive>, bool), String> {
+fn chain(archives: &[PathBuf], to: Option<u64>, keys: &Keys, bars: &mut Bars) -> Result<(Vec<Archive>, bool), String> {
     match archives {
         [folder] if folder.is_dir() => {
             let mut told = Vec::new();
-            let chain = backup::newest_whole(folder, to, &mut |problem| told.push(problem), &mut |at| bars.show(at));
+            let chain = backup::newest_whole(folder, to, keys, &mut |problem| told.push(problem), &mut |at| {
+                bars.show(at);
+            });
             bars.finish();
             told.iter().for_each(note);
             Ok((chain?, true))
         }
         named => {
-            let looked = named.iter().map(|path| Archive::look(path)).collect::<Result<_, _>>()?;
+            let looked = named.iter().map(|path| Archive::look(path, keys)).collect::<Result<_, _>>()?;
             Ok((backup::in_order(looked)?, false))
         }
     }
 }
 
-fn restored(archives: &[PathBuf], to: Option<u64>, config: &Config, json: bool) -> Result<String, String> {
+fn restored(archives: &[PathBuf], to: Option<u64>, keys: &Keys, config: &Config, json: bool) -> Result<String, String> {
     let mut bars = Bars::new();
-    let (chain, is_checked) = chain(archives, to, &mut bars)?;
+    let (chain, is_checked) = chain(archives, to, keys, &mut bars)?;
     let chain = chain.as_slice();
     let wanted = Wanted {
         data: config.storage.data.clone(),
@@ -267,7 +281,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let broken = folder.path().join("broken.tar");
         std::fs::write(&broken, "no archive").unwrap();
-        let code = |archives: &[PathBuf]| checked(archives, false).unwrap_err().exit_code();
+        let code = |archives: &[PathBuf]| checked(archives, &Keys::default(), false).unwrap_err().exit_code();
         assert_eq!(code(&[folder.path().to_owned(), broken.clone()]), 1);
         assert_eq!(code(&[folder.path().join("none.tar")]), 1);
         assert_eq!(code(&[broken]), 3);

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::{Common, Failure, last_word, log, open, open_files};
 use crate::access::{Tokens, token};
 use crate::audit::{Action, Log};
-use crate::backup::{Plan, Schedule};
+use crate::backup::{self, Plan, Schedule};
 use crate::bulk;
 use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, exposure, is_within};
 use crate::engine::{Engine, MADE_BY, system_clock};
@@ -351,8 +351,11 @@ fn memory(config: &Config) -> management::MemorySum {
 /// Backups by the clock, where the settings name a folder for them.
 fn scheduled(config: &Config, engine: &Arc<Engine>, trail: &Arc<Log>) -> Result<Option<Schedule>, Failure> {
     let Some(folder) = config.backup.folder.clone() else { return Ok(None) };
-    let config::Backup { every_minutes, full_every, keep_days, .. } = config.backup;
-    let plan = Plan { folder, every_minutes, full_every, keep_days };
+    let config::Backup { every_minutes, full_every, keep_days, ref recipients, .. } = config.backup;
+    let (recipients, data) = (recipients.clone(), config.storage.data.clone());
+    let plan = Plan { folder, every_minutes, full_every, keep_days, recipients, data };
+    // A recipient that is none is told before the first backup is due.
+    backup::Sealing::open(&plan.recipients, &plan.data).map_err(Failure::Failed)?;
     let schedule = Schedule::start(plan, engine.clone(), trail.clone(), system_clock());
     schedule.map(Some).map_err(Failure::Failed)
 }

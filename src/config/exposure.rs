@@ -50,6 +50,11 @@ pub fn all(config: &Config) -> Vec<String> {
     config.file.iter().filter_map(SettingsFile::exposed).chain(named).collect()
 }
 
+/// A warning about a file with a secret that a command was given.
+pub fn secret(what: &str, path: &Path) -> Option<String> {
+    exposed(what, path, true)
+}
+
 /// A warning about a file or a folder. Nothing where it is not there, and where its owner is root and its group the service's own: root
 /// gives a service its files so.
 fn exposed(what: &str, path: &Path, is_secret: bool) -> Option<String> {

@@ -158,6 +158,16 @@ pub fn check(config: &mut Config) -> Vec<String> {
     if config.backup.folder.as_deref().is_some_and(|folder| is_within_by_name(folder, &config.storage.data)) {
         problems.push(BACKUP_WITHIN_DATA.to_owned());
     }
+    // Whoever encrypts reads the rest of them.
+    let is_recipient =
+        |text: &&String| text.starts_with("age1") && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    for recipient in config.backup.recipients.iter().filter(|recipient| !is_recipient(recipient)) {
+        problems.push(match recipient.starts_with("AGE-SECRET-KEY-") {
+            // It must not be shown.
+            true => "backup.recipients holds an identity, which opens archives and is kept elsewhere; name its recipient (age1…)".to_owned(),
+            false => refusal("backup.recipients", recipient, "recipients of age (age1…, as age-keygen prints them)"),
+        });
+    }
     const HEADERS: [&str; 4] = ["x-road-issue", "x-road-userid", "x-road-id", "x-author-id"];
     for name in config.x_road.required_headers.iter().filter(|name| !X_ROAD_HEADERS.contains(&name.as_str())) {
         problems.push(refusal("x_road.required_headers", name, &format!("one of {}", X_ROAD_HEADERS.join(", "))));

@@ -281,3 +281,67 @@ fn a_check_of_a_folder_tells_of_every_archive_in_it() {
     fs::create_dir(place.path("empty")).unwrap();
     place.run(&["restore", "--check", "empty"]).expect(1).says("there is no archive");
 }
+
+/// An identity of age in a file of that name, and its recipient.
+fn identity(place: &Place, name: &str) -> String {
+    use age::secrecy::ExposeSecret;
+    use std::os::unix::fs::PermissionsExt;
+    let identity = age::x25519::Identity::generate();
+    fs::write(place.path(name), identity.to_string().expose_secret()).unwrap();
+    fs::set_permissions(place.path(name), fs::Permissions::from_mode(0o600)).unwrap();
+    identity.to_public().to_string()
+}
+
+#[test]
+fn archives_of_a_server_and_of_a_stopped_folder_are_encrypted_and_say_what_opens_them() {
+    let place = Place::new();
+    place.run_with(&["import", "-", "--data", "data"], &place.corpus(40, 3)).expect(0);
+    let recipient = identity(&place, "own.txt");
+    identity(&place, "other.txt");
+    let backup = |arguments: &[&str]| {
+        let mut command = place.command(&[&["backup"], arguments, &DATA[..]].concat());
+        command.env("HCERT__BACKUP__RECIPIENTS", format!("[\"{recipient}\"]"));
+        super::Ran::from(command.output().unwrap())
+    };
+    fs::create_dir(place.path("archives")).unwrap();
+    let server = Process::start(&place.path("data"));
+    let first = backup(&["archives", "--json"]);
+    let signer = json(first.expect(0).text())["signedBy"].as_str().unwrap().to_owned();
+    server.stop();
+    let second = backup(&["archives", "--incremental"]);
+    assert!(second.expect(0).text().contains(&format!("encrypted, and signed by {signer}")), "{}", second.text());
+    for entry in fs::read_dir(place.path("archives")).unwrap() {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        assert!(!bytes.windows(11).any(|window| window == b"Composition"), "nothing of it can be read");
+    }
+    let with = |arguments: &[&str]| place.run(&[&["restore", "archives", "--data", "NEW"], arguments].concat());
+    with(&[]).expect(2).says("--identity FILE");
+    with(&["--check"]).expect(2).says("--identity FILE");
+    with(&["--identity", "other.txt"]).expect(2).says("another recipient");
+    with(&["--identity", "none.txt"]).expect(2).says("none.txt");
+    with(&["--signed-by", &signer]).expect(2).says("--identity");
+    with(&["--identity", "own.txt", "--signed-by", "12"]).expect(2).says("64 hexadecimal digits");
+    with(&["--identity", "own.txt", "--signed-by", &"12".repeat(32)]).expect(1).says("and not by");
+    assert!(!place.path("NEW").exists());
+    with(&["--identity", "own.txt", "--check"]).expect(0);
+    fs::set_permissions(place.path("own.txt"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    with(&["--identity", "other.txt", "--identity", "own.txt", "--signed-by", &signer])
+        .expect(0)
+        .says("the identity (own.txt) can be read by");
+    let exported = |data: &str| place.run(&["export", "--data", data]).expect(0).out.clone();
+    assert!(exported("NEW") == exported("data"));
+    // A damaged one is no wrong identity.
+    let archive = fs::read_dir(place.path("archives")).unwrap().map(|entry| entry.unwrap().path());
+    let archive = archive.into_iter().find(|path| path.extension().is_some_and(|ending| ending == "age")).unwrap();
+    let mut bytes = fs::read(&archive).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&archive, bytes).unwrap();
+    with(&["--check", "--identity", "own.txt"]).expect(3);
+    let identity = fs::read_to_string(place.path("own.txt")).unwrap();
+    let mut command = place.command(&["backup", "archives", "--data", "data"]);
+    command.env("HCERT__BACKUP__RECIPIENTS", format!("[\"{identity}\"]"));
+    let refused = super::Ran::from(command.output().unwrap());
+    refused.expect(2).says("kept elsewhere");
+    assert!(!refused.said.contains(&identity));
+}

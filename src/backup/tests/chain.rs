@@ -74,7 +74,7 @@ fn what_does_not_belong_together_is_told() {
 fn a_store_goes_on_only_from_an_archive_of_its_own_epoch() {
     let (place, [one, two, _]) = three();
     let refused = |engine: &Engine, base: &Archive| {
-        let mut archive = Unfinished::begin(Target::File(place.path("x.tar"))).unwrap();
+        let mut archive = Unfinished::begin(Target::File(place.path("x.tar")), None).unwrap();
         let (base, log) = (base.base(), &place.log);
         let taking = Taking { base: Some(&base), command: "test", at: NOON, is_gentle: false };
         take(engine, log, &taking, &mut archive, &mut |_| {}).map(drop).unwrap_err()
@@ -107,13 +107,13 @@ fn the_newest_whole_chain_of_a_folder_is_found() {
     fs::create_dir(&folder).unwrap();
     let find = |to| {
         let mut told = Vec::new();
-        newest_in(&folder, to, &mut |problem| told.push(problem)).map(|chain| (chain, told))
+        newest_in(&folder, to, &Keys::default(), &mut |problem| told.push(problem)).map(|chain| (chain, told))
     };
     assert!(find(None).unwrap_err().contains("no archive"));
     let take = |base: Option<&Archive>| {
         let base = base.map(Archive::base);
         let written = place.try_backup(Target::Folder(folder.clone()), base.as_ref()).unwrap();
-        Archive::look(&written.path).unwrap()
+        Archive::look(&written.path, &Keys::default()).unwrap()
     };
     let one = take(None);
     more(&place, 1);

@@ -23,7 +23,7 @@ fn small() -> (Place, Archive, Vec<u8>) {
 fn told(place: &Place, bytes: &[u8]) -> Option<String> {
     let path = place.path("odd.tar");
     fs::write(&path, bytes).unwrap();
-    let looked = Archive::look(&path).and_then(|archive| check(&[archive], true, &mut |_| {}));
+    let looked = Archive::look(&path, &Keys::default()).and_then(|archive| check(&[archive], true, &mut |_| {}));
     looked.err()
 }
 
@@ -72,8 +72,8 @@ fn what_is_no_archive_is_told_as_such() {
     for (bytes, says) in [(&b""[..], "cut off"), (b"{}", "cut off"), (&[b'x'; 2_000], "no member of an archive")] {
         assert!(told(&place, bytes).unwrap().contains(says), "{says}");
     }
-    assert!(Archive::look(&place.path("data")).unwrap_err().contains("no file"));
-    assert!(Archive::look(&place.path("none.tar")).is_err());
+    assert!(Archive::look(&place.path("data"), &Keys::default()).unwrap_err().contains("no file"));
+    assert!(Archive::look(&place.path("none.tar"), &Keys::default()).is_err());
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_restore_that_was_cut_off_is_opened_by_nobody() {
 fn an_archive_that_was_not_ended_leaves_nothing() {
     let place = Place::with_history(20);
     fs::create_dir(place.path("archives")).unwrap();
-    let mut archive = Unfinished::begin(Target::Folder(place.path("archives"))).unwrap();
+    let mut archive = Unfinished::begin(Target::Folder(place.path("archives")), None).unwrap();
     let taking = Taking { base: None, command: "test", at: NOON, is_gentle: false };
     take(&place.engine, &place.log, &taking, &mut archive, &mut |_| {}).unwrap();
     assert_eq!(fs::read_dir(place.path("archives")).unwrap().count(), 1);
@@ -180,7 +180,7 @@ fn no_number_of_a_first_member_that_lies_is_believed_nor_ends_with_a_panic() {
         let archive = place.edited("odd.tar", &|about| {
             *path.iter().fold(about, |within, name| &mut within[name]) = value.clone();
         });
-        let said = Archive::look(&archive).and_then(|archive| {
+        let said = Archive::look(&archive, &Keys::default()).and_then(|archive| {
             let chain = crate::backup::in_order(vec![archive])?;
             check(&chain, true, &mut |_| {}).map(|_| chain)
         });

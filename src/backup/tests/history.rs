@@ -117,13 +117,13 @@ fn one_history(seed: u64) {
                 std::thread::yield_now();
             }
             let path = place.path(&format!("{number}.tar"));
-            let mut archive = Unfinished::begin(Target::File(path.clone())).unwrap();
+            let mut archive = Unfinished::begin(Target::File(path.clone()), None).unwrap();
             let base = chain.last().map(Archive::base);
             let at = now.fetch_add(1_000, Ordering::SeqCst);
             let taking = Taking { base: base.as_ref(), command: "test", at, is_gentle: false };
             super::take(&place.engine, &place.log, &taking, &mut archive, &mut |_| {}).unwrap();
             archive.finish().unwrap();
-            chain.push(Archive::look(&path).unwrap());
+            chain.push(Archive::look(&path, &Keys::default()).unwrap());
         }
     });
     let end = chain.last().unwrap().about.clone();

@@ -5,6 +5,7 @@ mod damage;
 mod history;
 mod schedule;
 mod script;
+mod sealed;
 mod time;
 
 use std::io::Read;
@@ -92,7 +93,11 @@ impl Place {
     }
 
     fn try_backup(&self, target: Target, base: Option<&Base>) -> Result<Written, String> {
-        let mut archive = Unfinished::begin(target)?;
+        self.try_sealed(target, base, None)
+    }
+
+    fn try_sealed(&self, target: Target, base: Option<&Base>, sealing: Option<Sealing>) -> Result<Written, String> {
+        let mut archive = Unfinished::begin(target, sealing)?;
         let at = self.backed_up.fetch_add(1_000, Ordering::SeqCst);
         let taking = Taking { base, command: "test", at, is_gentle: false };
         take(&self.engine, &self.log, &taking, &mut archive, &mut |_| {})?;
@@ -112,13 +117,13 @@ impl Place {
     /// An archive of the whole store.
     fn full(&self, name: &str) -> Archive {
         let written = self.try_backup(Target::File(self.path(name)), None).expect("the backup is taken");
-        Archive::look(&written.path).expect("it can be looked at")
+        Archive::look(&written.path, &Keys::default()).expect("it can be looked at")
     }
 
     /// What is new since another archive.
     fn behind(&self, name: &str, base: &Archive) -> Archive {
         let written = self.try_backup(Target::File(self.path(name)), Some(&base.base()));
-        Archive::look(&written.expect("the backup is taken").path).expect("it can be looked at")
+        Archive::look(&written.expect("the backup is taken").path, &Keys::default()).expect("it can be looked at")
     }
 
     fn try_restore(&self, chain: &[Archive], name: &str, to: Option<u64>) -> Result<Restored, String> {

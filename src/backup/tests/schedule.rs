@@ -32,7 +32,14 @@ impl Scheduled {
     }
 
     fn start(&self) -> Schedule {
-        let plan = Plan { folder: self.folder.clone(), every_minutes: 60, full_every: 3, keep_days: 2 };
+        let plan = Plan {
+            folder: self.folder.clone(),
+            every_minutes: 60,
+            full_every: 3,
+            keep_days: 2,
+            recipients: Vec::new(),
+            data: self.place.path("data"),
+        };
         let Place { engine, log, now, .. } = &self.place;
         Schedule::start(plan, engine.clone(), log.clone(), clock(now)).unwrap()
     }
@@ -46,7 +53,7 @@ impl Scheduled {
     }
 
     fn found(&self) -> Vec<Archive> {
-        folder::list(&self.folder).unwrap().archives
+        folder::list(&self.folder, &Keys::default()).unwrap().archives
     }
 
     /// Whether each is a full one, the oldest first.

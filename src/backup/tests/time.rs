@@ -142,7 +142,7 @@ fn an_archive_of_an_earlier_release_has_the_time_of_what_it_holds() {
         about["format"] = 1.into();
         about.as_object_mut().unwrap().remove("time");
     });
-    let archive = Archive::look(&earlier).unwrap();
+    let archive = Archive::look(&earlier, &Keys::default()).unwrap();
     check(std::slice::from_ref(&archive), true, &mut |_| {}).unwrap();
     let (_, restored) = place.restored(&[archive], "restored", None);
     assert_eq!(restored.clock(), place.engine.clock());

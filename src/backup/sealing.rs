@@ -1,0 +1,419 @@
+//! Archives that only their operator can read: encrypted with age to recipients whose identities are kept elsewhere, and signed by the
+//! server that took them. `docs/BACKUP.md`.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use age::stream::{StreamReader, StreamWriter};
+use age::x25519;
+use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use serde::{Deserialize, Serialize};
+
+use super::about::{About, Base};
+use super::digest::{Digest, Digesting};
+use super::folder;
+use crate::limits::BACKUP_MANIFEST_BYTES_MAX;
+use crate::regular_file;
+
+/// How the name of an encrypted archive ends, behind that of a plain one.
+pub const ENDING: &str = ".age";
+
+/// How every age file begins.
+const MAGIC: &[u8] = b"age-encryption.org/";
+
+/// What is said of an archive that needs an identity.
+pub const NEEDS_IDENTITY: &str = "it is encrypted; name the file with the identity that opens it: --identity FILE";
+
+/// What is said of an archive that is for others.
+pub const OTHER_IDENTITY: &str =
+    "it is encrypted, and none of the identities opens it: it was made for another recipient";
+
+/// Name of the file in the data folder that archives are signed with.
+pub const SIGNING_KEY_FILE: &str = "backup-signing-key";
+
+/// Who may read an archive: an age recipient, `age1…`.
+#[derive(Clone)]
+pub struct Recipient(x25519::Recipient);
+
+impl FromStr for Recipient {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Recipient, &'static str> {
+        if text.starts_with("AGE-SECRET-KEY-") {
+            return Err(
+                "it is an identity, which opens archives and must be kept elsewhere; name its recipient (age1…)",
+            );
+        }
+        let read = text.parse().map(Recipient);
+        read.map_err(|_| "it is no recipient of age (age1…, as age-keygen prints it)")
+    }
+}
+
+impl fmt::Debug for Recipient {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{}", self.0)
+    }
+}
+
+/// How archives are encrypted and signed.
+#[derive(Clone)]
+pub struct Sealing {
+    recipients: Vec<Recipient>,
+    key: Arc<Ed25519KeyPair>,
+}
+
+impl Sealing {
+    /// To these recipients, by the signing key of a data folder, which is made when there is none; nothing where there is no recipient.
+    ///
+    /// # Errors
+    /// A recipient is none, or the key cannot be read or made, in words.
+    pub fn open(recipients: &[String], data: &Path) -> Result<Option<Sealing>, String> {
+        let read = |text: &String| text.parse::<Recipient>().map_err(|problem| format!("{text:?}: {problem}"));
+        let recipients: Vec<Recipient> = recipients.iter().map(read).collect::<Result<_, _>>()?;
+        if recipients.is_empty() {
+            return Ok(None);
+        }
+        let path = data.join(SIGNING_KEY_FILE);
+        let key = signing_key(&path).map_err(|problem| format!("{}: {problem}", path.display()))?;
+        Ok(Some(Sealing { recipients, key: Arc::new(key) }))
+    }
+
+    /// Whose signatures these are.
+    pub fn signer(&self) -> Signer {
+        let key = self.key.public_key().as_ref();
+        Signer(key.try_into().expect("a public key of Ed25519 has 32 bytes"))
+    }
+
+    /// Encrypts what is written.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn begin<W: Write>(&self, out: W) -> io::Result<StreamWriter<W>> {
+        let recipients = self.recipients.iter().map(|recipient| &recipient.0 as &dyn age::Recipient);
+        age::Encryptor::with_recipients(recipients).map_err(io::Error::other)?.wrap_output(out)
+    }
+
+    /// What is told of an archive without opening it.
+    pub fn label(&self, about: &About, manifest: Digest) -> Label {
+        let signed = Signed { about: about.clone(), manifest };
+        let signature = hex(self.key.sign(&signed.bytes()).as_ref());
+        Label { signed, key: self.signer().to_string(), signature }
+    }
+}
+
+fn signing_key(path: &Path) -> Result<Ed25519KeyPair, String> {
+    let told = |error: io::Error| error.to_string();
+    regular_file::refuse(path).map_err(told)?;
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let made = Ed25519KeyPair::generate().map_err(|_| "no key can be made: no random numbers")?;
+            let bytes = made.to_pkcs8v1().map_err(|_| "no key can be made")?;
+            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(told)?;
+            file.write_all(bytes.as_ref()).and_then(|()| file.sync_all()).map_err(told)?;
+            bytes.as_ref().to_vec()
+        }
+        Err(error) => return Err(told(error)),
+    };
+    Ed25519KeyPair::from_pkcs8(&bytes).map_err(|_| {
+        "it is no signing key; put it back from a copy, or remove it: the next backup makes another one".to_owned()
+    })
+}
+
+/// The public key that signatures of archives are checked with; shown as 64 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signer([u8; 32]);
+
+impl FromStr for Signer {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Signer, &'static str> {
+        unhex(text).map(Signer).ok_or("it is no key: 64 hexadecimal digits, as hcert backup prints it")
+    }
+}
+
+impl fmt::Display for Signer {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(&hex(&self.0))
+    }
+}
+
+/// What lies beside an encrypted archive, readable by anybody: what it is, for the next archive that goes on from it, and the signature.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Label {
+    signed: Signed,
+    key: String,
+    signature: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Signed {
+    about: About,
+    /// Of the manifest, which has that of every member.
+    manifest: Digest,
+}
+
+impl Signed {
+    fn bytes(&self) -> Vec<u8> {
+        [b"hcert backup\n".as_slice(), &serde_json::to_vec(self).expect("texts and numbers are JSON")].concat()
+    }
+}
+
+impl Label {
+    /// Where the label of an archive lies.
+    pub fn path(archive: &Path) -> PathBuf {
+        let mut name = archive.as_os_str().to_owned();
+        name.push(".json");
+        name.into()
+    }
+
+    pub fn write(&self) -> Vec<u8> {
+        serde_json::to_vec_pretty(self).expect("texts and numbers are JSON")
+    }
+
+    /// The label of an archive; none where it has none.
+    ///
+    /// # Errors
+    /// It is damaged, or its signature is not of its key, in words.
+    fn read(archive: &Path) -> Result<Option<Label>, String> {
+        let path = Label::path(archive);
+        let told = |problem: &str| format!("its label {}: {problem}", path.display());
+        let file = match regular_file::refuse(&path).and_then(|()| File::open(&path)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(told(&error.to_string())),
+        };
+        let mut bytes = Vec::new();
+        file.take(BACKUP_MANIFEST_BYTES_MAX).read_to_end(&mut bytes).map_err(|error| told(&error.to_string()))?;
+        let label: Label = serde_json::from_slice(&bytes).map_err(|_| told("it is damaged"))?;
+        // Read once more as an archive's own head is.
+        About::read(&label.signed.about.write()).map_err(|problem| told(&problem))?;
+        let key = label.signer().map_err(|problem| told(problem))?;
+        let signature = unhex::<64>(&label.signature).ok_or_else(|| told("its signature is damaged"))?;
+        let public = UnparsedPublicKey::new(&ED25519, key.0);
+        public.verify(&label.signed.bytes(), &signature).map_err(|_| told("its signature does not fit"))?;
+        Ok(Some(label))
+    }
+
+    fn signer(&self) -> Result<Signer, &'static str> {
+        self.key.parse()
+    }
+}
+
+/// What opens archives: identities, and whose signature they must have.
+#[derive(Clone, Default)]
+pub struct Keys {
+    identities: Arc<Vec<x25519::Identity>>,
+    signed_by: Option<Signer>,
+}
+
+/// It holds secrets, and says nothing of the archive.
+impl fmt::Debug for Keys {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("Keys")
+    }
+}
+
+/// Two ways to open an archive make it no other one.
+impl PartialEq for Keys {
+    fn eq(&self, _: &Keys) -> bool {
+        true
+    }
+}
+
+impl Eq for Keys {}
+
+impl Keys {
+    /// The identities of files as `age-keygen` writes them: one a line, with comments.
+    ///
+    /// # Errors
+    /// A file cannot be read, or holds none, in words.
+    pub fn read(files: &[PathBuf], signed_by: Option<Signer>) -> Result<Keys, String> {
+        let mut identities = Vec::new();
+        for path in files {
+            let told = |problem: String| format!("{}: {problem}", path.display());
+            let text = match path.as_os_str() == "-" {
+                true => io::read_to_string(io::stdin()),
+                false => regular_file::refuse(path).and_then(|()| fs::read_to_string(path)),
+            };
+            let text = text.map_err(|error| told(error.to_string()))?;
+            let before = identities.len();
+            for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+                let identity = line.parse();
+                identities.push(identity.map_err(|_| {
+                    told("it holds no identity of age (AGE-SECRET-KEY-1…, as age-keygen writes it)".to_owned())
+                })?);
+            }
+            if identities.len() == before {
+                return Err(told("it holds no identity".to_owned()));
+            }
+        }
+        Ok(Keys { identities: Arc::new(identities), signed_by })
+    }
+
+    /// Without identities: archives are known by their labels, which have to be of this signer.
+    pub fn of_signer(signer: Option<Signer>) -> Keys {
+        Keys { identities: Arc::default(), signed_by: signer }
+    }
+
+    /// Whether archives are opened; if not, only their labels are read.
+    pub fn open_archives(&self) -> bool {
+        !self.identities.is_empty()
+    }
+
+    /// What the label of an encrypted archive says, where it has one.
+    ///
+    /// # Errors
+    /// It is wrong, by somebody else than these keys demand, or missing where they demand one.
+    pub fn label(&self, archive: &Path) -> Result<Option<Base>, String> {
+        let label = Label::read(archive)?;
+        let signer = label.as_ref().map(Label::signer).transpose()?;
+        match (self.signed_by, signer) {
+            (Some(wanted), Some(found)) if wanted != found => {
+                return Err(format!("it is signed by {found}, and not by {wanted}"));
+            }
+            (Some(_), None) => return Err("it is not signed: its label is missing".to_owned()),
+            _ => {}
+        }
+        Ok(label.map(|Label { signed: Signed { about, manifest }, .. }| Base { about, digest: manifest }))
+    }
+
+    /// Whether a plain archive will do.
+    ///
+    /// # Errors
+    /// It must be signed.
+    pub fn expect_plain(&self) -> Result<(), String> {
+        match self.signed_by.filter(|_| self.open_archives()) {
+            Some(_) => Err("it is neither encrypted nor signed".to_owned()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An archive as it lies on the disk, its digest growing as it is read.
+pub struct Stored {
+    file: BufReader<File>,
+    digesting: Rc<RefCell<Digesting>>,
+}
+
+impl Read for Stored {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.digesting.borrow_mut().take(&buffer[..read]);
+        Ok(read)
+    }
+}
+
+impl Seek for Stored {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match to {
+            SeekFrom::Current(by) => {
+                self.file.seek_relative(by)?;
+                self.file.stream_position()
+            }
+            to => self.file.seek(to),
+        }
+    }
+}
+
+/// Reads what an archive holds, encrypted or not.
+pub struct Source {
+    kind: Kind,
+    digesting: Rc<RefCell<Digesting>>,
+}
+
+enum Kind {
+    Plain(Stored),
+    Sealed(Box<StreamReader<Stored>>),
+}
+
+impl Source {
+    /// # Errors
+    /// It cannot be opened: a wrong identity, or damage, in words.
+    pub fn open(mut file: BufReader<File>, keys: &Keys) -> Result<Source, String> {
+        let is_sealed = is_sealed(&mut file).map_err(|error| error.to_string())?;
+        let digesting = Rc::new(RefCell::new(Digesting::new()));
+        let stored = Stored { file, digesting: digesting.clone() };
+        if !is_sealed {
+            return keys.expect_plain().map(|()| Source { kind: Kind::Plain(stored), digesting });
+        }
+        if !keys.open_archives() {
+            return Err(NEEDS_IDENTITY.to_owned());
+        }
+        let identities = keys.identities.iter().map(|identity| identity as &dyn age::Identity);
+        let opened = age::Decryptor::new(stored).and_then(|decryptor| decryptor.decrypt(identities));
+        let opened = opened.map_err(|error| match error {
+            age::DecryptError::NoMatchingKeys => OTHER_IDENTITY.to_owned(),
+            age::DecryptError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => "it is cut off".to_owned(),
+            error => format!("what it is encrypted with is damaged: {error}"),
+        })?;
+        Ok(Source { kind: Kind::Sealed(Box::new(opened)), digesting })
+    }
+
+    /// Of the bytes that were read from the disk so far.
+    pub fn digest(&self) -> Digest {
+        self.digesting.borrow().clone().done()
+    }
+
+    /// Passes over some bytes.
+    pub fn skip(&mut self, bytes: i64) -> io::Result<()> {
+        match &mut self.kind {
+            Kind::Plain(stored) => stored.seek(SeekFrom::Current(bytes)).map(drop),
+            Kind::Sealed(reader) => reader.seek(SeekFrom::Current(bytes)).map(drop),
+        }
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.kind {
+            Kind::Plain(stored) => stored.read(buffer),
+            Kind::Sealed(reader) => reader.read(buffer),
+        }
+    }
+}
+
+/// Why an archive cannot be opened with these keys, the first of those that are named or lie in a named folder, with its name. What else is
+/// wrong with archives is told when they are read.
+pub fn closed(named: &[PathBuf], keys: &Keys) -> Option<String> {
+    let problem = |path: &Path| {
+        let file = super::read::open(path, 1 << 12).ok()?;
+        let problem = Source::open(file, keys).err()?;
+        let is_closed = [NEEDS_IDENTITY, OTHER_IDENTITY].contains(&problem.as_str());
+        is_closed.then(|| format!("{}: {problem}", path.display()))
+    };
+    named.iter().find_map(|path| match folder::paths(path) {
+        Ok(paths) => paths.iter().find_map(|path| problem(path)),
+        Err(_) => problem(path),
+    })
+}
+
+/// Whether a file is encrypted; it is read from its beginning afterwards.
+pub fn is_sealed(file: &mut BufReader<File>) -> io::Result<bool> {
+    let mut begin = Vec::new();
+    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut begin)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(begin == MAGIC)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let is_hex = text.len() == 2 * N && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut bytes = [0; N];
+    for (byte, digits) in bytes.iter_mut().zip(is_hex.then_some(text)?.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}

@@ -1,0 +1,142 @@
+//! Encrypted and signed archives: opened by the identity and by nothing else, known by their labels, told from damage.
+
+use std::fs;
+
+use age::secrecy::ExposeSecret;
+
+use super::*;
+
+fn identity(place: &Place, name: &str) -> (PathBuf, String) {
+    let identity = age::x25519::Identity::generate();
+    let path = place.path(name);
+    let text =
+        format!("# created: now\n# public key: {}\n{}\n", identity.to_public(), identity.to_string().expose_secret());
+    fs::write(&path, text).unwrap();
+    (path, identity.to_public().to_string())
+}
+
+fn sealed(place: &Place, name: &str, sealing: &Sealing, base: Option<&Archive>) -> PathBuf {
+    let target = Target::File(place.path("archives").join(name));
+    fs::create_dir_all(place.path("archives")).unwrap();
+    let base = base.map(Archive::base);
+    place.try_sealed(target, base.as_ref(), Some(sealing.clone())).expect("the backup is taken").path
+}
+
+fn keys(path: &Path, signed_by: Option<Signer>) -> Keys {
+    Keys::read(&[path.to_owned()], signed_by).unwrap()
+}
+
+#[test]
+fn an_encrypted_archive_is_opened_by_its_identity_alone_and_restores_what_a_plain_one_does() {
+    let place = Place::with_history(40);
+    let ((own, recipient), (other, _)) = (identity(&place, "own"), identity(&place, "other"));
+    let sealing = Sealing::open(&[recipient], &place.path("data")).unwrap().unwrap();
+    let plain = place.full("plain.tar");
+    let sealed = sealed(&place, "sealed.tar.age", &sealing, None);
+    let bytes = fs::read(&sealed).unwrap();
+    assert!(!bytes.windows(9).any(|window| window == b"manifest."), "nothing of it can be read");
+    let looked = Archive::look(&sealed, &keys(&own, Some(sealing.signer()))).unwrap();
+    assert_eq!((looked.about.until, looked.about.next_id), (plain.about.until, plain.about.next_id));
+    let checked = check(&[looked.clone()], true, &mut |_| {}).unwrap();
+    assert_eq!(checked.changes, plain.about.until);
+    place.restored(&[looked], "restored", None);
+    // What opens nothing says so, and is no damage.
+    let named = [sealed.clone()];
+    assert!(closed(&named, &Keys::default()).unwrap().contains("--identity FILE"));
+    assert!(closed(&named, &keys(&other, None)).unwrap().contains("another recipient"));
+    assert_eq!(closed(&named, &keys(&own, None)), None);
+    let many = Keys::read(&[other, own.clone()], None).unwrap();
+    assert_eq!(closed(&named, &many), None);
+    // Signed by somebody else, or not at all.
+    let stranger = Sealing::open(
+        &["age1lggyhqrw2nlhcxprm67z43rta597azn8gknawjehu9d9dl0jq3yqqvfafg".to_owned()],
+        &place.path("archives"),
+    );
+    let stranger = stranger.unwrap().unwrap().signer();
+    let wrong = Archive::look(&sealed, &keys(&own, Some(stranger))).unwrap_err();
+    assert!(wrong.contains(&format!("signed by {}, and not by {stranger}", sealing.signer())), "{wrong}");
+    let wrong = Archive::look(&plain.path, &keys(&own, Some(stranger))).unwrap_err();
+    assert!(wrong.contains("neither encrypted nor signed"), "{wrong}");
+    // Without its label it is opened, but nobody has signed it.
+    fs::remove_file(place.path("archives/sealed.tar.age.json")).unwrap();
+    assert!(Archive::look(&sealed, &keys(&own, None)).is_ok());
+    assert!(Archive::look(&sealed, &keys(&own, Some(sealing.signer()))).unwrap_err().contains("not signed"));
+    assert!(Archive::look(&sealed, &Keys::of_signer(Some(sealing.signer()))).unwrap_err().contains("not signed"));
+}
+
+#[test]
+fn every_changed_or_missing_byte_of_an_encrypted_archive_and_its_label_is_found() {
+    let place = Place::with_history(40);
+    let (own, recipient) = identity(&place, "own");
+    let sealing = Sealing::open(&[recipient], &place.path("data")).unwrap().unwrap();
+    let sealed = sealed(&place, "sealed.tar.age", &sealing, None);
+    fs::remove_file(place.path("archives/sealed.tar.age.sha256")).unwrap();
+    let whole = fs::read(&sealed).unwrap();
+    let read = |keys: &Keys| Archive::look(&sealed, keys).and_then(|archive| check(&[archive], true, &mut |_| {}));
+    assert!(read(&keys(&own, None)).is_ok());
+    let chunks = (0..whole.len()).step_by(64 * 1024).flat_map(|at| [at, at + 200, at + 220]);
+    for at in chunks.chain((0..whole.len()).step_by(4_099)).filter(|at| *at < whole.len()) {
+        let mut changed = whole.clone();
+        changed[at] ^= 1;
+        fs::write(&sealed, &changed).unwrap();
+        assert!(read(&keys(&own, None)).is_err(), "byte {at} was changed");
+        fs::write(&sealed, &whole[..at]).unwrap();
+        assert!(read(&keys(&own, None)).is_err(), "it ends before byte {at}");
+    }
+    fs::write(&sealed, [whole.as_slice(), b"x"].concat()).unwrap();
+    assert!(read(&keys(&own, None)).is_err());
+    fs::write(&sealed, &whole).unwrap();
+    let path = place.path("archives/sealed.tar.age.json");
+    let label = fs::read(&path).unwrap();
+    for at in (0..label.len()).filter(|at| !label[*at].is_ascii_whitespace()) {
+        let mut changed = label.clone();
+        changed[at] ^= 1;
+        fs::write(&path, &changed).unwrap();
+        let known = Archive::look(&sealed, &Keys::of_signer(Some(sealing.signer())));
+        assert!(known.is_err(), "byte {at} of the label was changed: {known:?}");
+    }
+}
+
+#[test]
+fn archives_go_on_from_encrypted_ones_by_their_labels() {
+    let place = Place::with_history(40);
+    let (own, recipient) = identity(&place, "own");
+    let sealing = Sealing::open(&[recipient], &place.path("data")).unwrap().unwrap();
+    let server = Keys::of_signer(Some(sealing.signer()));
+    let full = Archive::look(&sealed(&place, "hcert-1.tar.age", &sealing, None), &server).unwrap();
+    play(&place.engine, &place.now, &Script::new(8, 10), u64::MAX, u64::MAX);
+    sealed(&place, "hcert-2.tar.age", &sealing, Some(&full));
+    let folder = place.path("archives");
+    let chain = newest_in(&folder, None, &server, &mut |problem| panic!("{problem}")).unwrap();
+    assert_eq!(chain.len(), 2);
+    let opened = keys(&own, Some(sealing.signer()));
+    let survey = survey(&folder, &opened, &mut |_| {}).unwrap();
+    assert!(survey.is_whole() && survey.whole.archives == 2, "{survey:?}");
+    let chain = newest_in(&folder, None, &opened, &mut |problem| panic!("{problem}")).unwrap();
+    place.restored(&chain, "restored", None);
+}
+
+#[test]
+fn what_is_no_recipient_no_identity_and_no_key_is_refused_in_words() {
+    let place = Place::with_history(40);
+    let data = place.path("data");
+    let refused = |text: &str| Sealing::open(&[text.to_owned()], &data).map(drop).unwrap_err();
+    assert!(refused("age1x").contains("no recipient"));
+    assert!(refused("AGE-SECRET-KEY-1XYZ").contains("kept elsewhere"));
+    assert!(Sealing::open(&[], &data).unwrap().is_none());
+    for (text, told) in [
+        ("", "no identity"),
+        ("# nothing\n", "no identity"),
+        ("hello", "AGE-SECRET-KEY-1"),
+        ("AGE-SECRET-KEY-1XYZ", "AGE-SECRET-KEY-1"),
+    ] {
+        fs::write(place.path("identity"), text).unwrap();
+        let wrong = Keys::read(&[place.path("identity")], None).unwrap_err();
+        assert!(wrong.contains(told), "{wrong}");
+    }
+    assert!(Keys::read(&[place.path("none")], None).unwrap_err().contains("none: "));
+    fs::write(data.join("backup-signing-key"), "no key").unwrap();
+    let (_, recipient) = identity(&place, "own");
+    assert!(refused(&recipient).contains("no signing key; put it back"));
+    assert!("1234".parse::<Signer>().is_err() && "zz".repeat(32).parse::<Signer>().is_err());
+}
