@@ -165,7 +165,7 @@ pub fn check(config: &mut Config) -> Vec<String> {
         problems.push(match recipient.starts_with("AGE-SECRET-KEY-") {
             // It must not be shown.
             true => "backup.recipients holds an identity, which opens archives and is kept elsewhere; name its recipient (age1…)".to_owned(),
-            false => refusal("backup.recipients", recipient, "recipients of age (age1…, as age-keygen prints them)"),
+            false => refusal("backup.recipients", recipient, "a recipient of age (age1…, as age-keygen prints it)"),
         });
     }
     const HEADERS: [&str; 4] = ["x-road-issue", "x-road-userid", "x-road-id", "x-author-id"];
