@@ -718,7 +718,7 @@ pub const INDEX_ROOM_BYTES_MIN: u64 = 1024 * 1024;
 /// Changes that a reindex puts into the index beside before it commits them: a quarter of a million, so that its segments are few.
 pub const REINDEX_COMMIT_ROWS: usize = 262_144;
 
-/// By how much a thread that builds an index beside, or carries out a command, gives way to others, in the steps of nice(2), 0 to 19: it has time.
+/// By how much a thread that builds an index, or carries out a command, gives way to others, in the steps of nice(2), 0 to 19: it has time.
 pub const GIVE_WAY_NICE: i32 = 15;
 
 /// Bytes of a search's parameters that its audit event keeps: the longest query and the longest form that a setting allows, and the

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::runtime;
 
-use crate::limits::{BLOCKING_THREADS_MAX, MAIN_STACK_BYTES, SERVICE_THREADS};
+use crate::limits::{BLOCKING_THREADS_MAX, GIVE_WAY_NICE, MAIN_STACK_BYTES, SERVICE_THREADS};
 
 /// Runs the command line on a thread with a stack of a size that is known: that of the first thread is the limit of whoever starts the
 /// process (`ulimit -s`). Without another thread it runs on the first one.
@@ -37,12 +37,13 @@ pub fn expect(workers: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Lets this thread run only where no other one wants the processor.
+/// Lets other threads go first from here on. Linux knows the priority of single threads; elsewhere nothing happens.
 pub fn give_way() {
-    // SAFETY: the structure is numbers alone, of which zeros are the ones that this order of turns has.
-    let order: libc::sched_param = unsafe { std::mem::zeroed() };
-    // SAFETY: the call reads a value of ours that lives through it. Where it is refused the thread runs as others do.
-    unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const order) };
+    #[cfg(target_os = "linux")]
+    // SAFETY: it takes three numbers and changes the priority of the calling thread, to a lower one, which everybody may do.
+    unsafe {
+        libc::setpriority(libc::PRIO_PROCESS, 0, GIVE_WAY_NICE);
+    }
 }
 
 /// Bytes of stack of a thread that only waits.

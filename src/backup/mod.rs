@@ -29,7 +29,7 @@ pub use digest::Digest;
 pub use member::Member;
 pub use restore::{Restored, Wanted, restore};
 pub use schedule::{Plan, Schedule, Status};
-pub use sealing::{Keys, Sealing, Signer, closed};
+pub use sealing::{Keys, SIGNING_KEY_FILE, Sealing, Signer, closed};
 pub use survey::{Apart, Judged, Survey, newest_whole, survey};
 pub use take::{Sink, Taking, take, take_at_rest};
 pub use write::{Target, Unfinished, Written};

@@ -252,7 +252,7 @@ pub enum Failure {
 impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Failed(text) if text.contains(DAMAGED) => 3,
+            Failure::Failed(text) if text.contains(DAMAGED) || text.contains(open::TRAIL_DAMAGED) => 3,
             Failure::Failed(_) => 1,
             Failure::Usage(_) => 2,
             Failure::Wrong(_) => 3,

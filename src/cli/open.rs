@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use super::writable::{hindrance, unreadable};
 use crate::access::rights::{BUILT_IN, Permissions};
 use crate::access::token::DEVELOPER_KEY_FILE;
 use crate::audit::{self, Action, Head, Log, Trail};
+use crate::backup;
 use crate::bulk;
 use crate::certificate::{Names, Seq};
 use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
@@ -32,35 +34,47 @@ pub fn for_owner_only() {
     unsafe { libc::umask(0o077) };
 }
 
-/// Refuses a data folder with a FIFO or a device among its files, because opening one may wait for ever, and with a folder in place of one. What has the name of an index
-/// is left out: it is opened as a folder only, and the next start replaces it.
+/// Files of the data folder beside the store that are made where they are missing.
+const MADE_AGAIN: [&str; 6] =
+    ["hcert.pid", "store.room", "store.unsynced", "audit.unsynced", DEVELOPER_KEY_FILE, backup::SIGNING_KEY_FILE];
+
+/// What is said of a file of the audit trail that is none.
+pub const TRAIL_DAMAGED: &str = "the audit trail is damaged";
+
+/// Refuses a data folder with a FIFO or a device among its files, because opening one may wait for ever, and with a folder or a socket in
+/// place of one. In the folder of the audit trail only its own names count; what has the name of an index is left out, since it is opened
+/// as a folder only, and the next start replaces it.
 ///
 /// # Errors
-/// One of them is none. In place of the store or of a file of the audit trail that is damage; every other file is made again
-/// where it is missing.
+/// One of them is none. In place of the store or of a file of the audit trail that is damage.
 pub fn expect_regular_files(folder: &Path) -> Result<(), String> {
-    let audit = folder.join("audit");
+    let audit = audit::folder(folder);
     let files = [folder, &audit].into_iter().filter_map(|folder| fs::read_dir(folder).ok());
     let mut paths = files.flatten().filter_map(|entry| Some(entry.ok()?.path()));
-    let is_of_index = |path: &Path| path.file_stem().is_some_and(|name| name == "index");
-    let is_lost = |path: &Path| path.parent() == Some(&audit) || path.ends_with(STORE_FILE);
-    // Other folders may be there, such as lost+found.
-    let is_in_the_way = |path: &Path| {
-        let is_file = path.extension().is_some_and(|ending| ending == "log") && is_lost(path);
-        (is_file || path.ends_with(STORE_FILE) || *path == socket::path(folder)) && path.is_dir()
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_of_trail = |path: &Path| path.parent() == Some(&audit) && audit::is_file_name(&name(path));
+    let is_own = |path: &Path| {
+        let made_again = MADE_AGAIN.contains(&name(path).as_str()) && path.parent() == Some(folder);
+        made_again || is_of_trail(path) || path.ends_with(STORE_FILE)
     };
-    let kind = |path: &Path| match is_in_the_way(path) {
-        true => Some("a folder"),
-        false => regular_file::kind(path).filter(|_| !is_of_index(path)),
-    };
-    match paths.find_map(|path| Some((kind(&path)?, path))) {
-        Some((kind, path)) => {
-            let is_lost = is_lost(&path);
-            let problem = format!("{} is {kind} and no regular file; remove it", path.display());
-            Err(if is_lost { format!("{DAMAGED}: {problem}") } else { problem })
+    let kind = |path: &Path| {
+        let is_folder = (is_own(path) || *path == socket::path(folder)) && path.is_dir();
+        let is_socket = is_own(path) && fs::metadata(path).is_ok_and(|found| found.file_type().is_socket());
+        match (is_folder, is_socket) {
+            (true, _) => Some("a folder"),
+            (_, true) => Some("a socket"),
+            // What else lies beside the trail is nobody's business. Other folders may be there, such as lost+found.
+            _ if path.parent() == Some(&audit) && !is_own(path) => None,
+            _ => regular_file::kind(path).filter(|_| path.file_stem().is_none_or(|name| name != "index")),
         }
-        None => Ok(()),
-    }
+    };
+    let Some((kind, path)) = paths.find_map(|path| Some((kind(&path)?, path))) else { return Ok(()) };
+    let problem = format!("{} is {kind} and no regular file; remove it", path.display());
+    Err(match (is_of_trail(&path), path.ends_with(STORE_FILE)) {
+        (true, _) => format!("{TRAIL_DAMAGED}: {problem}, and put the file back if you have it"),
+        (_, true) => format!("{DAMAGED}: {problem}"),
+        _ => problem,
+    })
 }
 
 /// Whether no other process has the data folder, whatever became of the files in it. Those who look share it.
@@ -77,9 +91,17 @@ pub fn expect_unused(folder: &Path, looks: bool) -> Result<(), String> {
 /// # Errors
 /// There is none, or another process has the folder, in words for the person at the terminal.
 pub fn expect_store(config: &Config) -> Result<(), String> {
+    expect_regular_files(&config.storage.data)?;
+    expect_store_alone(config)
+}
+
+/// As [`expect_store`], whatever became of the files beside the store.
+///
+/// # Errors
+/// As there.
+pub fn expect_store_alone(config: &Config) -> Result<(), String> {
     let folder = &config.storage.data;
     let told = |problem: &str| Err(format!("{}: {problem}", folder.display()));
-    expect_regular_files(folder)?;
     expect_unused(folder, true)?;
     match fs::metadata(folder.join(STORE_FILE)) {
         Ok(_) => Ok(()),

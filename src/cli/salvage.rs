@@ -8,7 +8,8 @@ use super::output::{Out, Output, Target, suffixed};
 use super::{Failure, open, say};
 use crate::bulk;
 use crate::config::Config;
-use crate::engine::{Salvage, Salvaged};
+use crate::engine::{STORE_FILE, Salvage, Salvaged};
+use crate::regular_file;
 
 pub const HELP: &str = "Write what can still be read of a damaged store; the server must be stopped
 
@@ -23,7 +24,10 @@ not be done.";
 /// # Errors
 /// It could not be done, or something is lost.
 pub fn salvage(out: &Path, force: bool, config: &Config) -> Result<(), Failure> {
-    open::expect_store(config).map_err(Failure::Failed)?;
+    // Opening a FIFO waits for ever; the audit trail is not read.
+    let store = config.storage.data.join(STORE_FILE);
+    regular_file::refuse(&store).map_err(|error| Failure::Wrong(format!("{}: {error}", store.display())))?;
+    open::expect_store_alone(config).map_err(Failure::Failed)?;
     let (incomplete, report) = (suffixed(out, ".incomplete"), suffixed(out, ".report.json"));
     // All three before the first is made, and before a long reading.
     let target = |path: &Path| match (Out { out: Some(path.to_owned()), force }).target()? {

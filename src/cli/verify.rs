@@ -9,7 +9,7 @@ use super::{Common, Failure, open, say};
 use crate::audit::{self, Action, Trail};
 use crate::bulk;
 use crate::config::Config;
-use crate::engine::{DAMAGED, Engine, Verified};
+use crate::engine::{DAMAGED, Engine, Error, Verified};
 use crate::socket::Request;
 
 /// Check that everything stored is as it was written
@@ -54,6 +54,9 @@ pub fn checked(config: &Config, json: bool) -> Result<(), Failure> {
                 "the search index is not as it was written; certificates are\nnext: `hcert reindex` builds it again";
             Err(Failure::Wrong(text.to_owned()))
         }
+        false if verified.problems.iter().any(|problem| problem.text == Error::Gone.to_string()) => {
+            Err(Failure::Wrong(format!("the running server has lost its store{NEXT_OF_GONE}")))
+        }
         false => Err(Failure::Wrong(format!("the data folder is not as it was written{NEXT}"))),
     }
 }
@@ -61,6 +64,10 @@ pub fn checked(config: &Config, json: bool) -> Result<(), Failure> {
 /// What is next where the store or the trail is damaged.
 const NEXT: &str = "\nnext: keep a copy of the data folder as it is; `hcert restore` makes a new one of the newest backup; `hcert export \
                     --salvage --out FILE` writes what can still be read, for what no backup has";
+
+/// What is next where the store was taken away from under a server.
+const NEXT_OF_GONE: &str = "\nnext: before that server is stopped, `hcert backup FILE` and `hcert export --out FILE` take what it still \
+                            has of it; then put the file back, or `hcert restore` the newest backup";
 
 /// What was found of a store that cannot be opened: the pages of its file, and the audit trail.
 fn unopened(folder: &Path, problem: String) -> Result<Verified, String> {

@@ -13,7 +13,6 @@ mod history;
 mod list;
 mod patient;
 mod refused;
-mod turn;
 mod witness;
 mod write;
 
@@ -31,7 +30,6 @@ pub use health::{Disk, Health, IndexHealth, StoreHealth};
 pub use history::{HistoryPage, HistoryQuery};
 pub use list::{ListChange, ListKey, StoredList};
 pub use patient::{PatientFacts, PatientLine, PatientWrite, PatientWritten, StoredPatient};
-pub use turn::give_way;
 pub use witness::{Action, ClockEvent, Committed, Witness};
 pub use write::{Content, Import, Imported, Particulars, Refused, Subject, Who, Write, Written};
 

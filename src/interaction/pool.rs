@@ -7,8 +7,8 @@ use std::thread;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinError, JoinSet};
 
-use crate::engine::give_way;
 use crate::limits::LARGE_BODIES;
+use crate::threads::give_way;
 use crate::trace::Trace;
 
 /// A bounded number of threads, each of which gives way to the threads that serve requests.

@@ -17,12 +17,12 @@ use super::{AuditTold, REFUSED, Request, Step, backup};
 use crate::audit::{self, Action, Head, Log, Operator};
 use crate::bulk::{self, Event, ImportOptions, Listed, Progress};
 use crate::certificate::{Id, Names, Seq, Version};
-use crate::engine::{Engine, give_way, system_clock};
+use crate::engine::{Engine, system_clock};
 use crate::interaction::Rulebook;
 use crate::limits::{COMMAND_LINE_BYTES_MAX, COMMAND_LINE_S, COMMANDS_MAX, TERMINOLOGY_FILE_BYTES_MAX};
 use crate::log::event;
 use crate::log::{self, LogOrder, LogState};
-use crate::threads;
+use crate::threads::{self, give_way};
 
 /// Answers commands until it is dropped.
 pub struct Server {

@@ -71,10 +71,40 @@ fn a_fifo_or_a_device_in_the_index_is_damage_that_the_next_start_mends() {
     }
 }
 
+/// Seen were a trail that was "the store is damaged", files that nobody opens in the way of the start, and a salvage that was refused.
+#[test]
+fn what_is_none_of_the_trails_files_is_in_nobodys_way_and_what_replaces_one_keeps_nobody_from_the_store() {
+    let place = with_store();
+    make_fifo(&place.path("data/audit/strange"));
+    make_fifo(&place.path("data/audit/00000001.idx"));
+    fs::create_dir(place.path("data/audit/folder")).unwrap();
+    for command in ["stats", "verify", "audit verify", "audit export", "clock", "backup a.tar"] {
+        let arguments: Vec<&str> = command.split(' ').chain(["--data", "data"]).collect();
+        place.run(&arguments).expect(0);
+    }
+    let server = Process::start(&place.path("data"));
+    place.run(&["audit", "export", "--patient", "200", "--data", "data"]).expect(0);
+    assert!(server.stop().success());
+    let file = place.path("data/audit/00000001.log");
+    fs::rename(&file, place.path("kept")).unwrap();
+    fs::create_dir(&file).unwrap();
+    let refused = place.run(&["stats", "--data", "data"]);
+    refused.expect(3).says("the audit trail is damaged").says("put the file back");
+    assert!(!refused.said.contains("the store is damaged"), "{}", refused.said);
+    place.run(&["export", "--salvage", "--out", "saved.ndjson", "--data", "data"]).expect(0);
+    fs::remove_dir(&file).unwrap();
+    fs::rename(place.path("kept"), &file).unwrap();
+    assert!(fs::read(place.path("saved.ndjson")).unwrap() == place.export());
+}
+
 #[test]
 fn a_folder_in_place_of_a_file_is_named() {
     let place = with_store();
-    for (name, code) in [("hcert.sock", 1), ("audit/00000001.log", 3), ("store.redb", 3)] {
+    let made_again =
+        ["hcert.pid", "store.room", "store.unsynced", "audit.unsynced", "developer-key.pem", "backup-signing-key"];
+    let made_again = made_again.map(|name| (name, 1));
+    for (name, code) in made_again.into_iter().chain([("hcert.sock", 1), ("audit/00000001.log", 3), ("store.redb", 3)])
+    {
         let path = place.path("data").join(name);
         drop(fs::remove_file(&path));
         fs::create_dir(&path).unwrap();

@@ -8,8 +8,8 @@
 //! | XXH3 of all that, 128 bits
 //! ```
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::ops::RangeInclusive;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ use super::{Draft, KeyHash};
 use crate::audit::Number;
 use crate::audit::record::Hash;
 use crate::audit::seal::{self, Seal};
+use crate::regular_file;
 
 const MAGIC: &[u8; 8] = b"hcertAI1";
 const HEADER_BYTES: usize = 60;
@@ -132,13 +133,14 @@ impl Index {
     /// # Errors
     /// It cannot be read.
     pub fn open(path: &Path, seal: &Seal) -> io::Result<Option<Index>> {
-        let file = match File::open(path) {
+        let mut file = match regular_file::open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => return Ok(None),
             Err(error) => return Err(error),
         };
         let identity = Identity::of(&file)?;
-        let bytes = fs::read(path)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
         Ok(Index::read(&bytes, path, identity).filter(|index| index.stored == seal.stored))
     }
 
@@ -185,11 +187,8 @@ impl Index {
     /// # Errors
     /// It cannot be read.
     pub fn with(&self, wanted: &[&[KeyHash]]) -> io::Result<Option<Vec<Vec<u32>>>> {
-        let file = match File::open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        // One that was replaced, or is gone, is read anew.
+        let Ok(file) = regular_file::open(&self.path) else { return Ok(None) };
         if Identity::of(&file)? != self.identity {
             return Ok(None);
         }

@@ -18,9 +18,9 @@ use super::index::{self, Snapshot, Writer};
 use super::indexer::{CHUNK_ROWS, chunk};
 use super::{Embedded, Shared};
 use crate::certificate::Seq;
-use crate::engine::give_way;
 use crate::limits::REINDEX_COMMIT_ROWS;
 use crate::log::event;
+use crate::threads::give_way;
 
 /// How a reindex ended, in words, when it did not end well.
 pub type Problem = String;
