@@ -1,11 +1,16 @@
 //! The files of a trail as a backup copies them and a restore puts them back: byte for byte, so that the chain goes on.
 
+use std::borrow::Cow;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::Head;
 use super::disk::{Name, sync_folder};
+use super::header::{HEADER_BYTES, Header};
+use super::record::{Piece, Walk, sha256};
+use super::seal::{self, SEAL_BYTES, Seal};
 use super::trail::Trail;
 
 /// One file of a trail.
@@ -80,6 +85,42 @@ pub fn files_at_rest(data: &Path) -> Result<Vec<FileOf>, String> {
         last.length = Some((written + ZEROS_OF_EVENTS) as u64);
     }
     Ok(files)
+}
+
+/// Reads the events of a file that was copied, which goes on from the one before it in the copy; where the next one has to go on from
+/// comes back.
+///
+/// # Errors
+/// The first thing that is not as it was written, in words.
+pub fn check_copy(name: &str, bytes: &[u8], before: Option<Head>) -> Result<Head, String> {
+    let name = Name::parse(name).ok_or("it is no file of an audit trail")?;
+    let (header, last, content) = match name {
+        Name::Plain(_) => (Header::read(bytes), None, Cow::Borrowed(bytes)),
+        Name::Sealed(_) => {
+            let seal = Seal::read(bytes).filter(|seal| sha256(&bytes[SEAL_BYTES..]) == seal.stored);
+            let seal = seal.ok_or("what is stored is not what its header says")?;
+            (Some(seal.header), Some(seal.last), Cow::Owned(seal::expand(bytes, seal.content.0)))
+        }
+    };
+    let header = header.filter(|header| header.file == name.file()).ok_or("its header is damaged")?;
+    if before.is_some_and(|before| (before.number, before.hash) != header.before) {
+        return Err(format!("it goes on from event {}, and the file before it ends with another", header.before.0.0));
+    }
+    let mut reached = header.before;
+    let walk = match name {
+        Name::Plain(_) => Walk::open_ended(&content, HEADER_BYTES, Some(header.before)),
+        Name::Sealed(_) => Walk::whole(&content, HEADER_BYTES, Some(header.before)),
+    };
+    for piece in walk {
+        match piece {
+            Piece::Record(record) if record.number.0 == reached.0.0 + 1 => reached = (record.number, *record.hash),
+            _ => return Err(format!("what stands behind event {} is damaged", reached.0.0)),
+        }
+    }
+    match last.is_none_or(|last| last == reached) {
+        true => Ok(Head { number: reached.0, hash: reached.1 }),
+        false => Err(format!("it ends with event {}, and not as its header says", reached.0.0)),
+    }
 }
 
 /// Zeros that may be the end of the last event of a file, which is made ahead and full of them; far more than a hash has.

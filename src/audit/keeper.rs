@@ -216,9 +216,12 @@ fn remove_old(shared: &Shared) -> Result<(), String> {
         let event = Event { note: Some(note), ..Event::new(Action::AuditRetention, (shared.options.clock)()) };
         let told = shared.append_all(&[event]).and_then(|_| shared.sync_now());
         told.map_err(|failing| failing.0)?;
+        // The index first, which a crash in between would leave without its events.
+        match fs::remove_file(index::path(&trail.folder, name.file())) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.to_string()),
+            _ => {}
+        }
         fs::remove_file(name.within(&trail.folder)).map_err(|error| error.to_string())?;
-        // It is none without its file, and whoever meets it without does not read it.
-        drop(fs::remove_file(index::path(&trail.folder, name.file())));
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ mod trail;
 mod verify;
 mod wanted;
 
-pub use copy::{FileOf, files_at_rest, is_file_name, put_back, sealed_until};
+pub use copy::{FileOf, check_copy, files_at_rest, is_file_name, put_back, sealed_until};
 pub use event::{Action, Change, Entity, Event, From, Method, Who};
 pub use index::Subjects;
 pub use key::{Key, Met, Named, identifier, of_personal_code};

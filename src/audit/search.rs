@@ -131,7 +131,8 @@ impl Search<'_> {
         let Some(index) = indexes.of_sealed(&self.trail.folder, file, seal) else { return Ok(None) };
         let conditions = conditions(self.wanted);
         let lists = conditions.iter().flat_map(|condition| [condition.keys.as_slice(), &condition.perhaps]);
-        let Some(lists) = index.with(&lists.collect::<Vec<_>>())? else {
+        // Whatever is wrong with it, the events are there.
+        let Ok(Some(lists)) = index.with(&lists.collect::<Vec<_>>()) else {
             indexes.forget(file);
             return Ok(None);
         };

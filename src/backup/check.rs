@@ -1,8 +1,11 @@
 //! Archives looked at without a data folder: whether every byte is there, and whether every row of them could be restored.
 
+use std::io::Read as _;
+
 use super::chain::Archive;
 use super::member::Member;
 use super::{Progress, read, take};
+use crate::audit::{self, Head};
 use crate::certificate::Seq;
 use crate::engine::CopyCheck;
 
@@ -27,8 +30,13 @@ pub fn check(chain: &[Archive], rows: bool, report: &mut dyn FnMut(Progress)) ->
         let mut read_so_far = progress.bytes;
         let whole = read::walk(&archive.path, &archive.keys, |about, member, content| {
             // A size that lies is told when the member ends before it.
-            read_so_far = read_so_far.saturating_add(content.bytes());
-            if rows && !matches!(member, Member::Audit(_)) {
+            read_so_far = read_so_far.saturating_add(content.left());
+            if let (true, Member::Audit(file)) = (rows, member) {
+                let mut bytes = Vec::new();
+                content.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+                let checked = audit::check_copy(file, &bytes, looked.trail);
+                looked.trail = Some(checked.map_err(|problem| format!("{member}: {problem}"))?);
+            } else if rows {
                 looked.member(about.after, about.patients_after, member, content.whole()?)?;
             }
             report(Progress { bytes: read_so_far, ..progress });
@@ -55,6 +63,8 @@ struct Looked {
     rows: Option<CopyCheck>,
     changes: Option<u64>,
     patients: Option<u64>,
+    /// The end of the file of the audit trail before.
+    trail: Option<Head>,
 }
 
 impl Looked {

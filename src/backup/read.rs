@@ -64,7 +64,7 @@ impl Inner {
 
 impl Content<'_> {
     /// How many are left of it.
-    pub fn bytes(&self) -> u64 {
+    pub fn left(&self) -> u64 {
         self.left
     }
 

@@ -275,10 +275,8 @@ fn is_personal_code(text: &str) -> bool {
 pub fn subjects(engine: &Arc<Engine>) -> audit::Subjects {
     let engine = Arc::downgrade(engine);
     Arc::new(move |id, version| {
-        let engine = engine.upgrade()?;
-        let of = |version| engine.subject(id, version).ok().flatten();
-        // As a search asks for one that was only asked for, or in a version that is not there.
-        let subject = version.and_then(of).or_else(|| of(Version::FIRST))?;
+        // Versions never change, but one that is not there, or could not be read now, may be there later: only a search can tell.
+        let subject = engine.upgrade()?.subject(id, version.unwrap_or(Version::FIRST)).ok()??;
         let identifiers = subject.identifiers.iter().map(|(system, value)| identifier(Some(system), value));
         Some(identifiers.chain([subject.id.clone()]).collect())
     })

@@ -159,14 +159,17 @@ fn take_in(shared: &Shared, (file, position): (u64, u64)) -> io::Result<()> {
 fn make_missing(shared: &Shared) -> io::Result<bool> {
     let trail = Trail::list(&shared.folder)?;
     let newest = shared.writer().current.file;
-    let mut waits = false;
+    let (mut waits, mut failed) = (false, Ok(()));
     for part in &trail.parts {
         if shared.writer().closing {
             return Ok(false);
         }
         let file = part.name.file();
         match part.seal {
-            Some(seal) if shared.indexes.of_sealed(&trail.folder, file, &seal).is_none() => make(shared, part, &seal)?,
+            // Those behind one that cannot be written get theirs.
+            Some(seal) if shared.indexes.of_sealed(&trail.folder, file, &seal).is_none() => {
+                failed = failed.and(make(shared, part, &seal));
+            }
             Some(_) => drop(shared.indexes.drafts().remove(&file)),
             // One that is damaged waits for ever.
             None => waits |= file < newest && part.header.is_some(),
@@ -175,7 +178,21 @@ fn make_missing(shared: &Shared) -> io::Result<bool> {
     let is_there = |file: &u64| trail.parts.iter().any(|part| part.name.file() == *file);
     shared.indexes.sealed().retain(|file, _| is_there(file));
     shared.indexes.drafts().retain(|file, _| is_there(file) || *file >= newest);
-    Ok(waits)
+    remove_left(&trail)?;
+    failed.map(|()| waits)
+}
+
+/// Removes the indexes of files that are gone: they hold hashes of personal codes, which are kept no longer than the events.
+fn remove_left(trail: &Trail) -> io::Result<()> {
+    for entry in fs::read_dir(&trail.folder)? {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned()))?;
+        let file = name.strip_suffix(".idx").and_then(|file| Name::parse(&format!("{file}.zst")));
+        let is_left = file.is_some_and(|file| trail.parts.iter().all(|part| part.name.file() != file.file()));
+        if is_left {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
 }
 
 fn make(shared: &Shared, part: &Part, seal: &Seal) -> io::Result<()> {

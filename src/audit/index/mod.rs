@@ -16,8 +16,8 @@ use super::wanted::{Agent, AuditedEntity, Result, Wanted};
 use super::{Action, Event, Key};
 use crate::certificate::{Id, Version};
 
-/// Names of the person that a version of a certificate is about: the patient's id, and `system|value` of identifiers. Of a certificate
-/// without the version, its first one tells. None: it is not there.
+/// Whom a certificate is about, in a version or as its first one says: the patient's id, and `system|value` of identifiers. None: it is
+/// not there now, or could not be read, so that a later search may be told otherwise.
 pub type Subjects = Arc<dyn Fn(Id, Option<Version>) -> Option<Vec<String>> + Send + Sync>;
 
 /// What a key is found by: the first 64 bits of a SHA-256 over its kind and text.
@@ -39,7 +39,7 @@ enum Kind {
     Status,
     Refused,
     Code,
-    /// Events with a certificate of which nobody knew whose it is.
+    /// Events with a certificate of which nobody knew for certain whose it is.
     Unknown,
 }
 

@@ -206,3 +206,39 @@ fn a_trail_of_a_later_release_is_refused_and_left_as_it_is() {
     );
     assert_eq!(fs::read(&path).unwrap(), bytes);
 }
+
+/// As a check of archives reads them.
+#[test]
+fn copied_files_go_on_from_each_other_and_no_byte_of_them_may_be_another() {
+    let data = tempfile::tempdir().unwrap();
+    let head = long_trail(data.path());
+    let files: Vec<(String, Vec<u8>)> = files_at_rest(data.path())
+        .unwrap()
+        .iter()
+        .map(|file| {
+            let (name, _, mut content) = file.open().unwrap().unwrap();
+            let mut bytes = Vec::new();
+            io::Read::read_to_end(&mut content, &mut bytes).unwrap();
+            (name, bytes)
+        })
+        .collect();
+    let mut before = None;
+    for (name, bytes) in &files {
+        before = Some(check_copy(name, bytes, before).unwrap());
+    }
+    assert_eq!(before, Some(head));
+    let (first, last) = (&files[0], files.last().unwrap());
+    assert!(
+        check_copy(&last.0, &last.1, Some(check_copy(&first.0, &first.1, None).unwrap())).is_err(),
+        "some are missing"
+    );
+    assert!(check_copy(&last.0, &first.1, None).is_err() && check_copy("evil", &first.1, None).is_err());
+    for (name, bytes) in [first, last] {
+        for at in (0..bytes.len()).step_by(3) {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert!(check_copy(name, &changed, None).is_err(), "byte {at} of {name}");
+        }
+        assert!(check_copy(name, &bytes[..10], None).is_err());
+    }
+}
