@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
-use crate::engine::{KeptTime, Names};
+use crate::engine::{KeptTime, Names, Purpose};
 
 /// Number of the form of archives. One with a higher number is refused.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// From this form on, archives hold the store's time.
 const FORMAT_WITH_TIME: u32 = 2;
@@ -39,6 +39,9 @@ pub struct About {
     /// What the store keeps of its time at that moment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<KeptTime>,
+    /// Which command the data folder belongs to, where one has served it; from form 3 on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<Purpose>,
     /// It holds the files of the audit trail behind this one.
     pub audit_after: u64,
     /// The file of the trail up to which none changes any more.
@@ -169,6 +172,7 @@ pub fn sample() -> About {
         next_id: 5,
         next_patient_id: 3,
         time: Some(KeptTime { newest: Some(1_793_000_000_000), accepted: None, resets: vec![] }),
+        purpose: Some(Purpose::Service),
         audit_after: 0,
         audit_until: 0,
         base: None,
@@ -192,8 +196,8 @@ mod tests {
     fn what_an_archive_is_comes_back_and_a_later_form_is_told_as_such() {
         let about = sample();
         assert_eq!(About::read(&about.write()), Ok(about.clone()));
-        let later = String::from_utf8(about.write()).unwrap().replace("\"format\": 2", "\"format\": 3, \"new\": 1");
-        assert!(About::read(later.as_bytes()).unwrap_err().contains("form 3"));
+        let later = String::from_utf8(about.write()).unwrap().replace("\"format\": 3", "\"format\": 4, \"new\": 1");
+        assert!(About::read(later.as_bytes()).unwrap_err().contains("form 4"));
         let reset = |change| ClockReset { change, at: 0 };
         let odd = [
             About { after: 8, ..about.clone() },

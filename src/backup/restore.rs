@@ -126,7 +126,8 @@ fn fill(
     }
     let patients_until = restore.patients_until();
     let time = last.about.time.clone().filter(|_| until == last.about.until);
-    let epoch = restore.finish(Ending { next_id, next_patient_id, lists, time }).map_err(words)?;
+    let epoch =
+        restore.finish(Ending { next_id, next_patient_id, lists, time, purpose: last.about.purpose }).map_err(words)?;
     Ok(Restored { epoch, until: Seq(until), patients_until, next_id, archives: needed.len() })
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClockReset, StoredList};
+use super::{ClockReset, Purpose, StoredList};
 use crate::certificate::Seq;
 
 /// A moment of the store: everything that is not in its logs, and how far these go.
@@ -26,6 +26,8 @@ pub struct Moment {
     pub dictionaries: Vec<(u8, Vec<u8>)>,
     pub lists: Vec<StoredList>,
     pub time: KeptTime,
+    /// None where no command has served it.
+    pub purpose: Option<Purpose>,
 }
 
 /// What a store keeps of its time beside its changes, milliseconds since 1970 UTC.
@@ -70,4 +72,6 @@ pub struct Ending {
     pub lists: Vec<StoredList>,
     /// None where it ends before the moment that was copied, or that is not known: then it follows from what was restored.
     pub time: Option<KeptTime>,
+    /// None: the first command that serves it says it.
+    pub purpose: Option<Purpose>,
 }

@@ -33,6 +33,8 @@ pub use patient::{PatientFacts, PatientLine, PatientWrite, PatientWritten, Store
 pub use witness::{Action, ClockEvent, Committed, Witness};
 pub use write::{Content, Import, Imported, Particulars, Refused, Subject, Who, Write, Written};
 
+use serde::{Deserialize, Serialize};
+
 use crate::certificate::{Id, Stamp, State, Version};
 use crate::search::row::Row;
 
@@ -54,7 +56,8 @@ impl Names {
 }
 
 /// What a data folder is for, written into it by the first command that serves it: the one refuses the folder of the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Purpose {
     /// `hcert dev`: people and certificates are made up.
     Developer,
@@ -66,6 +69,11 @@ pub enum Purpose {
 pub const MADE_BY: &str = "the data folder was made by";
 
 impl Purpose {
+    /// The one with a [`name`](Self::name).
+    pub fn named(name: &[u8]) -> Option<Purpose> {
+        [Purpose::Developer, Purpose::Service].into_iter().find(|purpose| purpose.name().as_bytes() == name)
+    }
+
     /// As the store has it.
     pub fn name(self) -> &'static str {
         match self {

@@ -51,6 +51,13 @@ fn a_data_folder_belongs_to_the_command_that_served_it_first() {
     assert!(Process::start(&place.path("imported")).stop().success());
     place.run(&["stats", "--data", "imported"]).expect(0);
     place.run(&["stats", "--data", "real"]).expect(0);
+    // An archive says it too, or made-up people would come into a service for real ones.
+    for (data, other, words) in [("dev", "serve", "made by `hcert dev`"), ("real", "dev", "made by `hcert serve`")] {
+        let (archive, restored) = (format!("{data}.tar"), format!("{data}-restored"));
+        place.run(&["backup", &archive, "--data", data]).expect(0);
+        place.run(&["restore", &archive, "--data", &restored]).expect(0);
+        refused(other, &restored, words);
+    }
 }
 
 /// One request as it is written, and the status of its answer.

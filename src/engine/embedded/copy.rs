@@ -37,6 +37,7 @@ impl Embedded {
                     accepted: since_1970(reader.clock_accepted()?),
                     resets: reader.clock_resets()?,
                 },
+                purpose: reader.purpose()?,
             })
         })
     }

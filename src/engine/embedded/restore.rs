@@ -136,7 +136,7 @@ impl Restore {
 
     /// Makes the store one that can be opened, but for the mark in its folder. Its epoch comes back.
     pub fn finish(self, ending: Ending) -> Result<String, Error> {
-        let Ending { next_id, next_patient_id, lists, time } = ending;
+        let Ending { next_id, next_patient_id, lists, time, purpose } = ending;
         let changes: Vec<_> = lists.into_iter().map(crate::engine::ListChange::Put).collect();
         let position = self.progress.position;
         self.store.write(|batch| {
@@ -145,6 +145,9 @@ impl Restore {
             }
             batch.set_meta_number("next-id", next_id.max(position.next_id.get()))?;
             batch.set_meta_number("next-patient-id", next_patient_id.max(self.next_patient_id))?;
+            if let Some(purpose) = purpose {
+                batch.set_purpose(purpose)?;
+            }
             let newest = match &time {
                 Some(time) => {
                     batch.set_resets(&time.resets)?;

@@ -12,10 +12,11 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use super::change::{CHANGE_BYTES, Change, What};
+use super::opening::{PURPOSE, purpose_of};
 use super::table::begin_write;
 use super::{Batch, DICTIONARY, Error, META, Reader, Store, body, patient};
 use crate::certificate::{Id, Version};
-use crate::engine::Piece;
+use crate::engine::{Piece, Purpose};
 use crate::limits::{COPY_PIECE_BYTES, COPY_READ_MS};
 
 /// Where the mark of a restore lies in the data folder. It is there before the first row and goes after the last.
@@ -202,6 +203,11 @@ impl Reader {
         String::from_utf8(text).map_err(|_| Error::Damaged(format!("'{name}' is not text")))
     }
 
+    /// What the folder is for, once a command has served it.
+    pub fn purpose(&self) -> Result<Option<Purpose>, Error> {
+        self.meta(PURPOSE)?.map(|stored| purpose_of(&stored)).transpose()
+    }
+
     /// A number of `meta`.
     pub fn meta_number(&self, name: &str) -> Result<Option<u64>, Error> {
         let number = self.meta(name)?.map(|bytes| bytes.try_into().map(u64::from_le_bytes));
@@ -249,6 +255,12 @@ impl Batch<'_> {
     }
 
     /// Writes a number of `meta`.
+    /// What the folder is for, before anything serves it.
+    pub fn set_purpose(&mut self, purpose: Purpose) -> Result<(), Error> {
+        self.transaction().open_table(META)?.insert(PURPOSE, purpose.name().as_bytes())?;
+        Ok(())
+    }
+
     pub fn set_meta_number(&mut self, name: &str, number: u64) -> Result<(), Error> {
         let mut meta = self.transaction().open_table(META)?;
         meta.insert(name, number.to_le_bytes().as_slice())?;

@@ -251,25 +251,26 @@ fn record_names(database: &Database, names: &Names) -> Result<(), Error> {
 /// Writes down what the folder is for, or refuses one that is for something else.
 fn claim(database: &Database, purpose: Purpose) -> Result<(), Error> {
     let stored = begin_read(database)?.open_table(META)?.get(PURPOSE)?.map(|stored| stored.value().to_vec());
-    let known = |stored: &Vec<u8>| {
-        [Purpose::Developer, Purpose::Service].into_iter().find(|purpose| purpose.name().as_bytes() == stored)
-    };
     match stored {
         None => {
             let transaction = begin_write(database)?;
             transaction.open_table(META)?.insert(PURPOSE, purpose.name().as_bytes())?;
             transaction.commit()
         }
-        Some(stored) => match known(&stored) {
-            Some(stored) if stored == purpose => Ok(()),
-            Some(stored) => Err(Error::OtherPurpose(stored)),
-            None => Err(Error::Damaged(format!("'{PURPOSE}' is neither developer nor service"))),
+        Some(stored) => match purpose_of(&stored)? {
+            stored if stored == purpose => Ok(()),
+            stored => Err(Error::OtherPurpose(stored)),
         },
     }
 }
 
 /// What the folder is for, in the table `meta`.
-const PURPOSE: &str = "purpose";
+pub const PURPOSE: &str = "purpose";
+
+/// What stands there.
+pub fn purpose_of(stored: &[u8]) -> Result<Purpose, Error> {
+    Purpose::named(stored).ok_or_else(|| Error::Damaged(format!("'{PURPOSE}' is neither developer nor service")))
+}
 
 fn meta_text(meta: &ReadOnlyTable<&str, &[u8]>, key: &str) -> Result<String, Error> {
     let value = meta.get(key)?.ok_or_else(|| Error::Damaged(format!("'{key}' is missing")))?;
