@@ -74,7 +74,7 @@ fn name(number: u64) -> String {
 fn event(at: u64) -> Event {
     let text = |text: &str| Some(text.to_owned());
     let mut event = Event::new(Action::CompositionRead, BEGIN + (at * STEP) as i64);
-    event.who.person = text(if at % 10 == 0 { "37605030299" } else { "47101010033" });
+    event.who.person = text(if at.is_multiple_of(10) { "37605030299" } else { "47101010033" });
     event.who.given_name = text("Mari");
     event.who.family_name = text("Maasikas");
     event.who.roles = vec!["doctor".into()];

@@ -197,7 +197,7 @@ impl Label {
         let label: Label = serde_json::from_slice(&bytes).map_err(|_| told("it is damaged"))?;
         // Read once more as an archive's own head is.
         About::read(&label.signed.about.write()).map_err(|problem| told(&problem))?;
-        let key = label.signer().map_err(|problem| told(problem))?;
+        let key = label.signer().map_err(told)?;
         let signature = unhex::<64>(&label.signature).ok_or_else(|| told("its signature is damaged"))?;
         let public = UnparsedPublicKey::new(&ED25519, key.0);
         public.verify(&label.signed.bytes(), &signature).map_err(|_| told("its signature does not fit"))?;

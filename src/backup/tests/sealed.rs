@@ -37,7 +37,7 @@ fn an_encrypted_archive_is_opened_by_its_identity_alone_and_restores_what_a_plai
     assert!(!bytes.windows(9).any(|window| window == b"manifest."), "nothing of it can be read");
     let looked = Archive::look(&sealed, &keys(&own, Some(sealing.signer()))).unwrap();
     assert_eq!((looked.about.until, looked.about.next_id), (plain.about.until, plain.about.next_id));
-    let checked = check(&[looked.clone()], true, &mut |_| {}).unwrap();
+    let checked = check(std::slice::from_ref(&looked), true, &mut |_| {}).unwrap();
     assert_eq!(checked.changes, plain.about.until);
     place.restored(&[looked], "restored", None);
     // What opens nothing says so, and is no damage.
