@@ -113,7 +113,8 @@ fn measure(log: &Log, name: &str, wanted: impl Fn(u64) -> Wanted) {
             let wanted = wanted(at);
             let started = Instant::now();
             let search = log.search(&wanted, Order::NewestFirst).expect("the folder is there");
-            let page = search.page(0..20, &mut |id, _| Some(id.to_string())).expect("the files can be read");
+            let page =
+                search.page(0..20, &mut |id, _| Some(Arc::new(vec![id.to_string()]))).expect("the files can be read");
             total = page.total;
             started.elapsed().as_secs_f64() * 1e3
         })

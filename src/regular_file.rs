@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Opens a file to be read. Never waits for a writer, as opening a named pipe does.
@@ -43,12 +43,6 @@ pub fn refuse(path: &Path) -> io::Result<()> {
         Some(kind) => Err(io::Error::other(format!("it is {kind} and no regular file"))),
         None => Ok(()),
     }
-}
-
-/// Whether a path leads to an open file.
-pub fn is_at(file: &File, path: &Path) -> bool {
-    let (Ok(own), Ok(found)) = (file.metadata(), fs::metadata(path)) else { return false };
-    (own.dev(), own.ino()) == (found.dev(), found.ino())
 }
 
 #[cfg(test)]

@@ -218,7 +218,10 @@ fn remove_old(shared: &Shared) -> Result<(), String> {
         told.map_err(|failing| failing.0)?;
         // The index first, which a crash in between would leave without its events.
         match fs::remove_file(index::path(&trail.folder, name.file())) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.to_string()),
+            // A folder of that name is nobody's index.
+            Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::IsADirectory) => {
+                return Err(error.to_string());
+            }
             _ => {}
         }
         fs::remove_file(name.within(&trail.folder)).map_err(|error| error.to_string())?;

@@ -27,6 +27,9 @@ pub struct Trail {
     pub bound: Option<(u64, u64)>,
 }
 
+/// How often a folder is read in which a file is missing.
+const LISTINGS: usize = 3;
+
 /// One file of a trail.
 #[derive(Clone, Debug)]
 pub struct Part {
@@ -45,6 +48,23 @@ impl Trail {
     /// # Errors
     /// The folder, or a file in it, cannot be read.
     pub fn list(folder: &Path) -> io::Result<Trail> {
+        // A file that is sealed meanwhile changes its name, and a folder that is read then may show neither of the two.
+        for _ in 0..LISTINGS - 1 {
+            let trail = Trail::list_once(folder)?;
+            if !trail.has_gap() {
+                return Ok(trail);
+            }
+        }
+        Trail::list_once(folder)
+    }
+
+    /// Whether a file goes on from one that is not there, although an older one is.
+    pub fn has_gap(&self) -> bool {
+        let file = |part: &Part| part.name.file();
+        self.parts.windows(2).any(|two| two[1].header.is_some_and(|header| header.continues.0 != file(&two[0])))
+    }
+
+    fn list_once(folder: &Path) -> io::Result<Trail> {
         let mut trail = Trail {
             folder: folder.to_owned(),
             parts: Vec::new(),
@@ -65,7 +85,14 @@ impl Trail {
         }
         names.sort_by_key(|name| (name.file(), matches!(name, Name::Plain(_))));
         for name in names {
-            match Part::look(folder, name) {
+            let looked = match (Part::look(folder, name), name) {
+                // It was sealed meanwhile, or removed.
+                (Err(error), Name::Plain(file)) if error.kind() == ErrorKind::NotFound => {
+                    Part::look(folder, Name::Sealed(file))
+                }
+                (looked, _) => looked,
+            };
+            match looked {
                 Ok(Some(part)) => match trail.parts.last_mut() {
                     Some(before) if before.name.file() == name.file() && before.seal.is_some() => {
                         trail.doubles.push(name);
@@ -74,7 +101,7 @@ impl Trail {
                     _ => trail.parts.push(part),
                 },
                 Ok(None) => trail.spare.push(name.file()),
-                // It was sealed or removed meanwhile.
+                // It was removed meanwhile.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }

@@ -1,6 +1,7 @@
 //! The conditions of a search for audit events.
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use super::{Action, Entity, Event, Key};
 use crate::certificate::{Id, Version};
@@ -51,8 +52,8 @@ pub enum Result {
     Code(String),
 }
 
-/// Whose a version of a certificate is: the id of the patient.
-pub type PatientOf<'a> = &'a mut dyn FnMut(Id, Version) -> Option<String>;
+/// Whose a version of a certificate is: the patient's id and identifiers.
+pub type PatientOf<'a> = &'a mut dyn FnMut(Id, Version) -> Option<Arc<Vec<String>>>;
 
 impl Wanted {
     /// The span of time outside of which nothing is wanted.
@@ -129,7 +130,7 @@ fn concerns(patients: &[String], event: &Event, patient_of: PatientOf) -> bool {
             // Of a certificate that was only asked for, or in a version that is not there, its first version tells whose it is.
             let patient = version.and_then(|version| patient_of(*id, version));
             let patient = patient.or_else(|| patient_of(*id, Version::FIRST));
-            patient.is_some_and(|patient| is_wanted(&patient))
+            patient.is_some_and(|names| names.iter().any(|name| is_wanted(name)))
         })
 }
 
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn each_condition_is_asked_and_all_of_them_have_to_hold() {
-        let mut patient_of = |id: Id, _| (id == Id::FIRST).then(|| "200".to_owned());
+        let mut patient_of = |id: Id, _| (id == Id::FIRST).then(|| Arc::new(vec!["200".to_owned()]));
         let mut holds = |wanted: Wanted| wanted.matches(&event(), &mut patient_of);
         let (all, doctor) = (Wanted::default, || Agent::Role("doctor".into()));
         assert!(holds(all()));

@@ -32,6 +32,17 @@ impl Archive {
         Ok(Archive { path: path.to_owned(), about, digest, keys: keys.clone() })
     }
 
+    /// What was read is what was looked at, and perhaps signed.
+    ///
+    /// # Errors
+    /// Another file lies there by now.
+    pub fn expect_same(&self, whole: &read::Whole) -> Result<(), String> {
+        match (&whole.about, whole.manifest) == (&self.about, self.digest) {
+            true => Ok(()),
+            false => Err(format!("{}: it changed while it was read", self.path.display())),
+        }
+    }
+
     /// For an archive that goes on from this one.
     pub fn base(&self) -> Base {
         Base { about: self.about.clone(), digest: self.digest }

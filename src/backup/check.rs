@@ -42,9 +42,7 @@ pub fn check(chain: &[Archive], rows: bool, report: &mut dyn FnMut(Progress)) ->
             report(Progress { bytes: read_so_far, ..progress });
             Ok(())
         })?;
-        if whole.about != archive.about || whole.manifest != archive.digest {
-            return Err(format!("{}: it changed while it was read", archive.path.display()));
-        }
+        archive.expect_same(&whole)?;
         if rows {
             looked.check_end(&whole.about).map_err(|problem| format!("{}: {problem}", archive.path.display()))?;
         }

@@ -104,7 +104,7 @@ fn fill(
         Progress { changes_total: until, patients_total: last.about.patients_until, ..Progress::default() };
     for (at, archive) in chain.iter().enumerate() {
         let is_needed = at < needed.len();
-        read::walk(&archive.path, &archive.keys, |_, member, content| {
+        let whole = read::walk(&archive.path, &archive.keys, |_, member, content| {
             match member {
                 Member::Changes(_) if is_needed => restore.changes(&content.whole()?),
                 Member::Patients(_) if is_needed => restore.patients(&content.whole()?),
@@ -120,6 +120,7 @@ fn fill(
             report(progress);
             Ok(())
         })?;
+        archive.expect_same(&whole)?;
     }
     if (restore.seq().0, restore.patients_until()) != (until, last.about.patients_until) {
         return Err("the archives end before their last change".to_owned());
@@ -136,7 +137,7 @@ type Beside = (Vec<StoredList>, Vec<(u8, Vec<u8>)>);
 
 fn beside(archive: &Archive) -> Result<Beside, String> {
     let (mut lists, mut dictionaries) = (Vec::new(), Vec::new());
-    read::walk(&archive.path, &archive.keys, |_, member, content| {
+    let whole = read::walk(&archive.path, &archive.keys, |_, member, content| {
         match member {
             Member::Dictionary(number) => dictionaries.push((*number, content.whole()?)),
             Member::List(_) => {
@@ -147,6 +148,7 @@ fn beside(archive: &Archive) -> Result<Beside, String> {
         }
         Ok(())
     })?;
+    archive.expect_same(&whole)?;
     Ok((lists, dictionaries))
 }
 

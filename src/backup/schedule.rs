@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::chain::{Archive, chains, newest};
 use super::member::Member;
-use super::sealing::{Keys, Sealing};
+use super::sealing::{Keys, Sealing, UNSIGNED};
 use super::take::{Sink, Taking, take};
 use super::{Target, Unfinished, folder};
 use crate::audit::Log;
@@ -148,7 +148,9 @@ impl Shared {
         // What others signed is nothing to go on from.
         let keys = Keys::of_signer(sealing.as_ref().map(Sealing::signer));
         let found = folder::list(folder, &keys)?;
-        found.problems.iter().for_each(|problem| event!(ARCHIVE_BAD, problem = problem.text));
+        // Plain ones from before there were recipients are good for a restore, and nothing to go on from.
+        let bad = found.problems.iter().filter(|problem| !problem.text.contains(UNSIGNED));
+        bad.for_each(|problem| event!(ARCHIVE_BAD, problem = problem.text));
         let moment = self.engine.moment().map_err(|error| error.to_string())?;
         let chains = chains(&found.archives);
         let own = |chain: &&Vec<&Archive>| chain[0].about.store == moment.store && chain[0].about.epoch == moment.epoch;

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::about::{About, Base};
 use super::digest::{Digest, Digesting};
 use super::folder;
+use crate::engine::STORE_FILE;
 use crate::limits::BACKUP_MANIFEST_BYTES_MAX;
 use crate::regular_file;
 
@@ -34,6 +35,9 @@ pub const NEEDS_IDENTITY: &str = "it is encrypted; name the file with the identi
 /// What is said of an archive that is for others.
 pub const OTHER_IDENTITY: &str =
     "it is encrypted, and none of the identities opens it: it was made for another recipient";
+
+/// What is said of a plain archive where a signature is demanded.
+pub const UNSIGNED: &str = "it is neither encrypted nor signed";
 
 /// Name of the file in the data folder that archives are signed with.
 pub const SIGNING_KEY_FILE: &str = "backup-signing-key";
@@ -116,9 +120,22 @@ fn signing_key(path: &Path) -> Result<Ed25519KeyPair, String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let made = Ed25519KeyPair::generate().map_err(|_| "no key can be made: no random numbers")?;
             let bytes = made.to_pkcs8v1().map_err(|_| "no key can be made")?;
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(told)?;
+            let folder = path.parent().unwrap_or(Path::new("."));
+            if !folder.join(STORE_FILE).exists() {
+                return Err("there is no store in this folder to sign for".to_owned());
+            }
+            // Under its name it is whole; of two that are made at once one counts.
+            let new = path.with_extension("new");
+            let mut file =
+                OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new).map_err(told)?;
             file.write_all(bytes.as_ref()).and_then(|()| file.sync_all()).map_err(told)?;
-            bytes.as_ref().to_vec()
+            let named = fs::hard_link(&new, path);
+            drop(fs::remove_file(&new));
+            match named {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(told(error)),
+                _ => File::open(folder).and_then(|folder| folder.sync_all()).map_err(told)?,
+            }
+            fs::read(path).map_err(told)?
         }
         Err(error) => return Err(told(error)),
     };
@@ -292,8 +309,8 @@ impl Keys {
     /// # Errors
     /// It must be signed.
     pub fn expect_plain(&self) -> Result<(), String> {
-        match self.signed_by.filter(|_| self.open_archives()) {
-            Some(_) => Err("it is neither encrypted nor signed".to_owned()),
+        match self.signed_by {
+            Some(_) => Err(UNSIGNED.to_owned()),
             None => Ok(()),
         }
     }
@@ -382,8 +399,8 @@ impl Read for Source {
     }
 }
 
-/// Why an archive cannot be opened with these keys, the first of those that are named or lie in a named folder, with its name. What else is
-/// wrong with archives is told when they are read.
+/// Why archives that are named, or lie in a named folder, cannot be opened with these keys, with the name of the first. In a folder it is
+/// enough when identities open some of those that are encrypted. What else is wrong with archives is told when they are read.
 pub fn closed(named: &[PathBuf], keys: &Keys) -> Option<String> {
     let problem = |path: &Path| {
         let file = super::read::open(path, 1 << 12).ok()?;
@@ -392,9 +409,18 @@ pub fn closed(named: &[PathBuf], keys: &Keys) -> Option<String> {
         is_closed.then(|| format!("{}: {problem}", path.display()))
     };
     named.iter().find_map(|path| match folder::paths(path) {
-        Ok(paths) => paths.iter().find_map(|path| problem(path)),
+        Ok(paths) => {
+            let sealed: Vec<_> = paths.iter().filter(|path| has_magic(path)).collect();
+            let mut closed = sealed.iter().filter_map(|path| problem(path)).peekable();
+            let first = closed.peek().cloned();
+            first.filter(|_| !keys.open_archives() || closed.count() == sealed.len())
+        }
         Err(_) => problem(path),
     })
+}
+
+fn has_magic(path: &Path) -> bool {
+    super::read::open(path, 1 << 12).is_ok_and(|mut file| is_sealed(&mut file).unwrap_or(false))
 }
 
 /// Whether a file is encrypted; it is read from its beginning afterwards.

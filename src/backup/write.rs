@@ -1,7 +1,7 @@
 //! An archive as it is written: under a name of its own until it is whole and durable, so that a file with the final name is always a
 //! whole archive.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,6 @@ use super::folder;
 use super::member::Member;
 use super::sealing::{ENDING, Label, Sealing, Signer};
 use super::take::Sink;
-use crate::regular_file;
 
 /// Where an archive goes.
 #[derive(Clone, Debug)]
@@ -108,25 +107,17 @@ impl Unfinished {
     /// # Errors
     /// The file is there already, or cannot be made.
     pub fn begin(target: Target, sealing: Option<Sealing>) -> Result<Unfinished, String> {
-        let (part, file) = match &target {
+        // Not by the number of the process, which in a container is always the same.
+        let unique = uuid::Uuid::new_v4();
+        let part = match &target {
             Target::File(path) => {
                 absent(path)?;
-                let part = with_ending(path, folder::PART);
-                let file = taken_over(&part)?;
-                (part, file.ok_or_else(|| format!("{} is being written by another process", path.display()))?)
+                with_ending(path, &format!(".{unique}{}", folder::PART))
             }
-            // As many at once as there are names of those that nobody writes.
-            Target::Folder(folder) => {
-                let mut number = 0;
-                loop {
-                    let part = folder.join(format!("{}{number}{}", folder::PREFIX, folder::PART));
-                    match taken_over(&part)? {
-                        Some(file) => break (part, file),
-                        None => number += 1,
-                    }
-                }
-            }
+            Target::Folder(folder) => folder.join(format!("{}{unique}{}", folder::PREFIX, folder::PART)),
         };
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part);
+        let file = file.map_err(|error| told(&part, error))?;
         let file = BufWriter::with_capacity(1 << 18, file);
         let out = Summed { file, digesting: Digesting::new(), bytes: 0 };
         let out = match &sealing {
@@ -147,9 +138,8 @@ impl Unfinished {
         self.put(&[0; END_BYTES]).map_err(|error| self.cannot(error))?;
         let out = self.out.take().expect("it is there until here");
         let Summed { file, digesting, bytes } = out.finish().map_err(|error| self.cannot(error))?;
-        // The file stays open, and with it the lock, until it has its name.
-        let file = file.into_inner().map_err(io::IntoInnerError::into_error);
-        let file = file.and_then(|file| file.sync_all().map(|()| file)).map_err(|error| self.cannot(error))?;
+        let synced = file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all());
+        synced.map_err(|error| self.cannot(error))?;
         let path = match &self.target {
             Target::File(path) => path.clone(),
             Target::Folder(folder) => {
@@ -168,7 +158,6 @@ impl Unfinished {
         beside.iter().try_for_each(|(path, bytes)| write_beside(path, bytes)).map_err(|error| told(&path, error))?;
         let named = fs::rename(&self.part, &path).and_then(|()| sync_folder(&path));
         named.map_err(|error| told(&path, error))?;
-        drop(file);
         let signer = self.sealing.as_ref().map(Sealing::signer);
         Ok(Written { path, about, bytes, digest, signer })
     }
@@ -247,22 +236,6 @@ fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
-}
-
-/// The file of an archive that is not whole, empty and locked: a new one, or what a killed process left. None: somebody writes to it.
-fn taken_over(part: &Path) -> Result<Option<File>, String> {
-    let open = || {
-        regular_file::refuse(part)?;
-        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(part)
-    };
-    let file = open().map_err(|error| told(part, error))?;
-    match file.try_lock() {
-        // Whoever had it may have given it its name meanwhile.
-        Ok(()) if !regular_file::is_at(&file, part) => taken_over(part),
-        Ok(()) => file.set_len(0).map(|()| Some(file)).map_err(|error| told(part, error)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(told(part, error)),
-    }
 }
 
 fn sync_folder(path: &Path) -> io::Result<()> {

@@ -56,7 +56,7 @@ impl Service {
         let (count, skipped) = (request.count(), request.skipped());
         let engine = self.engine.clone();
         let worked = self.heavy(move || {
-            let mut patients = PatientsOf::new(&engine, wanted.patients.concat());
+            let mut patients = PatientsOf::new(&engine);
             let mut patient_of = |id, version| patients.of(id, version);
             let rows = skipped..skipped + u64::from(count);
             log.search(&wanted, order).and_then(|search| search.page(rows, &mut patient_of)).map_err(unreadable)

@@ -10,7 +10,7 @@ use super::{Ask, Interaction};
 use crate::audit::{self, Named, identifier, of_personal_code};
 use crate::certificate::section::EMPLOYER;
 use crate::certificate::{Id, Names, Version};
-use crate::engine::{Engine, Error};
+use crate::engine::{Engine, Error, Subject};
 use crate::fhir::json::{self, Json};
 use crate::fhir::narrative::plain_text;
 use crate::limits::{AUDIT_NAMED_BY_BODY_MAX, AUDIT_PATIENTS_CACHED_MAX};
@@ -277,40 +277,38 @@ pub fn subjects(engine: &Arc<Engine>) -> audit::Subjects {
     Arc::new(move |id, version| {
         // Versions never change, but one that is not there, or could not be read now, may be there later: only a search can tell.
         let subject = engine.upgrade()?.subject(id, version.unwrap_or(Version::FIRST)).ok()??;
-        let identifiers = subject.identifiers.iter().map(|(system, value)| identifier(Some(system), value));
-        Some(identifiers.chain([subject.id.clone()]).collect())
+        Some(names_of_subject(&subject))
     })
 }
 
 /// Whose certificates are, remembered for those that are asked for again and again.
 pub struct PatientsOf<'e> {
     engine: &'e Engine,
-    /// Names of a person, as [`names_of_person`] gives them: who has one of them is called by it.
-    wanted: Vec<String>,
-    known: HashMap<(Id, Version), Option<String>>,
+    known: HashMap<(Id, Version), Option<Arc<Vec<String>>>>,
 }
 
 impl<'e> PatientsOf<'e> {
-    pub fn new(engine: &'e Engine, wanted: Vec<String>) -> PatientsOf<'e> {
-        PatientsOf { engine, wanted, known: HashMap::new() }
+    pub fn new(engine: &'e Engine) -> PatientsOf<'e> {
+        PatientsOf { engine, known: HashMap::new() }
     }
 
-    /// Whom a version is about: a name that is wanted, else the id.
-    pub fn of(&mut self, id: Id, version: Version) -> Option<String> {
+    /// Whom a version is about: identifiers and id.
+    pub fn of(&mut self, id: Id, version: Version) -> Option<Arc<Vec<String>>> {
         if let Some(known) = self.known.get(&(id, version)) {
             return known.clone();
         }
-        let subject = self.engine.subject(id, version).ok().flatten();
-        let found = subject.map(|subject| {
-            let mut own = subject.identifiers.iter().map(|(system, value)| identifier(Some(system), value));
-            own.find(|own| self.wanted.contains(own)).unwrap_or(subject.id)
-        });
+        let found = self.engine.subject(id, version).ok().flatten().map(|subject| Arc::new(names_of_subject(&subject)));
         if self.known.len() >= AUDIT_PATIENTS_CACHED_MAX {
             self.known.clear();
         }
         self.known.insert((id, version), found.clone());
         found
     }
+}
+
+fn names_of_subject(subject: &Subject) -> Vec<String> {
+    let identifiers = subject.identifiers.iter().map(|(system, value)| identifier(Some(system), value));
+    identifiers.chain([subject.id.clone()]).collect()
 }
 
 #[cfg(test)]

@@ -276,7 +276,7 @@ impl Server {
     pub fn concerns(&self, event: &Event, asked: &str) -> bool {
         let names = &self.http.service().settings().names;
         let known = interaction::names_of_person(&self.engine, asked, names).expect("the store can be read");
-        let mut patients = interaction::PatientsOf::new(&self.engine, known.clone());
+        let mut patients = interaction::PatientsOf::new(&self.engine);
         let wanted = hcert::audit::Wanted { patients: vec![known], ..hcert::audit::Wanted::default() };
         wanted.matches(event, &mut |id, version| patients.of(id, version))
     }

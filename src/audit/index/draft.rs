@@ -141,6 +141,9 @@ impl Draft {
 
     /// The events with one of the keys, in their order.
     pub fn with(&self, wanted: &[KeyHash]) -> Vec<u32> {
+        if wanted.is_empty() {
+            return Vec::new();
+        }
         let wanted: HashSet<KeyHash> = wanted.iter().copied().collect();
         let named = self.keys.iter().filter(|(key, _)| wanted.contains(key)).map(|(_, ordinal)| *ordinal);
         let is_wanted: Vec<bool> =

@@ -141,7 +141,7 @@ impl Index {
         let identity = Identity::of(&file)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        Ok(Index::read(&bytes, path, identity).filter(|index| index.stored == seal.stored))
+        Ok(Index::read(&bytes, path, identity).filter(|index| index.stored == seal.stored && index.fits(seal)))
     }
 
     fn read(bytes: &[u8], path: &Path, identity: Identity) -> Option<Index> {
@@ -171,6 +171,14 @@ impl Index {
             keys_at: keys_at as u64,
             lists: (lists_at as u64, body.len() as u64),
         })
+    }
+
+    /// Whether its numbers are those of a file, so that none of them leads astray.
+    fn fits(&self, seal: &Seal) -> bool {
+        let (before, last) = (seal.header.before.0.0, seal.last.0.0);
+        let is_counted =
+            Some(self.first.0) == before.checked_add(1) && Some(self.events.into()) == last.checked_sub(before);
+        is_counted && self.blocks.is_sorted_by_key(|block| block.first) && self.samples.is_sorted()
     }
 
     pub fn events(&self) -> u32 {
@@ -220,12 +228,17 @@ impl Index {
         let place = |row: &[u8; KEY_BYTES]| self.lists.0 + u64::from(u32_at(row, 8).unwrap_or_default());
         let end = rows.get(at + 1).map_or(self.lists.1, place);
         let start = place(&rows[at]);
-        let mut list = vec![0; usize::try_from(end.saturating_sub(start)).unwrap_or_default()];
+        let damaged = || io::Error::from(ErrorKind::InvalidData);
+        let bytes = end.checked_sub(start).filter(|_| end <= self.lists.1).ok_or_else(damaged)?;
+        let mut list = vec![0; usize::try_from(bytes).map_err(|_| damaged())?];
         file.read_exact_at(&mut list, start)?;
-        let (mut rest, mut event) = (list.as_slice(), 0u32);
+        let (mut rest, mut last) = (list.as_slice(), None);
         while let Some(distance) = next_number(&mut rest) {
-            event = event.wrapping_add(distance);
+            let is_new = last.is_none() || distance > 0;
+            let event = last.unwrap_or(0u32).checked_add(distance).filter(|event| is_new && *event < self.events);
+            let event = event.ok_or_else(damaged)?;
             events.push(event);
+            last = Some(event);
         }
         Ok(())
     }

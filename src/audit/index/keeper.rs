@@ -1,6 +1,6 @@
 //! The indexes of a trail: kept up with what is written, made for sealed files that have none, and forgotten with them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
@@ -13,6 +13,7 @@ use crate::audit::disk::Name;
 use crate::audit::header::HEADER_BYTES;
 use crate::audit::keeper::write_durable;
 use crate::audit::log::Shared;
+use crate::audit::record::Hash;
 use crate::audit::seal::Seal;
 use crate::audit::trail::{Part, Trail};
 use crate::limits::AUDIT_DRAFTS_MAX;
@@ -22,6 +23,9 @@ use crate::threads;
 /// How often what was written is taken in, so that a search has little left to read.
 const ROUND: Duration = Duration::from_secs(1);
 
+/// The longest time until one that could not be written is tried again.
+const PAUSE_MAX: Duration = Duration::from_secs(64);
+
 /// What is known of the indexes of a trail.
 #[derive(Default)]
 pub struct Indexes {
@@ -30,6 +34,8 @@ pub struct Indexes {
     /// By the number of the file.
     sealed: Mutex<HashMap<u64, Arc<Index>>>,
     drafts: Mutex<HashMap<u64, Draft>>,
+    /// Sealed files that can have none, by the hash that their header has of them.
+    without: Mutex<HashSet<Hash>>,
 }
 
 impl Indexes {
@@ -113,7 +119,7 @@ pub fn is_name(name: &str) -> bool {
 /// Keeps the indexes until the trail is closed. Whatever else the machine has to do comes first.
 pub fn keep(shared: &Shared) {
     threads::give_way();
-    let (mut told, mut known, mut has_more) = (String::new(), None, true);
+    let (mut told, mut known, mut has_more, mut pause) = (String::new(), None, true, ROUND);
     loop {
         let (closing, bound) = {
             let writer = shared.writer();
@@ -130,8 +136,9 @@ pub fn keep(shared: &Shared) {
                 false => Ok(false),
             });
             match kept {
-                Ok(more) => has_more = more,
+                Ok(more) => (has_more, pause) = (more, ROUND),
                 Err(error) => {
+                    pause = (pause * 2).min(PAUSE_MAX);
                     let problem = error.to_string();
                     if problem != told {
                         event!(AUDIT_INDEX_FAILED, problem);
@@ -142,7 +149,7 @@ pub fn keep(shared: &Shared) {
         }
         let writer = shared.writer();
         if !writer.closing {
-            drop(shared.taken.wait_timeout(writer, ROUND));
+            drop(shared.taken.wait_timeout(writer, pause));
         }
     }
 }
@@ -197,7 +204,10 @@ fn remove_left(trail: &Trail) -> io::Result<()> {
 
 fn make(shared: &Shared, part: &Part, seal: &Seal) -> io::Result<()> {
     let file = part.name.file();
-    let Some(subjects) = shared.indexes.subjects.get() else { return Ok(()) };
+    let without = || shared.indexes.without.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(subjects) = shared.indexes.subjects.get().filter(|_| !without().contains(&seal.stored)) else {
+        return Ok(());
+    };
     let sealed = match fs::read(part.name.within(&shared.folder)) {
         Ok(sealed) => sealed,
         // Retention was faster.
@@ -209,6 +219,7 @@ fn make(shared: &Shared, part: &Part, seal: &Seal) -> io::Result<()> {
         known.filter(|draft| draft.is_of(&seal.header, draft.walked()) && draft.walked() as u64 == seal.content.0);
     let draft = known.map_or_else(|| of_content(part, seal, &shared.folder, subjects), |draft| Ok(Some(draft)))?;
     let Some(bytes) = draft.filter(Draft::is_good).and_then(|draft| write(&draft, seal, &sealed)) else {
+        without().insert(seal.stored);
         return Ok(());
     };
     let path = path(&shared.folder, file);
@@ -216,6 +227,9 @@ fn make(shared: &Shared, part: &Part, seal: &Seal) -> io::Result<()> {
     let written = write_durable(&unfinished, &bytes).and_then(|()| fs::rename(&unfinished, &path));
     if written.is_err() {
         drop(fs::remove_file(&unfinished));
+    } else if !part.name.within(&shared.folder).exists() {
+        // Retention was faster.
+        return fs::remove_file(path);
     }
     written
 }
@@ -233,7 +247,10 @@ pub fn omits(
     if !path.try_exists()? {
         return Ok(None);
     }
-    let Some(index) = Index::open(path, seal)? else { return Ok(Some("it is damaged, or the index of another file")) };
+    let Some(index) = Index::open(path, seal)? else {
+        // Unless retention removed it meanwhile.
+        return Ok(path.try_exists()?.then_some("it is damaged, or the index of another file"));
+    };
     let nobody: Subjects = Arc::new(|_, _| None);
     let mut draft = Draft::new(seal.header);
     draft.extend(content.get(HEADER_BYTES..).unwrap_or_default(), subjects.unwrap_or(&nobody));

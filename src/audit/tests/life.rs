@@ -197,3 +197,17 @@ fn many_append_while_others_read_and_verify() {
     drop(log);
     assert!(verified(data.path()).is_whole());
 }
+
+/// Files change their names while a folder is read.
+#[test]
+fn a_trail_that_is_listed_while_files_are_sealed_lacks_none() {
+    let data = tempfile::tempdir().unwrap();
+    let log = open(data.path());
+    std::thread::scope(|scope| {
+        let writing = scope.spawn(|| fill(&log, 0..400));
+        while !writing.is_finished() {
+            let trail = log.trail().unwrap();
+            assert!(!trail.has_gap(), "{:?}", trail.parts.iter().map(|part| part.name).collect::<Vec<_>>());
+        }
+    });
+}

@@ -22,6 +22,10 @@ fn sealed(place: &Place, name: &str, sealing: &Sealing, base: Option<&Archive>) 
     place.try_sealed(target, base.as_ref(), Some(sealing.clone())).expect("the backup is taken").path
 }
 
+fn sealed_as(place: &Place, name: &str, sealing: &Sealing) -> PathBuf {
+    sealed(place, name, sealing, None)
+}
+
 fn keys(path: &Path, signed_by: Option<Signer>) -> Keys {
     Keys::read(&[path.to_owned()], signed_by).unwrap()
 }
@@ -47,12 +51,26 @@ fn an_encrypted_archive_is_opened_by_its_identity_alone_and_restores_what_a_plai
     assert_eq!(closed(&named, &keys(&own, None)), None);
     let many = Keys::read(&[other, own.clone()], None).unwrap();
     assert_eq!(closed(&named, &many), None);
+    // In a folder it is enough that some are opened; without an identity nothing is.
+    let folder = [place.path("archives")];
+    let (_, others) = identity(&place, "others");
+    let for_others = Sealing::open(&[others], &place.path("data")).unwrap().unwrap();
+    sealed_as(&place, "hcert-9.tar.age", &for_others);
+    fs::copy(&sealed, place.path("archives/hcert-8.tar.age")).unwrap();
+    assert_eq!(closed(&folder, &keys(&own, None)), None);
+    assert!(closed(&folder, &Keys::default()).is_some());
+    // With a key that archives must have, plain ones are nothing to go on from.
+    let server = Keys::of_signer(Some(sealing.signer()));
+    assert!(Archive::look(&plain.path, &server).unwrap_err().contains("neither encrypted nor signed"));
     // Signed by somebody else, or not at all.
-    let stranger = Sealing::open(
-        &["age1lggyhqrw2nlhcxprm67z43rta597azn8gknawjehu9d9dl0jq3yqqvfafg".to_owned()],
-        &place.path("archives"),
-    );
-    let stranger = stranger.unwrap().unwrap().signer();
+    let elsewhere = Place::new();
+    let (_, recipient) = identity(&elsewhere, "own");
+    let open = |data: &str| Sealing::open(std::slice::from_ref(&recipient), &elsewhere.path(data));
+    let stranger = open("data").unwrap().unwrap().signer();
+    // Where there is no store nothing is signed, and no key is left.
+    fs::create_dir(elsewhere.path("empty")).unwrap();
+    assert!(open("empty").map(drop).unwrap_err().contains("no store"));
+    assert_eq!(fs::read_dir(elsewhere.path("empty")).unwrap().count(), 0);
     let wrong = Archive::look(&sealed, &keys(&own, Some(stranger))).unwrap_err();
     assert!(wrong.contains(&format!("signed by {}, and not by {stranger}", sealing.signer())), "{wrong}");
     let wrong = Archive::look(&plain.path, &keys(&own, Some(stranger))).unwrap_err();

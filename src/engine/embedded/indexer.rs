@@ -124,26 +124,39 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
     loop {
         // A panic in the index is a damaged index: it must not leave searches at an old moment.
         let outcome = catch_unwind(AssertUnwindSafe(|| rounds(shared, &mut writer, at)));
-        let next = match outcome.unwrap_or_else(|_| Err("it panicked".into())) {
+        let (mut problem, view) = match outcome.unwrap_or_else(|_| Err("it panicked".into())) {
             Ok(End::Closed) => return writer.close(),
-            Ok(End::Beside(beside)) => replace(shared, writer, *beside),
+            Ok(End::Beside(beside)) => match replace(shared, writer, *beside) {
+                Ok(next) => {
+                    writer = next;
+                    continue;
+                }
+                Err(problem) => (problem.clone(), stuck(shared, &problem)),
+            },
             Err(problem) => {
-                if stuck(shared, &problem).is_none() {
+                let view = stuck(shared, &problem);
+                if view.is_none() {
                     give_up(shared, &problem);
                 }
                 // Before the next one, so that merges it still runs do not write into its folder.
                 writer.close();
-                Err(problem)
+                (problem, view)
             }
         };
-        match next.or_else(|problem| wait_for_room(shared, problem)) {
-            Ok(Some(next)) => {
-                writer = next;
-                continue;
+        if let Some(view) = view {
+            event!(INDEX_NO_ROOM, problem);
+            shared.note_index_waits(Some(problem));
+            match room::wait(shared, view.index.at) {
+                None => return,
+                Some(Ok(next)) => {
+                    writer = next;
+                    continue;
+                }
+                Some(Err(other)) => problem = other,
             }
-            Ok(None) => return,
-            Err(problem) if shared.view().is_some() => give_up(shared, &problem),
-            Err(_) => {}
+        }
+        if shared.view().is_some() {
+            give_up(shared, &problem);
         }
         if !shared.bell.pause(back_off.next(Instant::now())) {
             return;
@@ -152,18 +165,6 @@ fn run(shared: &Arc<Shared>, mut writer: Writer, mut at: Seq) {
         let Some(fresh) = anew(shared) else { return };
         (writer, at) = (fresh, Seq(0));
     }
-}
-
-/// The index that failed, once it can be written again, where the system gave no room or no thread; searches go on with what it held.
-/// None when the engine is closed meanwhile.
-///
-/// # Errors
-/// What it failed of is of its own.
-fn wait_for_room(shared: &Shared, problem: String) -> Result<Option<Writer>, String> {
-    let Some(view) = stuck(shared, &problem) else { return Err(problem) };
-    event!(INDEX_NO_ROOM, problem);
-    shared.note_index_waits(Some(problem));
-    room::wait(shared, view.index.at).transpose()
 }
 
 /// What searches go on with while the system gives the index no room or no thread.
@@ -265,7 +266,7 @@ fn rounds(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<End, String> 
 ///
 /// # Errors
 /// Neither of them can be used at this moment.
-fn replace(shared: &Shared, writer: Writer, beside: Beside) -> Result<Option<Writer>, String> {
+fn replace(shared: &Shared, writer: Writer, beside: Beside) -> Result<Writer, String> {
     let Beside { writer: made, answer, .. } = beside;
     // Both, or a merge that still runs would write into a folder that has changed its name.
     writer.close();
@@ -278,7 +279,7 @@ fn replace(shared: &Shared, writer: Writer, beside: Beside) -> Result<Option<Wri
     }
     // Who went away needs no answer.
     drop(answer.send(exchanged));
-    Ok(Some(writer))
+    Ok(writer)
 }
 
 /// One round: seals what has come, indexes it, and replaces the view.
