@@ -67,17 +67,23 @@ pub fn refused(error: &io::Error) -> String {
     format!("{TOO_FEW} ({error}); raise {LIMITS}")
 }
 
-/// Whether a message says so.
-pub fn is_want_of_threads(problem: &str) -> bool {
-    problem.contains(TOO_FEW)
+/// How a message begins that says so of open files.
+const TOO_FEW_FILES: &str = "the operating system gives too few open files";
+
+/// Whether a message says that threads or open files are wanting: what failed is none the worse.
+pub fn is_beyond_limits(problem: &str) -> bool {
+    problem.contains(TOO_FEW) || problem.contains(TOO_FEW_FILES)
 }
 
-/// What a library says of a failure, with what to raise where it got no thread.
+/// What a library says of a failure, with what to raise where it got no thread or no file.
 pub fn explained(words: String) -> String {
     // Of the system, which gives it for a thread and for nothing else that a library here asks for, and of tantivy.
     const SIGNS: [&str; 2] = ["Resource temporarily unavailable", "Failed to spawn"];
     match SIGNS.iter().any(|sign| words.contains(sign)) {
         true => format!("{TOO_FEW} ({words}); raise {LIMITS}"),
+        false if words.contains("Too many open files") => {
+            format!("{TOO_FEW_FILES} ({words}); raise their limit (ulimit -n, LimitNOFILE of the unit)")
+        }
         false => words,
     }
 }

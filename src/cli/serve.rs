@@ -104,6 +104,7 @@ impl Flags {
         // Before any address: where both are in use, the folder says more of why.
         open::expect_unused(&config.storage.data, false).map_err(Failure::Failed)?;
         last_word::prepare().map_err(|error| Failure::Failed(format!("SIGBUS cannot be caught: {error}")))?;
+        connections(config.server.connections_max)?;
         threads::expect(config.server.workers).map_err(Failure::Failed)?;
         let mut runtime = runtime::Builder::new_multi_thread();
         let runtime = threads::keep_blocking(runtime.worker_threads(config.server.workers).enable_all());
@@ -121,6 +122,15 @@ impl Flags {
         runtime.shutdown_background();
         served
     }
+}
+
+/// How many connections fit under the limit of open files, which is raised as far as it may be. Libraries panic where there are too few.
+fn connections(wanted: usize) -> Result<management::Connections, Failure> {
+    let fitting = open_files::make_room_for(wanted);
+    let fitting = fitting.map_err(|error| Failure::Failed(format!("the limit of open files: {error}")))?;
+    let connections = management::Connections { wanted, fitting };
+    connections.check().map_err(Failure::Failed)?;
+    Ok(connections)
 }
 
 /// Keeps signals that mean nothing to the service from ending it: SIGUSR1 and SIGUSR2, which rotators of logs send, and SIGHUP until
@@ -165,10 +175,8 @@ async fn serve(
         settings = settings.with_secret(&secret);
     }
     settings.metrics = metrics.clone();
-    let fitting = open_files::make_room_for(settings.connections_max);
-    let fitting = fitting.map_err(|error| Failure::Failed(format!("the limit of open files: {error}")))?;
-    let connections = management::Connections { wanted: settings.connections_max, fitting };
-    connections.check().map_err(Failure::Failed)?;
+    let connections = connections(settings.connections_max)?;
+    let fitting = connections.fitting;
     if fitting < settings.connections_max {
         event!(CONNECTIONS_FEWER, connections_max = fitting);
         settings.connections_max = fitting;

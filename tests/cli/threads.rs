@@ -152,6 +152,35 @@ fn commands_with_too_few_threads_keep_the_index_and_say_what_to_raise() {
     run_as(user, &place, &["verify", "--data", "data"], 100).expect(0);
 }
 
+/// What was seen: the index thrown away by a command that could not open its files, and a start that panicked.
+#[test]
+fn with_too_few_open_files_the_index_is_kept_and_a_start_says_so() {
+    let place = Place::new();
+    fs::write(place.path("lines"), place.corpus(200, 1)).unwrap();
+    fs::write(place.path("none"), "").unwrap();
+    place.run(&["import", "--data", "data", "lines"]).expect(0);
+    let before = index_bytes(&place);
+    let run = |command: &[&str], files: u64| {
+        let mut command = place.command(&[command, &["--data", "data"]].concat());
+        // SAFETY: it makes one system call.
+        unsafe { command.pre_exec(move || limit(libc::RLIMIT_NOFILE, files)) };
+        Ran::from(command.output().unwrap())
+    };
+    for files in [4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 24, 32] {
+        for command in [&["import", "none"][..], &["clock", "accept"], &["reindex"], &["compact"]] {
+            let ran = run(command, files);
+            assert!(ran.code == Some(0) || ran.code == Some(1), "{command:?} with {files}: {}", ran.said);
+            assert!(!ran.said.contains("internal error"), "{command:?} with {files}: {}", ran.said);
+            let after = index_bytes(&place);
+            assert!(after * 2 > before, "{command:?} with {files} files: {before} bytes are {after}: {}", ran.said);
+        }
+        let ran = run(&["dev", "--listen", "127.0.0.1:0"], files);
+        ran.expect(1);
+        assert!(!ran.said.contains("panic") && ran.said.contains("open files"), "{files}: {}", ran.said);
+    }
+    place.run(&["verify", "--data", "data"]).expect(0);
+}
+
 /// What was seen: an index that was given up because tantivy starts a thread for each commit, so that no search was answered any more.
 #[test]
 fn a_running_server_that_gets_no_more_threads_finds_goes_on_and_stops_in_order() {

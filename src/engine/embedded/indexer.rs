@@ -22,7 +22,7 @@ use super::view::View;
 use crate::certificate::{Id, Seq, Version};
 use crate::limits::INDEX_CHECKED_BYTES_MAX;
 use crate::log::event;
-use crate::threads::{self, is_want_of_threads};
+use crate::threads::{self, is_beyond_limits};
 pub use bell::Bell;
 #[cfg(test)]
 pub use building::Building;
@@ -49,8 +49,8 @@ impl Indexer {
     /// files would hold up the start: then they work as soon as that is done.
     pub fn open(shared: &Arc<Shared>) -> Result<Indexer, Error> {
         clear_away(&shared.index_folder);
-        let told = |error: index::Error| match is_want_of_threads(&error.0) {
-            true => Error::Threads(error.0),
+        let told = |error: index::Error| match is_beyond_limits(&error.0) {
+            true => Error::Limits(error.0),
             false => Error::Io(error.0),
         };
         let (mut writer, mut snapshot) = open(shared).map_err(told)?;
@@ -81,7 +81,7 @@ impl Indexer {
 pub fn start(indexer: Indexer) -> Result<JoinHandle<()>, Error> {
     let Indexer { shared, writer, at } = indexer;
     let thread = thread::Builder::new().name("hcert-indexer".into());
-    thread.spawn(move || run(&shared, writer, at)).map_err(|error| Error::Threads(threads::refused(&error)))
+    thread.spawn(move || run(&shared, writer, at)).map_err(|error| Error::Limits(threads::refused(&error)))
 }
 
 /// Reads the index's files and compares them with their checksums: damage in the middle of one would give wrong answers, not errors.
@@ -104,7 +104,7 @@ fn open(shared: &Shared) -> Result<(Writer, Snapshot), index::Error> {
             shared.note_building("the index was ahead of the store");
         }
         // It is as good as it was: a start with more threads goes on with it.
-        Ok(Err(error)) if is_want_of_threads(&error.0) => return Err(error),
+        Ok(Err(error)) if is_beyond_limits(&error.0) => return Err(error),
         // A store without a change has no index to miss.
         Ok(Err(error)) if shared.seq() == Seq(0) => event!(INDEX_EMPTY, problem = %error.0),
         Ok(Err(error)) => {

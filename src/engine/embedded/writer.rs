@@ -30,7 +30,7 @@ use job::{Reply, keep};
 /// Starts the writer's thread. It ends when the queue does.
 pub fn start(mut writer: Writer, queue: Receiver<Job>) -> Result<JoinHandle<()>, Error> {
     let thread = thread::Builder::new().name("hcert-writer".into());
-    thread.spawn(move || writer.run(&queue)).map_err(|error| Error::Threads(threads::refused(&error)))
+    thread.spawn(move || writer.run(&queue)).map_err(|error| Error::Limits(threads::refused(&error)))
 }
 
 /// The writer in steps: its thread takes them one after another, a test may do something else in between.

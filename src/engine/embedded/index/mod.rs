@@ -58,7 +58,7 @@ impl From<tantivy::TantivyError> for Error {
 
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
-        Error(error.to_string())
+        Error(explained(error.to_string()))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::engine::embedded::index::{Medium, Writer};
 use crate::engine::embedded::indexer::look_through;
 use crate::limits::INDEX_ROOM_BYTES_MIN;
 use crate::log::event;
-use crate::threads::is_want_of_threads;
+use crate::threads::is_beyond_limits;
 
 /// Between two looks whether there is room again. Tests do not want to wait.
 const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_000 });
@@ -27,7 +27,7 @@ pub fn is_missing(shared: &Shared, problem: &str) -> bool {
     const WORDS: [&str; 5] =
         ["No space left", "no storage space", "Read-only file system", "read-only filesystem", "Disk quota exceeded"];
     // tantivy starts a thread for each commit.
-    is_want_of_threads(problem)
+    is_beyond_limits(problem)
         || WORDS.iter().any(|words| problem.contains(words))
         || takes_nothing(&shared.index_medium, &shared.index_folder)
 }

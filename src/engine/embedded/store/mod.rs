@@ -76,8 +76,8 @@ pub enum Error {
     Damaged(String),
     /// The file system or redb refused.
     Io(String),
-    /// The operating system gives too few threads, with what to raise.
-    Threads(String),
+    /// The operating system gives too few threads or open files, with what to raise.
+    Limits(String),
     /// A commit failed: the change may be there or not.
     CommitUnknown(String),
     /// Not at this moment: the database is being opened again after a failed commit.
@@ -112,7 +112,7 @@ impl fmt::Display for Error {
             ),
             Error::Damaged(what) => write!(formatter, "{DAMAGED}: {what}"),
             Error::Io(what) => write!(formatter, "the store cannot be read or written: {what}"),
-            Error::Threads(what) => formatter.write_str(what),
+            Error::Limits(what) => formatter.write_str(what),
             Error::Reopening => formatter.write_str("the store is being opened again after a failed commit"),
             Error::Restoring => formatter.write_str(
                 "a restore into the data folder was not finished; empty the folder and run the restore again",
