@@ -70,12 +70,15 @@ pub fn refused(error: &io::Error) -> String {
 /// How a message begins that says so of open files.
 const TOO_FEW_FILES: &str = "the operating system gives too few open files";
 
-/// Whether a message says that threads or open files are wanting: what failed is none the worse.
+/// How a message begins that says so of memory.
+const TOO_LITTLE_MEMORY: &str = "the operating system gives too little memory";
+
+/// Whether a message says that threads, open files or memory are wanting: what failed is none the worse.
 pub fn is_beyond_limits(problem: &str) -> bool {
-    problem.contains(TOO_FEW) || problem.contains(TOO_FEW_FILES)
+    [TOO_FEW, TOO_FEW_FILES, TOO_LITTLE_MEMORY].iter().any(|words| problem.contains(words))
 }
 
-/// What a library says of a failure, with what to raise where it got no thread or no file.
+/// What a library says of a failure, with what to raise where it got no thread, no file or no memory.
 pub fn explained(words: String) -> String {
     // Of the system, which gives it for a thread and for nothing else that a library here asks for, and of tantivy.
     const SIGNS: [&str; 2] = ["Resource temporarily unavailable", "Failed to spawn"];
@@ -83,6 +86,11 @@ pub fn explained(words: String) -> String {
         true => format!("{TOO_FEW} ({words}); raise {LIMITS}"),
         false if words.contains("Too many open files") => {
             format!("{TOO_FEW_FILES} ({words}); raise their limit (ulimit -n, LimitNOFILE of the unit)")
+        }
+        false if ["Cannot allocate memory", "OutOfMemory"].iter().any(|sign| words.contains(sign)) => {
+            format!(
+                "{TOO_LITTLE_MEMORY} ({words}); raise its limit (ulimit -v, MemoryMax of the unit, the container's), or give more"
+            )
         }
         false => words,
     }
@@ -101,4 +109,23 @@ pub fn keep_blocking(runtime: &mut runtime::Builder) -> io::Result<runtime::Runt
     let first = kept.spawn_blocking(|| ());
     kept.block_on(first).map_err(io::Error::other)?;
     Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_library_says_of_a_limit_is_told_with_what_to_raise_and_anything_else_as_it_is() {
+        for (words, raised) in [
+            ("System error.'Failed to spawn segment updater thread'", "ulimit -u"),
+            ("IoError { io_error: Os { code: 24, message: \"Too many open files\" } }", "ulimit -n"),
+            ("Os { code: 12, kind: OutOfMemory, message: \"Cannot allocate memory\" }", "ulimit -v"),
+        ] {
+            let told = explained(words.to_owned());
+            assert!(told.contains(words) && told.contains(raised) && is_beyond_limits(&told), "{told}");
+        }
+        assert_eq!(explained("it is torn".to_owned()), "it is torn");
+        assert!(!is_beyond_limits("it is torn"));
+    }
 }
