@@ -61,7 +61,7 @@ const BOUNDS: &[Bound] = &[
     bound("dense search, page 1",           Own,          64,    87_400),
     bound("metadata",                       Own,           4,    15_450),
     bound("create",                         Own,         237,    67_700),
-    bound("create",                         All,         550,   200_000),
+    bound("create",                         All,         555,   200_000),
     bound("update",                         Own,         447,   118_900),
     bound("update",                         All,         780,   250_000),
     bound("$suspend",                       Own,         248,    76_100),
