@@ -842,6 +842,9 @@ pub const AUDIT_INDEX_PAIRS_MAX: usize = 4_000_000;
 /// Files of the audit trail that have an index in memory: the one that is written, and the one before it until it is sealed.
 pub const AUDIT_DRAFTS_MAX: usize = 2;
 
+/// Bytes of a file of the audit trail that its index takes in at once, some milliseconds of work. An event has less.
+pub const AUDIT_DRAFT_PIECE_BYTES: usize = 1024 * 1024;
+
 /// Bytes of memory that these take at most, and one that is made for a sealed file.
 pub const AUDIT_INDEX_MEMORY_BYTES: usize = 3 * 64 * 1024 * 1024;
 

@@ -106,6 +106,18 @@ pub fn payload_of(bytes: &[u8], start: usize, number: Number) -> Option<&[u8]> {
     }
 }
 
+/// Bytes of the records at the beginning that are there to their ends, by their lengths alone.
+pub fn whole_records(bytes: &[u8]) -> usize {
+    let mut end = 0;
+    while let Some(length) = payload_bytes(&bytes[end..]) {
+        match end.checked_add(length).and_then(|end| end.checked_add(FRAME_BYTES)).filter(|end| *end <= bytes.len()) {
+            Some(next) => end = next,
+            None => break,
+        }
+    }
+    end
+}
+
 fn payload_bytes(bytes: &[u8]) -> Option<usize> {
     Some(u32::from_le_bytes(*bytes.first_chunk()?) as usize)
 }
@@ -235,6 +247,16 @@ mod tests {
             if second.contains(&at) {
                 assert_eq!((told.first(), told.last()), (Some(&"1 one".into()), Some(&"5 five".into())), "{at}");
             }
+        }
+    }
+
+    #[test]
+    fn whole_records_end_before_one_that_is_cut() {
+        let whole = records(&[b"one", b"two", b"three"]);
+        let ends = [0, FRAME_BYTES + 3, 2 * (FRAME_BYTES + 3), whole.len()];
+        for length in 0..=whole.len() {
+            let last = ends.iter().rfind(|end| **end <= length).copied();
+            assert_eq!(Some(whole_records(&whole[..length])), last, "{length}");
         }
     }
 

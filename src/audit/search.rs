@@ -159,7 +159,7 @@ impl Search<'_> {
             (events, places, perhaps)
         };
         let file = File::open(self.trail.path(part)).ok()?;
-        let (events, places, perhaps) = self.shared.indexes.of_plain(&self.trail.folder, part, chosen)?;
+        let (events, places, perhaps) = self.shared.indexes.of_plain(&self.trail.folder, part, || true, chosen)?;
         let events = (0..events.len() as u32).collect();
         Some((Hits { events, bytes: Bytes::Plain { file, places } }, perhaps))
     }

@@ -54,6 +54,11 @@ impl Draft {
         self.header == *header && self.walked <= bytes
     }
 
+    /// Of the file.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
     /// Whether the file can have an index.
     pub fn is_good(&self) -> bool {
         !self.is_without

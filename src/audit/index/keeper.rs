@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
+use std::mem;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,10 +14,10 @@ use crate::audit::disk::Name;
 use crate::audit::header::HEADER_BYTES;
 use crate::audit::keeper::write_durable;
 use crate::audit::log::Shared;
-use crate::audit::record::Hash;
+use crate::audit::record::{Hash, whole_records};
 use crate::audit::seal::Seal;
 use crate::audit::trail::{Part, Trail};
-use crate::limits::AUDIT_DRAFTS_MAX;
+use crate::limits::{AUDIT_DRAFTS_MAX, AUDIT_DRAFT_PIECE_BYTES};
 use crate::log::event;
 use crate::threads;
 
@@ -33,7 +34,7 @@ pub struct Indexes {
     subjects: OnceLock<Subjects>,
     /// By the number of the file.
     sealed: Mutex<HashMap<u64, Arc<Index>>>,
-    drafts: Mutex<HashMap<u64, Draft>>,
+    drafts: Mutex<HashMap<u64, Arc<Mutex<Draft>>>>,
     /// Sealed files that can have none, by the hash that their header has of them.
     without: Mutex<HashSet<Hash>>,
 }
@@ -64,40 +65,79 @@ impl Indexes {
         self.sealed().remove(&file);
     }
 
-    /// Does something with the index of a file that is being written, or waits to be sealed. None where the file has to be read.
-    pub fn of_plain<T>(&self, folder: &Path, part: &Part, run: impl FnOnce(&Draft) -> T) -> Option<T> {
+    /// Does something with the index of a file that is being written, or waits to be sealed. None where the file has to be read, or `go_on`
+    /// says so. Whoever comes to an index that is behind takes in a piece of the file at a time, and lets others have theirs between.
+    pub fn of_plain<T>(
+        &self,
+        folder: &Path,
+        part: &Part,
+        go_on: impl Fn() -> bool,
+        run: impl FnOnce(&Draft) -> T,
+    ) -> Option<T> {
         let subjects = self.subjects.get()?;
         let (header, bytes) = (part.header?, usize::try_from(part.length?).ok()?);
-        let mut drafts = self.drafts();
-        if drafts.len() >= AUDIT_DRAFTS_MAX && !drafts.contains_key(&part.name.file()) {
-            return None;
-        }
-        let draft = drafts.entry(part.name.file()).or_insert_with(|| Draft::new(header));
-        if !draft.is_of(&header, bytes) {
-            *draft = Draft::new(header);
-        }
-        if draft.is_good() && draft.walked() < bytes {
-            let mut new = vec![0; bytes - draft.walked()];
-            let file = File::open(part.name.within(folder)).ok()?;
+        let draft = {
+            let mut drafts = self.drafts();
+            if drafts.len() >= AUDIT_DRAFTS_MAX && !drafts.contains_key(&part.name.file()) {
+                return None;
+            }
+            drafts.entry(part.name.file()).or_insert_with(|| Arc::new(Mutex::new(Draft::new(header)))).clone()
+        };
+        let mut file = None;
+        while go_on() {
+            let mut draft = lock(&draft);
+            if !draft.is_of(&header, bytes) {
+                *draft = Draft::new(header);
+            }
+            if !draft.is_good() {
+                return None;
+            }
+            if draft.walked() == bytes {
+                return Some(run(&draft));
+            }
+            let file = match &mut file {
+                Some(file) => file,
+                none => none.insert(File::open(part.name.within(folder)).ok()?),
+            };
+            let mut new = vec![0; (bytes - draft.walked()).min(AUDIT_DRAFT_PIECE_BYTES)];
             file.read_exact_at(&mut new, draft.walked() as u64).ok()?;
-            draft.extend(&new, subjects);
+            let is_last = draft.walked() + new.len() == bytes;
+            let whole = if is_last { new.len() } else { whole_records(&new) };
+            let before = draft.walked();
+            // A record that is longer than a piece is none.
+            draft.extend(&new[..if whole == 0 { new.len() } else { whole }], subjects);
+            if draft.walked() == before {
+                return None;
+            }
         }
-        (draft.is_good() && draft.walked() == bytes).then(|| run(draft))
+        None
     }
 
     fn sealed(&self) -> MutexGuard<'_, HashMap<u64, Arc<Index>>> {
         self.sealed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A draft that a panic left half-way lacks events: all are made anew.
-    fn drafts(&self) -> MutexGuard<'_, HashMap<u64, Draft>> {
-        self.drafts.lock().unwrap_or_else(|poisoned| {
-            self.drafts.clear_poison();
-            let mut drafts = poisoned.into_inner();
-            drafts.clear();
-            drafts
-        })
+    fn drafts(&self) -> MutexGuard<'_, HashMap<u64, Arc<Mutex<Draft>>>> {
+        self.drafts.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// The draft of a file, which has none from now on.
+    fn take_draft(&self, file: u64) -> Option<Draft> {
+        let draft = self.drafts().remove(&file)?;
+        let mut draft = lock(&draft);
+        let header = *draft.header();
+        Some(mem::replace(&mut *draft, Draft::new(header)))
+    }
+}
+
+/// A draft that a panic left half-way lacks events: it is made anew.
+fn lock(draft: &Mutex<Draft>) -> MutexGuard<'_, Draft> {
+    draft.lock().unwrap_or_else(|poisoned| {
+        draft.clear_poison();
+        let mut draft = poisoned.into_inner();
+        *draft = Draft::new(*draft.header());
+        draft
+    })
 }
 
 /// The path of a sealed file's index.
@@ -158,7 +198,7 @@ pub fn keep(shared: &Shared) {
 fn take_in(shared: &Shared, (file, position): (u64, u64)) -> io::Result<()> {
     let Some(part) = Part::look(&shared.folder, Name::Plain(file))? else { return Ok(()) };
     let part = Part { length: Some(position), ..part };
-    shared.indexes.of_plain(&shared.folder, &part, |_| ());
+    shared.indexes.of_plain(&shared.folder, &part, || !shared.writer().closing, |_| ());
     Ok(())
 }
 
@@ -214,7 +254,7 @@ fn make(shared: &Shared, part: &Part, seal: &Seal) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    let known = shared.indexes.drafts().remove(&file);
+    let known = shared.indexes.take_draft(file);
     let known =
         known.filter(|draft| draft.is_of(&seal.header, draft.walked()) && draft.walked() as u64 == seal.content.0);
     let draft = known.map_or_else(|| of_content(part, seal, &shared.folder, subjects), |draft| Ok(Some(draft)))?;
