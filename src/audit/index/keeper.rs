@@ -17,7 +17,7 @@ use crate::audit::log::Shared;
 use crate::audit::record::{Hash, whole_records};
 use crate::audit::seal::Seal;
 use crate::audit::trail::{Part, Trail};
-use crate::limits::{AUDIT_DRAFTS_MAX, AUDIT_DRAFT_PIECE_BYTES};
+use crate::limits::{AUDIT_DRAFT_PIECE_BYTES, AUDIT_DRAFTS_MAX};
 use crate::log::event;
 use crate::threads;
 

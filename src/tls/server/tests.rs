@@ -6,6 +6,7 @@ use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use tempfile::TempDir;
 
 use super::*;
+use crate::limits::TLS_LIST_BYTES_MAX;
 
 /// 2025-01-13
 const NOW: i64 = 1_736_726_400;
@@ -106,6 +107,10 @@ fn files_that_cannot_be_used_stop_the_start() {
     assert!(refusal(Options { key: path("empty.pem"), ..own.clone() }).contains("no private key"));
     let clients = Clients { authorities: path("empty.pem"), required: true, revoked: Vec::new() };
     assert!(refusal(Options { clients: Some(clients), ..own.clone() }).contains("no certificate"));
+    fs::File::create(path("large.crl")).and_then(|list| list.set_len(TLS_LIST_BYTES_MAX + 1)).expect("a file");
+    let clients = Clients { authorities: own.certificate.clone(), required: true, revoked: vec![path("large.crl")] };
+    let refused = refusal(Options { clients: Some(clients), ..own.clone() });
+    assert!(refused.ends_with("large.crl: it is larger than 16777216 bytes"), "{refused}");
     files.write("large.pem", &"x".repeat(TLS_FILE_BYTES_MAX as usize + 1));
     assert!(refusal(Options { certificate: path("large.pem"), ..own }).contains("larger"));
 }
