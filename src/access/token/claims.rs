@@ -46,7 +46,7 @@ pub fn read(
     let claims = object(claims)?;
     // It tells a client who signed in, is made for that client, and lies about in browsers.
     let kind = claims.get("typ").and_then(Json::as_str);
-    if kind.is_some_and(|kind| OTHER_KINDS.contains(&kind))
+    if kind.is_some_and(|kind| OTHER_KINDS.iter().any(|other| other.eq_ignore_ascii_case(kind)))
         || OF_ID_TOKENS.iter().any(|name| claims.get(name).is_some())
     {
         return Err(Refused::IdToken);
@@ -147,14 +147,15 @@ fn list<'c>(claims: &'c Json, name: &str) -> Result<Option<Vec<&'c str>>, Refuse
     Ok(Some(texts.into_iter().filter(|text| !text.is_empty()).collect()))
 }
 
-/// A personal code: eleven digits, with or without the country in front.
 fn code(claims: &Json, name: &str) -> Result<Option<String>, Refused> {
     let Some(text) = text(claims, name)? else { return Ok(None) };
-    let digits = text.strip_prefix("EE").unwrap_or(&text);
-    match digits.len() == 11 && digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => Ok(Some(digits.to_owned())),
-        false => Err(wrong(name)),
-    }
+    personal_code(&text).map(|code| Some(code.to_owned())).ok_or_else(|| wrong(name))
+}
+
+/// The eleven digits of a personal code that is written with or without the country in front.
+pub fn personal_code(text: &str) -> Option<&str> {
+    let digits = text.strip_prefix("EE").unwrap_or(text);
+    (digits.len() == 11 && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)
 }
 
 /// The personal code of a patient is looked for in the registry, so one that cannot be is told as what it is: a wrong token.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
+use super::claims::personal_code;
 use super::source_file::SourceFile;
 use crate::config::AccessToken;
 use crate::limits::{DENIED_BYTES_MAX, JWKS_LOOK_S};
@@ -79,10 +80,20 @@ impl Denied {
 
     fn read(&self) -> Result<(), String> {
         let text = String::from_utf8(self.file.read()?).map_err(|_| "it is not UTF-8".to_owned())?;
-        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
-        let names = lines.filter(|line| !line.is_empty()).map(str::to_owned).collect();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let names = text.lines().filter_map(name).flat_map(|name| [Some(name), personal_code(name)]);
+        let names = names.flatten().map(str::to_owned).collect();
         *self.names.write().unwrap_or_else(PoisonError::into_inner) = names;
         self.reads.fetch_add(1, Ordering::Release);
         Ok(())
     }
+}
+
+/// The name in a line of the list, without the remark behind it. A `#` within a name is part of it.
+fn name(line: &str) -> Option<&str> {
+    let remark = line.match_indices('#').map(|(at, _)| at).find(|at| {
+        let before = line[..*at].chars().next_back();
+        before.is_none_or(char::is_whitespace)
+    });
+    Some(line[..remark.unwrap_or(line.len())].trim()).filter(|name| !name.is_empty())
 }

@@ -400,11 +400,30 @@ async fn a_token_of_another_kind_lets_nobody_in() {
         json!({"at_hash": "x"}),
         json!({"c_hash": "x"}),
         json!({"typ": "ID"}),
+        json!({"typ": "id"}),
         json!({"typ": "Refresh"}),
     ] {
         assert_eq!(door.ask(&with(claims.clone())).await.unwrap_err(), Refused::IdToken, "{claims}");
     }
     door.ask(&with(json!({"typ": "Bearer", "nonce": null}))).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_name_on_the_list_counts_in_each_form_in_which_it_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("denied");
+    for (written, sub) in [
+        ("EE37605030299\r\n", "37605030299"),
+        ("37605030299", "EE37605030299"),
+        ("\u{feff}37605030299\n", "37605030299"),
+        ("user#7\n", "37605030299"),
+        ("\tuser#7 # left", "37605030299"),
+    ] {
+        fs::write(&list, written).unwrap();
+        let door = Door::with(&set(&[rsa_jwk("a", &RSA)]), |config| config.access.token.denied = Some(list.clone()));
+        let token = with(json!({"jti": "user#7", "sub": sub}));
+        assert_eq!(door.ask(&token).await.unwrap_err(), Refused::Denied, "{written:?}");
+    }
 }
 
 #[tokio::test]
