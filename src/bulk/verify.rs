@@ -34,6 +34,16 @@ pub fn beside_store(engine: &Engine, trail: &audit::Verified) -> Result<Option<S
     }
 }
 
+/// What a store says of a trail that is not there, unless it never had one.
+pub fn taken_away(engine: &Engine) -> Option<String> {
+    let gone = "the trail was taken away";
+    match (engine.audit_head().ok().flatten(), engine.seq()) {
+        (Some(head), _) => Some(format!("there is no audit trail, and the store knows one up to {head}: {gone}")),
+        (None, Seq(0)) => None,
+        (None, changes) => Some(format!("{changes} changes of the store have no event: {gone}")),
+    }
+}
+
 /// Changes behind one that have an event of their own, counted a little further than a crash can take them. What an import makes has
 /// nobody who asked for it.
 fn owed(engine: &Engine, mut after: Seq) -> Result<u64, Error> {
@@ -66,8 +76,7 @@ pub fn verify(
     let beside = match &events {
         _ if !is_at_rest => Ok(None),
         Some(events) => beside_store(engine, events),
-        None if engine.seq() == Seq(0) => Ok(None),
-        None => Err(format!("{} changes of the store have no event: the trail was taken away", engine.seq())),
+        None => taken_away(engine).map_or(Ok(None), Err),
     };
     match events {
         Some(events) => {

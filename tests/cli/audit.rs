@@ -65,13 +65,11 @@ fn a_trail_that_lacks_what_the_store_knows_of_it_is_told_until_that_is_accepted(
         assert!(server.stop().success());
         place.run(&VERIFY).expect(0);
         take(&audit, &before);
-        if audit.is_dir() {
-            let files = || fs::read(audit.join("00000001.log")).unwrap();
-            let was = files();
-            place.run(&VERIFY).expect(3).says("the audit trail is not as it was written");
-            place.run(&["verify", "--data", "data"]).expect(3);
-            assert!(files() == was, "a check changed the trail");
-        }
+        let files = || fs::read(audit.join("00000001.log")).ok();
+        let was = files();
+        place.run(&VERIFY).expect(3).says("the audit trail is not as it was written");
+        place.run(&["verify", "--data", "data"]).expect(3);
+        assert!(files() == was, "a check changed the trail");
         for _ in 0..2 {
             let mut server = Process::start(&data);
             assert!(server.log().contains("\"audit.cut\""), "{}", server.log());
