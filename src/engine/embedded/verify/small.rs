@@ -1,6 +1,6 @@
 //! The small tables: what the store says of itself, its dictionaries, and the code lists.
 
-use super::super::store::{Error, LATEST_STAMP, LatestStamp};
+use super::super::store::{Error, LATEST_STAMP, LatestStamp, Reader};
 use super::Check;
 
 impl Check<'_> {
@@ -21,7 +21,7 @@ impl Check<'_> {
         if let Err(error) = reader.clock_resets().and(reader.clock_accepted()) {
             self.found.tell("meta", &error.to_string());
         }
-        if let Some(problem) = bytes(LATEST_STAMP).and_then(|bytes| self.latest_stamp(bytes)) {
+        if let Some(problem) = bytes(LATEST_STAMP).and_then(|bytes| self.latest_stamp(&reader, bytes)) {
             self.found.tell("meta", &problem);
         }
         if bytes("migration").is_some() {
@@ -46,12 +46,13 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// What is wrong with the newest time stamp that is stored by itself.
-    fn latest_stamp(&self, bytes: &[u8]) -> Option<String> {
+    /// What is wrong with the newest time stamp that is stored by itself. A server may have made its change since the check began.
+    fn latest_stamp(&self, reader: &Reader, bytes: &[u8]) -> Option<String> {
         let seq = self.start.seq;
+        let is_there = |of| reader.change(of).is_ok_and(|change| change.is_some());
         match LatestStamp::read(bytes) {
             Err(error) => Some(error.to_string()),
-            Ok(LatestStamp::AsOf(of, _)) if of > seq => {
+            Ok(LatestStamp::AsOf(of, _)) if of > seq && !is_there(of) => {
                 Some(format!("'{LATEST_STAMP}' is of change {of}, and the last one is {seq}"))
             }
             Ok(_) => None,
