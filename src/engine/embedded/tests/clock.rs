@@ -1,6 +1,8 @@
 //! Time stamps and clocks: many changes in one millisecond, clocks that step, and what an operator decides about them.
 
-use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, mpsc};
+use std::thread;
 
 use super::*;
 use crate::certificate::Stamp;
@@ -353,6 +355,39 @@ fn imported_versions_may_be_five_minutes_ahead_and_lead_no_other_change_there() 
     assert_eq!(clocks.update(Id::FIRST).unwrap().stamp.milliseconds, clocks.at());
     assert_eq!(clocks.history(None).1, [(1, 2), (1, 1), (3, 1), (2, 1)]);
     assert_eq!(clocks.verified().0, []);
+}
+
+/// Met once in a test of a running server: the check compared the newest time stamp with a change before it.
+#[test]
+fn a_check_that_an_import_overtakes_reports_no_damage() {
+    let mut clocks = Clocks::new();
+    clocks.create().unwrap();
+    clocks.fixture.engine.close();
+    let is_checking = Arc::new(AtomicBool::new(false));
+    let (ask, asked) = mpsc::channel();
+    let (answer, answered) = mpsc::channel();
+    let (is_armed, answered) = (is_checking.clone(), Mutex::new(answered));
+    // A check asks for the time between its look at the last change and its look at the newest time stamp.
+    let clock = move || {
+        if is_armed.swap(false, Ordering::Relaxed) {
+            ask.send(()).unwrap();
+            answered.lock().unwrap().recv().unwrap();
+        }
+        START
+    };
+    let options = options(&clocks.fixture.folder, &clocks.fixture.now);
+    clocks.fixture.engine = Embedded::open(Options { clock: Arc::new(clock), ..options }).unwrap();
+    is_checking.store(true, Ordering::Relaxed);
+    let clocks = &clocks;
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            asked.recv().unwrap();
+            assert_eq!(clocks.import(7, 1, START - MINUTE), Imported::Stored);
+            answer.send(()).unwrap();
+        });
+        assert_eq!(clocks.verified().0, []);
+    });
+    assert!(!is_checking.load(Ordering::Relaxed), "the import came in between");
 }
 
 #[test]
