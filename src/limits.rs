@@ -842,7 +842,7 @@ pub const AUDIT_INDEX_PAIRS_MAX: usize = 4_000_000;
 /// Files of the audit trail that have an index in memory: the one that is written, and the one before it until it is sealed.
 pub const AUDIT_DRAFTS_MAX: usize = 2;
 
-/// Bytes of a file of the audit trail that its index takes in at once, some milliseconds of work. An event has less.
+/// Bytes of a file of the audit trail that are added to its index under one lock: some milliseconds of work. An event is shorter.
 pub const AUDIT_DRAFT_PIECE_BYTES: usize = 1024 * 1024;
 
 /// Bytes of memory that these take at most, and one that is made for a sealed file.

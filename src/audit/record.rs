@@ -106,7 +106,7 @@ pub fn payload_of(bytes: &[u8], start: usize, number: Number) -> Option<&[u8]> {
     }
 }
 
-/// Bytes of the records at the beginning that are there to their ends, by their lengths alone.
+/// Bytes of the records at the beginning of `bytes` that are not cut off, judged by their lengths alone.
 pub fn whole_records(bytes: &[u8]) -> usize {
     let mut end = 0;
     while let Some(length) = payload_bytes(&bytes[end..]) {

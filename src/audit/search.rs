@@ -148,12 +148,15 @@ impl Search<'_> {
     }
 
     fn of_plain(&self, part: &Part) -> Option<(Hits, Vec<bool>)> {
-        let times = self.wanted.span();
+        let (times, bytes) = (self.wanted.span(), usize::try_from(part.length?).ok()?);
         let chosen = |draft: &Draft| {
             let conditions = conditions(self.wanted);
             let lists = conditions.iter().flat_map(|Condition { keys, perhaps }| [keys, perhaps]);
             let lists = lists.map(|keys: &Vec<KeyHash>| draft.with(keys)).collect();
-            let (events, perhaps) = chosen(draft.events(), lists, |event| Some(times.contains(&draft.time(event))));
+            // Later events are those of a later search.
+            let count = draft.first_behind(bytes);
+            let is_in_time = |event| event < count && times.contains(&draft.time(event));
+            let (events, perhaps) = chosen(count, lists, |event| Some(is_in_time(event)));
             let first = draft.first().0;
             let places = events.iter().map(|event| (Number(first + u64::from(*event)), draft.place(*event))).collect();
             (events, places, perhaps)

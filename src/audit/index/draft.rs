@@ -49,14 +49,9 @@ impl Draft {
         }
     }
 
-    /// Whether it is one of the file with this header, of which so many bytes count.
-    pub fn is_of(&self, header: &Header, bytes: usize) -> bool {
-        self.header == *header && self.walked <= bytes
-    }
-
-    /// Of the file.
-    pub fn header(&self) -> &Header {
-        &self.header
+    /// Whether it is one of the file with this header.
+    pub fn is_of(&self, header: &Header) -> bool {
+        self.header == *header
     }
 
     /// Whether the file can have an index.

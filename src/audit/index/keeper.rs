@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
-use std::mem;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,7 +10,7 @@ use std::time::Duration;
 
 use super::{Draft, Index, Subjects, unknown, write};
 use crate::audit::disk::Name;
-use crate::audit::header::HEADER_BYTES;
+use crate::audit::header::{HEADER_BYTES, Header};
 use crate::audit::keeper::write_durable;
 use crate::audit::log::Shared;
 use crate::audit::record::{Hash, whole_records};
@@ -65,52 +64,49 @@ impl Indexes {
         self.sealed().remove(&file);
     }
 
-    /// Does something with the index of a file that is being written, or waits to be sealed. None where the file has to be read, or `go_on`
-    /// says so. Whoever comes to an index that is behind takes in a piece of the file at a time, and lets others have theirs between.
+    /// Runs `run` with the index of a file that is still written or waits to be sealed. That index may hold events behind the end of `part`.
+    /// Returns nothing where the file has to be read instead, or once `goes_on` returns false.
+    ///
+    /// An index that lacks events is completed by its caller, with one piece of the file under each lock: no other caller waits longer.
     pub fn of_plain<T>(
         &self,
         folder: &Path,
         part: &Part,
-        go_on: impl Fn() -> bool,
+        goes_on: impl Fn() -> bool,
         run: impl FnOnce(&Draft) -> T,
     ) -> Option<T> {
         let subjects = self.subjects.get()?;
         let (header, bytes) = (part.header?, usize::try_from(part.length?).ok()?);
-        let draft = {
-            let mut drafts = self.drafts();
-            if drafts.len() >= AUDIT_DRAFTS_MAX && !drafts.contains_key(&part.name.file()) {
-                return None;
-            }
-            drafts.entry(part.name.file()).or_insert_with(|| Arc::new(Mutex::new(Draft::new(header)))).clone()
-        };
-        let mut file = None;
-        while go_on() {
-            let mut draft = lock(&draft);
-            if !draft.is_of(&header, bytes) {
+        let draft = self.draft(part.name.file(), header)?;
+        while goes_on() {
+            // A draft that a panic left half-way lacks events.
+            let mut draft = draft.lock().unwrap_or_else(|poisoned| {
+                draft.clear_poison();
+                let mut draft = poisoned.into_inner();
+                *draft = Draft::new(header);
+                draft
+            });
+            if !draft.is_of(&header) {
                 *draft = Draft::new(header);
             }
             if !draft.is_good() {
                 return None;
             }
-            if draft.walked() == bytes {
+            if draft.walked() >= bytes {
                 return Some(run(&draft));
             }
-            let file = match &mut file {
-                Some(file) => file,
-                none => none.insert(File::open(part.name.within(folder)).ok()?),
-            };
-            let mut new = vec![0; (bytes - draft.walked()).min(AUDIT_DRAFT_PIECE_BYTES)];
-            file.read_exact_at(&mut new, draft.walked() as u64).ok()?;
-            let is_last = draft.walked() + new.len() == bytes;
-            let whole = if is_last { new.len() } else { whole_records(&new) };
-            let before = draft.walked();
-            // A record that is longer than a piece is none.
-            draft.extend(&new[..if whole == 0 { new.len() } else { whole }], subjects);
-            if draft.walked() == before {
-                return None;
-            }
+            extend(&mut draft, &part.name.within(folder), bytes, subjects)?;
         }
         None
+    }
+
+    /// The draft of a file, a new one if there is room for it.
+    fn draft(&self, file: u64, header: Header) -> Option<Arc<Mutex<Draft>>> {
+        let mut drafts = self.drafts();
+        if drafts.len() >= AUDIT_DRAFTS_MAX && !drafts.contains_key(&file) {
+            return None;
+        }
+        Some(drafts.entry(file).or_insert_with(|| Arc::new(Mutex::new(Draft::new(header)))).clone())
     }
 
     fn sealed(&self) -> MutexGuard<'_, HashMap<u64, Arc<Index>>> {
@@ -120,24 +116,20 @@ impl Indexes {
     fn drafts(&self) -> MutexGuard<'_, HashMap<u64, Arc<Mutex<Draft>>>> {
         self.drafts.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// The draft of a file, which has none from now on.
-    fn take_draft(&self, file: u64) -> Option<Draft> {
-        let draft = self.drafts().remove(&file)?;
-        let mut draft = lock(&draft);
-        let header = *draft.header();
-        Some(mem::replace(&mut *draft, Draft::new(header)))
-    }
 }
 
-/// A draft that a panic left half-way lacks events: it is made anew.
-fn lock(draft: &Mutex<Draft>) -> MutexGuard<'_, Draft> {
-    draft.lock().unwrap_or_else(|poisoned| {
-        draft.clear_poison();
-        let mut draft = poisoned.into_inner();
-        *draft = Draft::new(*draft.header());
-        draft
-    })
+/// Adds the events of the next piece of a file, which counts up to `bytes`, to its draft. Returns nothing where no event could be added.
+fn extend(draft: &mut Draft, path: &Path, bytes: usize, subjects: &Subjects) -> Option<()> {
+    let before = draft.walked();
+    let mut piece = vec![0; (bytes - before).min(AUDIT_DRAFT_PIECE_BYTES)];
+    File::open(path).and_then(|file| file.read_exact_at(&mut piece, before as u64)).ok()?;
+    let whole = match whole_records(&piece) {
+        // A record is shorter than a piece, so this one is damaged: the draft finds that.
+        0 => piece.len(),
+        whole => whole,
+    };
+    draft.extend(&piece[..whole], subjects);
+    (draft.walked() > before).then_some(())
 }
 
 /// The path of a sealed file's index.
@@ -254,9 +246,10 @@ fn make(shared: &Shared, part: &Part, seal: &Seal) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
-    let known = shared.indexes.take_draft(file);
-    let known =
-        known.filter(|draft| draft.is_of(&seal.header, draft.walked()) && draft.walked() as u64 == seal.content.0);
+    // A search may still hold it; then the file is read once more.
+    let known = shared.indexes.drafts().remove(&file).and_then(Arc::into_inner);
+    let known = known.and_then(|draft| draft.into_inner().ok());
+    let known = known.filter(|draft| draft.is_of(&seal.header) && draft.walked() as u64 == seal.content.0);
     let draft = known.map_or_else(|| of_content(part, seal, &shared.folder, subjects), |draft| Ok(Some(draft)))?;
     let Some(bytes) = draft.filter(Draft::is_good).and_then(|draft| write(&draft, seal, &sealed)) else {
         without().insert(seal.stored);

@@ -6,7 +6,10 @@ use std::fs;
 use proptest::prelude::*;
 
 use super::*;
+use crate::audit::disk::Name;
 use crate::audit::index;
+use crate::audit::trail::Part;
+use crate::limits::{AUDIT_DRAFT_PIECE_BYTES, AUDIT_TEXT_BYTES_MAX};
 
 /// Whether versions are there that were not there before.
 static IS_LATER: AtomicBool = AtomicBool::new(false);
@@ -249,6 +252,43 @@ fn a_file_of_many_blocks_is_expanded_only_where_events_are_wanted() {
 }
 
 /// One that was made anew without some events, and has its checksum.
+/// Two searches that began at different times each made the index anew for its own end of the file.
+#[test]
+fn a_search_leaves_out_later_events_and_keeps_them_in_the_index() {
+    let data = tempfile::tempdir().unwrap();
+    let log = indexed(data.path(), FILE_BYTES);
+    let wanted = Wanted::default();
+    let three = |at: i64| (at..at + 3).for_each(|at| assert!(append(&log, &event(at)).0 > 0));
+    let total = |search: &Search| search.page(0..10, &mut |_, _| None).unwrap().total;
+    three(0);
+    let early = log.search(&wanted, Order::NewestFirst).unwrap();
+    three(3);
+    let late = log.search(&wanted, Order::NewestFirst).unwrap();
+    assert_eq!([total(&late), total(&early), total(&late)], [6, 3, 6]);
+    let part = &early.trail.parts[0];
+    let known = early.shared.indexes.of_plain(&early.trail.folder, part, || true, |draft| draft.events());
+    assert_eq!(known, Some(6));
+}
+
+#[test]
+fn a_file_of_several_pieces_is_indexed_piece_by_piece() {
+    let data = tempfile::tempdir().unwrap();
+    let file_bytes = 4 * AUDIT_DRAFT_PIECE_BYTES as u64;
+    let log = Log::open(Options { file_bytes, ..options(data.path()) }).expect("the trail opens");
+    let long = |at: i64| Event { note: Some("-".repeat(AUDIT_TEXT_BYTES_MAX)), ..event(at) };
+    let count = 5 * AUDIT_DRAFT_PIECE_BYTES / 2 / AUDIT_TEXT_BYTES_MAX;
+    (0..count as i64).for_each(|at| assert!(append(&log, &long(at)).0 > 0));
+    drop(log);
+    let log = indexed(data.path(), file_bytes);
+    let wanted = Wanted { times: vec![NOON + 1..=i64::MAX], ..Wanted::default() };
+    agrees(&log, &wanted);
+    let search = log.search(&wanted, Order::NewestFirst).unwrap();
+    let known =
+        |part: &Part| search.shared.indexes.of_plain(&search.trail.folder, part, || true, |draft| draft.events());
+    let part = search.trail.parts.iter().find(|part| part.name == Name::Plain(1)).expect("the file is not full");
+    assert!(known(part) >= Some(count as u32), "the search read the file instead");
+}
+
 #[test]
 fn an_index_that_hides_events_is_told_by_a_check() {
     let data = tempfile::tempdir().unwrap();
