@@ -385,7 +385,7 @@ impl Source {
     pub fn skip(&mut self, bytes: i64) -> io::Result<()> {
         match &mut self.kind {
             Kind::Plain(stored) => stored.seek(SeekFrom::Current(bytes)).map(drop),
-            Kind::Sealed(reader) => reader.seek(SeekFrom::Current(bytes)).map(drop),
+            Kind::Sealed(reader) => reader.seek(SeekFrom::Current(bytes)).map(drop).map_err(undecipherable),
         }
     }
 }
@@ -394,8 +394,16 @@ impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.kind {
             Kind::Plain(stored) => stored.read(buffer),
-            Kind::Sealed(reader) => reader.read(buffer),
+            Kind::Sealed(reader) => reader.read(buffer).map_err(undecipherable),
         }
+    }
+}
+
+/// What age says of a changed or missing byte is "decryption error" alone.
+fn undecipherable(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::InvalidData => io::Error::new(error.kind(), format!("the archive is damaged: {error}")),
+        _ => error,
     }
 }
 

@@ -101,6 +101,11 @@ fn every_changed_or_missing_byte_of_an_encrypted_archive_and_its_label_is_found(
         fs::write(&sealed, &whole[..at]).unwrap();
         assert!(read(&keys(&own, None)).is_err(), "it ends before byte {at}");
     }
+    let mut changed = whole.clone();
+    changed[whole.len() / 2] ^= 1;
+    fs::write(&sealed, &changed).unwrap();
+    let problem = read(&keys(&own, None)).unwrap_err();
+    assert!(problem.ends_with("sealed.tar.age: the archive is damaged: decryption error"), "{problem}");
     fs::write(&sealed, [whole.as_slice(), b"x"].concat()).unwrap();
     assert!(read(&keys(&own, None)).is_err());
     fs::write(&sealed, &whole).unwrap();
