@@ -34,13 +34,12 @@ pub fn beside_store(engine: &Engine, trail: &audit::Verified) -> Result<Option<S
     }
 }
 
-/// What a store says of a trail that is not there, unless it never had one.
-pub fn taken_away(engine: &Engine) -> Option<String> {
-    let gone = "the trail was taken away";
+/// The problem of a data folder without an audit trail. None when its store has never had one.
+pub fn missing_trail(engine: &Engine) -> Option<String> {
     match (engine.audit_head().ok().flatten(), engine.seq()) {
-        (Some(head), _) => Some(format!("there is no audit trail, and the store knows one up to {head}: {gone}")),
+        (Some(head), _) => Some(format!("the audit trail is missing; the store knows that it reached {head}")),
         (None, Seq(0)) => None,
-        (None, changes) => Some(format!("{changes} changes of the store have no event: {gone}")),
+        (None, changes) => Some(format!("the audit trail is missing; the store has {changes} changes")),
     }
 }
 
@@ -73,18 +72,18 @@ pub fn verify(
     report(&Verifying { part: "audit", at: 0, of: 1 });
     let events = trail()?;
     let mut verified = engine.verify(names, report).map_err(|error| error.to_string())?;
-    let beside = match &events {
-        _ if !is_at_rest => Ok(None),
-        Some(events) => beside_store(engine, events),
-        None => taken_away(engine).map_or(Ok(None), Err),
-    };
-    match events {
+    let beside = match events {
         Some(events) => {
+            let beside = if is_at_rest { beside_store(engine, &events) } else { Ok(None) };
             let notes = events.remarks.into_iter().map(|remark| format!("audit trail: {remark}")).collect();
             verified.add("audit", events.problems, events.problems_untold as u64, notes);
+            beside
         }
-        None => verified.add("audit", Vec::new(), 0, vec!["there is no audit trail".to_owned()]),
-    }
+        None => match missing_trail(engine).filter(|_| is_at_rest) {
+            Some(problem) => Err(problem),
+            None => Ok(Some("there is no audit trail".to_owned())),
+        },
+    };
     match beside {
         Ok(note) => verified.add("audit", Vec::new(), 0, note.into_iter().collect()),
         Err(problem) => verified.add("audit", vec![problem], 0, Vec::new()),

@@ -183,8 +183,8 @@ fn verify(head: Option<Head>, config: &Config) -> Result<(), Failure> {
         Some(server) => told(&server, &mut |_| Ok(())).map_err(Failure::Failed)?,
         None => match expect_trail(config) {
             Ok(()) => at_rest(head, config).map_err(Failure::Failed)?,
-            Err(problem) => match missed(config) {
-                Some(missed) => (format!("wrong: {missed}\n"), false),
+            Err(problem) => match missing_trail(config) {
+                Some(missing) => (format!("wrong: {missing}\n"), false),
                 None => return Err(Failure::Failed(problem)),
             },
         },
@@ -193,12 +193,12 @@ fn verify(head: Option<Head>, config: &Config) -> Result<(), Failure> {
     if is_whole { Ok(()) } else { Err(Failure::Wrong("the audit trail is not as it was written".to_owned())) }
 }
 
-/// What the store says of a trail that is not there.
-fn missed(config: &Config) -> Option<String> {
+/// What is wrong with a folder without a trail. None when its store has never had one, or cannot be opened.
+fn missing_trail(config: &Config) -> Option<String> {
     let engine = open::look(config).ok()?;
-    let missed = bulk::taken_away(&engine);
+    let problem = bulk::missing_trail(&engine);
     engine.close();
-    missed
+    problem
 }
 
 /// Checks the trail of a folder without a server. The event of the check is written only behind a trail that is whole: opening a damaged
