@@ -152,7 +152,7 @@ fn code(claims: &Json, name: &str) -> Result<Option<String>, Refused> {
     personal_code(&text).map(|code| Some(code.to_owned())).ok_or_else(|| wrong(name))
 }
 
-/// The eleven digits of a personal code that is written with or without the country in front.
+/// The eleven digits of an Estonian personal code, without the prefix `EE` that it may have. The checksum is not compared.
 pub fn personal_code(text: &str) -> Option<&str> {
     let digits = text.strip_prefix("EE").unwrap_or(text);
     (digits.len() == 11 && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)

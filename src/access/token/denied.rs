@@ -89,11 +89,9 @@ impl Denied {
     }
 }
 
-/// The name in a line of the list, without the remark behind it. A `#` within a name is part of it.
+/// The name in a line of the list, without the comment after it. A `#` inside a name is part of the name.
 fn name(line: &str) -> Option<&str> {
-    let remark = line.match_indices('#').map(|(at, _)| at).find(|at| {
-        let before = line[..*at].chars().next_back();
-        before.is_none_or(char::is_whitespace)
-    });
-    Some(line[..remark.unwrap_or(line.len())].trim()).filter(|name| !name.is_empty())
+    let starts_comment = |at: &usize| line[..*at].chars().next_back().is_none_or(char::is_whitespace);
+    let end = line.match_indices('#').map(|(at, _)| at).find(starts_comment).unwrap_or(line.len());
+    Some(line[..end].trim()).filter(|name| !name.is_empty())
 }

@@ -409,7 +409,7 @@ async fn a_token_of_another_kind_lets_nobody_in() {
 }
 
 #[tokio::test]
-async fn a_name_on_the_list_counts_in_each_form_in_which_it_is_written() {
+async fn the_list_of_denied_names_accepts_each_way_to_write_a_name() {
     let folder = tempfile::tempdir().unwrap();
     let list = folder.path().join("denied");
     for (written, sub) in [
