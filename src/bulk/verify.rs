@@ -39,7 +39,7 @@ pub fn missing_trail(engine: &Engine) -> Option<String> {
     match (engine.audit_head().ok().flatten(), engine.seq()) {
         (Some(head), _) => Some(format!("the audit trail is missing; the store knows that it reached {head}")),
         (None, Seq(0)) => None,
-        (None, changes) => Some(format!("the audit trail is missing; the store has {changes} changes")),
+        (None, changes) => Some(format!("the audit trail is missing; {changes} changes of the store have no event")),
     }
 }
 
