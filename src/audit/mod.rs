@@ -5,9 +5,9 @@
 
 mod copy;
 mod disk;
-mod encoding;
+pub mod encoding;
 mod event;
-mod header;
+pub mod header;
 mod index;
 mod keeper;
 mod key;
@@ -15,8 +15,8 @@ mod log;
 mod opening;
 mod operator;
 mod read;
-mod record;
-mod resource;
+pub mod record;
+pub mod resource;
 mod seal;
 mod search;
 #[cfg(test)]

@@ -7,7 +7,7 @@ mod clock;
 mod consent;
 mod copied;
 mod decide;
-mod embedded;
+pub mod embedded;
 mod health;
 mod history;
 mod list;

@@ -16,18 +16,19 @@ pub fn is_sealed(pairs: &[Pair]) -> bool {
 /// # Errors
 /// An escape that is none, or text that is not UTF-8 once decoded.
 pub fn pairs(text: &str) -> Result<Vec<Pair>, Issue> {
-    let refuse = |()| Issue::new(Hcert::HttpMalformed).with("problem", "a parameter is not percent-encoded UTF-8");
+    let refuse = || Issue::new(Hcert::HttpMalformed).with("problem", "a parameter is not percent-encoded UTF-8");
     let pieces = text.split('&').filter(|piece| !piece.is_empty());
     pieces
         .map(|piece| {
             let (name, value) = piece.split_once('=').unwrap_or((piece, ""));
-            Ok((decode(name, true).map_err(refuse)?, decode(value, true).map_err(refuse)?))
+            Ok((decode(name, true).ok_or_else(refuse)?, decode(value, true).ok_or_else(refuse)?))
         })
         .collect()
 }
 
-/// Undoes percent-encoding; in queries and forms (`plus`) a `+` is a blank.
-pub fn decode(text: &str, plus: bool) -> Result<String, ()> {
+/// Undoes percent-encoding; in queries and forms (`plus`) a `+` is a blank. Nothing where a `%` has no two digits behind it, or the bytes
+/// are not UTF-8.
+pub fn decode(text: &str, plus: bool) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes().iter();
     while let Some(byte) = rest.next() {
@@ -37,12 +38,12 @@ pub fn decode(text: &str, plus: bool) -> Result<String, ()> {
             other => *other,
         });
     }
-    String::from_utf8(bytes).map_err(|_| ())
+    String::from_utf8(bytes).ok()
 }
 
-fn digit(byte: Option<&u8>) -> Result<u8, ()> {
-    let value = byte.and_then(|byte| char::from(*byte).to_digit(16)).ok_or(())?;
-    u8::try_from(value).map_err(|_| ())
+fn digit(byte: Option<&u8>) -> Option<u8> {
+    let value = byte.and_then(|byte| char::from(*byte).to_digit(16))?;
+    u8::try_from(value).ok()
 }
 
 /// Reads `_pretty`.

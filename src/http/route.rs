@@ -209,7 +209,7 @@ fn below<'a>(base_path: &str, path: &'a str) -> Option<Cow<'a, str>> {
     if !path.contains('%') {
         return Some(Cow::Borrowed(path));
     }
-    let decoded = decode(path, false).ok()?;
+    let decoded = decode(path, false)?;
     (decoded.matches('/').count() == path.matches('/').count()).then_some(Cow::Owned(decoded))
 }
 

@@ -90,7 +90,7 @@ fn x_road_client(parts: &Parts) -> Option<ClientKey> {
     let mut identity = Context::new(&SHA256);
     let mut count = 0;
     for part in text.split('/') {
-        let name = decode(part, false).ok()?.trim().to_lowercase();
+        let name = decode(part, false)?.trim().to_lowercase();
         if name.is_empty() {
             return None;
         }

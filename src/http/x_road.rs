@@ -92,7 +92,7 @@ fn is_identifier(part: &str) -> bool {
     };
     match part.contains('%') {
         _ if !part.is_ascii() => false,
-        true => decode(part, false).is_ok_and(|decoded| plain(&decoded)),
+        true => decode(part, false).is_some_and(|decoded| plain(&decoded)),
         false => plain(part),
     }
 }

@@ -1,6 +1,6 @@
 //! `$get-consent` and `$set-consent`: GET or POST, and POST, of /Composition/{id}/…. Contract 7.6.
 
-mod said;
+pub mod said;
 
 use uuid::Uuid;
 

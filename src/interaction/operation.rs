@@ -1,6 +1,6 @@
 //! `$suspend` and `$cancel`: POST /Composition/{id}/$suspend. Specification 3, 4.7; Contract 3.4.
 
-mod reason;
+pub mod reason;
 
 use super::context::Context;
 use super::service::{Service, deleted, unreadable};

@@ -3,7 +3,7 @@
 //! POST with a Composition, or with Parameters that hold one in `resource`; on an instance GET too. `mode` and `profile` stand in the
 //! query or in the Parameters. The answer is 200 with an OperationOutcome, whatever was found.
 
-mod asked;
+pub mod asked;
 
 use uuid::Uuid;
 

@@ -3,14 +3,14 @@
 //! A token is read strictly (`compact`), then its key is looked for (`ring`, `developer`) and its signature verified (`key`); only
 //! then are its claims believed (`claims`).
 
-mod claims;
-mod compact;
+pub mod claims;
+pub mod compact;
 mod denied;
 mod developer;
 mod fetch;
 mod jwks;
 mod key;
-mod order;
+pub mod order;
 mod refused;
 mod ring;
 mod source_file;

@@ -19,14 +19,14 @@ mod restore;
 mod salvage;
 mod standing;
 mod stats;
-mod store;
+pub mod store;
 mod subject;
 #[cfg(test)]
 mod tests;
 mod time;
 mod verify;
 mod view;
-mod who;
+pub mod who;
 mod witnessed;
 mod writer;
 

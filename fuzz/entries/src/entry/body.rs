@@ -3,14 +3,14 @@
 use std::sync::LazyLock;
 
 use super::is_one_in;
-use crate::certificate::{Id, Names, Version, head, narrative};
-use crate::fhir::json::{self, Json, Object, Read};
-use crate::fhir::narrative::problems as narrative_problems;
-use crate::fhir::shape;
-use crate::limits::BODY_ISSUES_MAX;
-use crate::outcome::{Issue, Problems};
-use crate::profile::Validator;
-use crate::terminology::Terminology;
+use hcert::certificate::{Id, Names, Version, head, narrative};
+use hcert::fhir::json::{self, Json, Object, Read};
+use hcert::fhir::narrative::problems as narrative_problems;
+use hcert::fhir::shape;
+use hcert::limits::BODY_ISSUES_MAX;
+use hcert::outcome::{Issue, Problems};
+use hcert::profile::Validator;
+use hcert::terminology::Terminology;
 
 /// All that a certificate is judged by: each profile with code lists that warn of an unknown code, or refuse it.
 struct Judge {

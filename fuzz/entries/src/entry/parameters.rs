@@ -1,16 +1,16 @@
 //! Any bytes as the body of an operation, read by each of them, and as an order for a token.
 
 use super::{is_one_in, told};
-use crate::access::token::order::Order;
-use crate::certificate::PersonalCode;
-use crate::fhir::json::{self, Json};
-use crate::interaction::Context;
-use crate::interaction::asked::{Asked, Kind, Known, once};
-use crate::interaction::consent::said::{DOCTOR, REPRESENTATIVE, said};
-use crate::interaction::operation::reason::reason;
-use crate::interaction::validate::asked::asked as validated;
-use crate::limits::{BODY_ISSUES_MAX, REASON_CHARACTERS_MAX, TOKEN_ORDER_CHARACTERS_MAX};
-use crate::outcome::Outcome;
+use hcert::access::token::order::Order;
+use hcert::certificate::PersonalCode;
+use hcert::fhir::json::{self, Json};
+use hcert::interaction::Context;
+use hcert::interaction::asked::{Asked, Kind, Known, once};
+use hcert::interaction::consent::said::{DOCTOR, REPRESENTATIVE, said};
+use hcert::interaction::operation::reason::reason;
+use hcert::interaction::validate::asked::asked as validated;
+use hcert::limits::{BODY_ISSUES_MAX, REASON_CHARACTERS_MAX, TOKEN_ORDER_CHARACTERS_MAX};
+use hcert::outcome::Outcome;
 
 /// A parameter of every kind, by the names that operations on code lists have for them.
 const KNOWN: [Known; 7] = [

@@ -2,23 +2,23 @@
 //!
 //! The first byte says which of them it is, as [`Kind`] numbers them.
 
-use crate::audit::encoding;
-use crate::audit::header::{HEADER_BYTES, Header};
-use crate::audit::record::{FRAME_BYTES, Hash, Piece, Walk, chain, open, sha256};
-use crate::audit::resource::resource;
-use crate::audit::{Action, Event, Number};
-use crate::certificate::{Consent, Id, Names, Seq, Stamp, State, Version};
-use crate::engine::embedded::store::change::{CHANGE_BYTES, Change, What};
-use crate::engine::embedded::store::crc::crc;
-use crate::engine::embedded::store::record::{Draft, Fields, Record, Tag};
-use crate::engine::embedded::store::{consent, patient};
-use crate::engine::embedded::who;
-use crate::engine::{PatientFacts, Who};
-use crate::fhir::json;
-use crate::search::class::{Class, Coding};
-use crate::search::row::Row;
-use crate::search::row_bytes;
-use crate::search::term::{Field, Form, Term};
+use hcert::audit::encoding;
+use hcert::audit::header::{HEADER_BYTES, Header};
+use hcert::audit::record::{FRAME_BYTES, Hash, Piece, Walk, chain, open, sha256};
+use hcert::audit::resource::resource;
+use hcert::audit::{Action, Event, Number};
+use hcert::certificate::{Consent, Id, Names, Seq, Stamp, State, Version};
+use hcert::engine::embedded::store::change::{CHANGE_BYTES, Change, What};
+use hcert::engine::embedded::store::crc::crc;
+use hcert::engine::embedded::store::record::{Draft, Fields, Record, Tag};
+use hcert::engine::embedded::store::{consent, patient};
+use hcert::engine::embedded::who;
+use hcert::engine::{PatientFacts, Who};
+use hcert::fhir::json;
+use hcert::search::class::{Class, Coding};
+use hcert::search::row::Row;
+use hcert::search::row_bytes;
+use hcert::search::term::{Field, Form, Term};
 
 /// What is stored, in the order of its numbers.
 #[derive(Clone, Copy, Debug)]
@@ -270,12 +270,12 @@ fn sample_row() -> Row {
     let coding = Coding { system: Some("https://fhir.ee/CodeSystem/a".into()), code: Some("b".into()) };
     let class = Class {
         state: State::Completed,
-        profile: crate::certificate::Profile::Driver,
+        profile: hcert::certificate::Profile::Driver,
         consent: Consent::default(),
         category: vec![coding.clone()],
         kind: vec![coding],
     };
-    let span = crate::fhir::date_time::span("2026-11-01").ok();
+    let span = hcert::fhir::date_time::span("2026-11-01").ok();
     let mut terms = vec![
         Term::new(Field::Subject, Form::Code, "Patient/200"),
         Term::new(Field::Entry, Form::Code, "Observation/1"),

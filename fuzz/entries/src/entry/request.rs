@@ -7,23 +7,23 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method};
 
 use super::told;
-use crate::access::token::claims::{self, Expected};
-use crate::access::token::compact::Compact;
-use crate::audit::{Action, Event};
-use crate::config::{AccessMode, AccessToken, Algorithm, Config};
-use crate::fhir::json;
-use crate::http::media::{Content, Media};
-use crate::http::route::{self, Route};
-use crate::http::settings::Settings;
-use crate::http::trace::Traced;
-use crate::http::wanted::Wanted;
-use crate::http::x_road::{self, Place};
-use crate::http::{account, condition, guard, media, message, query, request};
-use crate::interaction::{Instance, Interaction};
-use crate::limits::{BODY_BYTES_MAX, REQUEST_ID_CHARACTERS_MAX};
-use crate::outcome::{Language, Outcome};
-use crate::search::link;
 use crate::wire;
+use hcert::access::token::claims::{self, Expected};
+use hcert::access::token::compact::Compact;
+use hcert::audit::{Action, Event};
+use hcert::config::{AccessMode, AccessToken, Algorithm, Config};
+use hcert::fhir::json;
+use hcert::http::media::{Content, Media};
+use hcert::http::route::{self, Route};
+use hcert::http::settings::Settings;
+use hcert::http::trace::Traced;
+use hcert::http::wanted::Wanted;
+use hcert::http::x_road::{self, Place};
+use hcert::http::{account, condition, guard, media, message, query, request};
+use hcert::interaction::{Instance, Interaction};
+use hcert::limits::{BODY_BYTES_MAX, REQUEST_ID_CHARACTERS_MAX};
+use hcert::outcome::{Language, Outcome};
+use hcert::search::link;
 
 /// A door as it stands on a developer's machine, and one behind a trusted proxy.
 static DOORS: LazyLock<[Settings; 2]> = LazyLock::new(|| {
