@@ -284,8 +284,10 @@ pub const ANSWERS_IN_TURN_MAX: u32 = 8;
 /// Bytes that an HTTP/2 connection must have written while it is idle to count as reading its answers: more than what pings take.
 pub const HTTP2_PROGRESS_BYTES: u64 = 1_024;
 
-/// Bytes of bodies that an HTTP/2 client may send before they are read, for a stream and for a connection. A certificate fits whole.
+/// Bytes of bodies that an HTTP/2 client may send on a stream before they are read. A certificate fits whole.
 pub const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 * 1024;
+
+/// Bytes of bodies that an HTTP/2 client may send on a connection before they are read.
 pub const HTTP2_WINDOW_BYTES: u32 = 256 * 1024;
 
 /// Bytes of answers that an HTTP/2 stream copies ahead of its client.
@@ -368,8 +370,10 @@ pub const HTTP2_BLOCK_BYTES_MAX: usize = 2 * HEADER_BYTES_MAX;
 /// SETTINGS_MAX_HEADER_LIST_SIZE: the largest head, where HTTP/2 counts 32 bytes more for each field (RFC 9113, 6.5.2).
 pub const HTTP2_HEADER_LIST_BYTES_MAX: u32 = HEADER_BYTES_MAX as u32 + 32 * HTTP2_FIELDS_MAX;
 
-/// Fields, and bytes as they are sent, of trailers. The service reads none of them.
+/// Fields of trailers. The service reads none of them.
 pub const HTTP2_TRAILER_FIELDS_MAX: u32 = 8;
+
+/// Bytes of trailers, as they are sent.
 pub const HTTP2_TRAILER_BYTES_MAX: usize = 1_024;
 
 /// Frames of HTTP/2 that carry neither a head nor data (PING, SETTINGS, WINDOW_UPDATE and others): so many at once, and so many a
@@ -379,6 +383,8 @@ pub const HTTP2_CONTROL_FRAMES_MAX: u64 = 1_000;
 /// What each request of HTTP/2 adds to these, and each of so many bytes of answers: a client takes a large answer back by a frame,
 /// and enlarges two windows for each 16 KiB that it was sent.
 pub const HTTP2_CONTROL_FRAMES_PER_REQUEST: u64 = 8;
+
+/// Bytes of answers for which an HTTP/2 connection may send one more frame that carries neither head nor body.
 pub const HTTP2_BYTES_PER_CONTROL_FRAME: u64 = 1_024;
 
 /// Requests of one HTTP/2 connection that its client may take back (RST_STREAM): so many at once, and so many a second. Beyond, the
@@ -629,8 +635,10 @@ pub const JWKS_PAUSE_S: u64 = 5;
 /// Seconds between two looks at a file of keys, or of what is denied, to see whether it changed.
 pub const JWKS_LOOK_S: u64 = 2;
 
-/// Bits of an RSA key at least, NIST SP 800-57, and at most, above which verifying takes long.
+/// Bits of an RSA key at least. NIST SP 800-57.
 pub const RSA_BITS_MIN: usize = 2_048;
+
+/// Bits of an RSA key at most; verifying with a longer one takes long.
 pub const RSA_BITS_MAX: usize = 8_192;
 
 /// Milliseconds a patient registry may take for one answer, connecting included (default of `registry.remote.timeout_ms`). A caller of
