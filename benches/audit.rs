@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use hcert::audit::{Action, Event, Log, Options, Order, verify};
 use hcert::certificate::{Id, Version};
-use hcert::limits::AUDIT_FILE_MB;
+use hcert::config::limits::AUDIT_FILE_MB;
 
 const EVENTS: u64 = 20_000;
 const THREADS: u64 = 16;

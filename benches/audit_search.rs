@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use hcert::audit::{Action, Agent, AuditedEntity, Event, Log, Options, Order, Wanted, folder};
 use hcert::certificate::{Id, Version};
-use hcert::limits::AUDIT_FILE_MB;
+use hcert::config::limits::AUDIT_FILE_MB;
 
 const EVENTS: u64 = 100_000;
 const PATIENTS: u64 = 1_000_000;

@@ -6,6 +6,7 @@ mod access;
 mod document;
 mod environment;
 pub mod exposure;
+pub mod limits;
 mod management;
 mod memory;
 mod network;
@@ -22,7 +23,7 @@ use std::path::{Path, PathBuf};
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 
-use crate::limits;
+use crate::search::limits::{COUNT_DEFAULT, COUNT_MAX};
 pub use access::{Access, AccessMode, AccessToken, Algorithm, ChangeBy};
 use document::Document;
 pub use exposure::SettingsFile;
@@ -420,11 +421,7 @@ impl Default for Storage {
 
 impl Default for Search {
     fn default() -> Self {
-        Search {
-            count_default: limits::COUNT_DEFAULT,
-            count_max: limits::COUNT_MAX,
-            link_minutes: limits::LINK_MINUTES,
-        }
+        Search { count_default: COUNT_DEFAULT, count_max: COUNT_MAX, link_minutes: limits::LINK_MINUTES }
     }
 }
 

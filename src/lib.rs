@@ -44,7 +44,6 @@ pub mod engine;
 pub mod fhir;
 pub mod http;
 pub mod interaction;
-pub mod limits;
 pub mod log;
 pub mod management;
 pub mod metrics;

@@ -8,6 +8,7 @@ mod code_system;
 mod concept;
 mod expansion;
 mod file;
+pub mod limits;
 mod membership;
 mod term;
 mod value_set;
@@ -17,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 use crate::certificate::Names;
 use crate::definitions;
 use crate::fhir::json::Json;
-use crate::limits::{TERMINOLOGY_BYTES_MAX, TERMINOLOGY_CONCEPTS_MAX, TERMINOLOGY_LISTS_MAX};
+use crate::terminology::limits::TERMINOLOGY_BYTES_MAX;
 pub use about::{About, Origin};
 pub use code_system::CodeSystem;
 pub use concept::Concept;
@@ -26,6 +27,12 @@ pub use file::read as read_file;
 pub use membership::{Certainty, Membership};
 pub use term::ESTONIAN;
 pub use value_set::ValueSet;
+
+/// Codes in all lists together. Estonia's largest list here, that of occupations, has some 10 000; each takes half a kilobyte of memory.
+const TERMINOLOGY_CONCEPTS_MAX: usize = 100_000;
+
+/// Code systems and value sets. The service knows some thirty; each load looks at all of them.
+const TERMINOLOGY_LISTS_MAX: usize = 1_000;
 
 /// A list that an operator loaded.
 #[derive(Clone, Debug)]

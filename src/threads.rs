@@ -7,7 +7,18 @@ use std::time::Duration;
 
 use tokio::runtime;
 
-use crate::limits::{BLOCKING_THREADS_MAX, GIVE_WAY_NICE, MAIN_STACK_BYTES, SERVICE_THREADS};
+/// Threads of a service beside those that serve requests: 16 when it is idle on two processors, and those of its first commands and its
+/// first blocking work.
+const SERVICE_THREADS: usize = 24;
+
+/// Threads for work that blocks, such as large searches, each of which stays once it was started.
+const BLOCKING_THREADS_MAX: usize = 64;
+
+/// Bytes of stack of the thread that runs a command.
+const MAIN_STACK_BYTES: usize = 8 * 1024 * 1024;
+
+/// By how much a thread that builds an index, or carries out a command, gives way to others, in the steps of nice(2), 0 to 19: it has time.
+const GIVE_WAY_NICE: i32 = 15;
 
 /// Runs the command line on a thread with a stack of a size that is known: that of the first thread is the limit of whoever starts the
 /// process (`ulimit -s`). Without another thread it runs on the first one.

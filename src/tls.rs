@@ -1,5 +1,6 @@
 //! TLS: whom the service believes that they are who it asks (the patient registry, an issuer of tokens), and what it shows of itself.
 
+pub mod limits;
 mod pinned;
 mod revocation;
 mod server;
@@ -13,7 +14,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::limits::TLS_FILE_BYTES_MAX;
+use crate::tls::limits::TLS_FILE_BYTES_MAX;
 
 pub use pinned::pinned;
 pub use revocation::Clients;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use hcert::limits::HEADERS_MAX;
+use hcert::http::limits::HEADERS_MAX;
 
 use crate::attack;
 use crate::process::Process;

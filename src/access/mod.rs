@@ -3,6 +3,7 @@
 //! A verified token becomes an [`Identity`]; nobody behind the door looks at tokens. What their roles permit becomes filters on rows.
 
 pub mod identity;
+pub mod limits;
 pub mod rights;
 pub mod token;
 

@@ -5,8 +5,12 @@
 
 use super::event::{self, Action, Entity, Event, Method, query_within, text_within, within};
 use super::record::sha256;
+use crate::audit::limits::AUDIT_TEXT_BYTES_MAX;
 use crate::certificate::{Id, Seq, Version};
-use crate::limits::{AUDIT_CLAIMED_BYTES_MAX, AUDIT_TEXT_BYTES_MAX};
+use crate::config::limits::X_ROAD_CHARACTERS_MAX;
+
+/// Bytes of a header of X-Road in an audit event: all characters that are kept, each of four bytes, and the mark of one that was cut.
+const AUDIT_CLAIMED_BYTES_MAX: usize = 4 * X_ROAD_CHARACTERS_MAX + 64;
 
 const FORMAT: u8 = 1;
 
@@ -300,8 +304,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::audit::limits::AUDIT_QUERY_BYTES_MAX;
     use crate::audit::{From, Operator, Who};
-    use crate::limits::AUDIT_QUERY_BYTES_MAX;
 
     fn bytes(event: &Event) -> Vec<u8> {
         let mut out = Vec::new();

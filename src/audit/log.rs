@@ -17,8 +17,9 @@ use super::record::{self, Hash};
 use super::search::Search;
 use super::trail::Trail;
 use super::{Action, Event, Order, Verified, Wanted, encoding, keeper};
+use crate::audit::limits::AUDIT_WRITE_BYTES_MAX;
 use crate::certificate::Seq;
-use crate::limits::{AUDIT_PENDING_BYTES_MAX, AUDIT_WRITE_BYTES_MAX};
+use crate::config::limits::AUDIT_PENDING_BYTES_MAX;
 use crate::log::event;
 use crate::threads;
 

@@ -11,6 +11,7 @@ pub mod header;
 mod index;
 mod keeper;
 mod key;
+pub mod limits;
 mod log;
 mod opening;
 mod operator;

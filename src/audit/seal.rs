@@ -14,7 +14,10 @@ use super::Number;
 use super::encoding;
 use super::header::{Fields, HEADER_BYTES, Header};
 use super::record::{Hash, Piece, Walk, sha256};
-use crate::limits::{AUDIT_BLOCK_BYTES, AUDIT_WRITE_BYTES_MAX};
+use crate::audit::limits::AUDIT_WRITE_BYTES_MAX;
+
+/// Bytes of a block of a sealed file of the trail before compression. Larger ones hardly become smaller; a damaged one costs its events.
+const AUDIT_BLOCK_BYTES: usize = 256 * 1024;
 
 const MAGIC: &[u8; 8] = b"hcertAZ1";
 

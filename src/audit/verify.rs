@@ -13,7 +13,9 @@ use super::seal::{SEAL_BYTES, Seal};
 use super::trail::{Part, Trail};
 use super::{Action, Head, Number, encoding};
 use crate::certificate::Seq;
-use crate::limits::AUDIT_PROBLEMS_MAX;
+
+/// Problems of an audit trail that are told one by one. What is more is counted.
+const AUDIT_PROBLEMS_MAX: usize = 100;
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ mod chain;
 mod check;
 mod digest;
 mod folder;
+pub mod limits;
 mod member;
 mod read;
 mod restore;

@@ -11,8 +11,13 @@ use super::digest::{Digest, Digesting};
 use super::member::Member;
 use super::sealing::{self, Keys, NEEDS_IDENTITY, Source};
 use super::write::digest_path;
-use crate::limits::{BACKUP_MANIFEST_BYTES_MAX, BACKUP_MEMBER_BYTES_MAX};
+use crate::backup::limits::BACKUP_MANIFEST_BYTES_MAX;
+use crate::engine::limits::{COPY_PIECE_BYTES, COPY_RECORD_BYTES_MAX};
 use crate::regular_file;
+
+/// Bytes of a member of an archive that is held in memory: a piece with the largest record behind it. Files of the audit trail are
+/// copied without being held.
+const BACKUP_MEMBER_BYTES_MAX: usize = COPY_PIECE_BYTES + COPY_RECORD_BYTES_MAX;
 
 /// What was found in an archive that is whole.
 #[derive(Clone, Debug)]

@@ -14,9 +14,11 @@ use super::take::{Sink, Taking, take};
 use super::{Target, Unfinished, folder};
 use crate::audit::Log;
 use crate::engine::{Clock, Engine};
-use crate::limits::BACKUP_RETRY_MINUTES;
 use crate::log::event;
 use crate::threads;
+
+/// Minutes after which a scheduled backup that failed is tried again; a disk that was full may have room by then.
+const BACKUP_RETRY_MINUTES: u64 = 10;
 
 /// When backups are taken, and how long they are kept.
 #[derive(Clone, Debug)]

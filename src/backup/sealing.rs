@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use super::about::{About, Base};
 use super::digest::{Digest, Digesting};
 use super::folder;
+use crate::backup::limits::BACKUP_MANIFEST_BYTES_MAX;
 use crate::engine::STORE_FILE;
-use crate::limits::BACKUP_MANIFEST_BYTES_MAX;
 use crate::regular_file;
 
 /// How the name of an encrypted archive ends, behind that of a plain one.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::client::Target;
 use super::scenario::{SCENARIOS, Scenario};
 use crate::corpus::Renaming;
-use crate::limits::CORPUS_CERTIFICATES_MAX;
+use crate::corpus::limits::CORPUS_CERTIFICATES_MAX;
 
 /// What to measure.
 #[derive(Clone, Debug)]

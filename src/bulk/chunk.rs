@@ -3,7 +3,13 @@
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
 
-use crate::limits::{BODY_BYTES_MAX, IMPORT_BATCH_BYTES, IMPORT_BATCH_LINES};
+use crate::config::limits::BODY_BYTES_MAX;
+
+/// Lines an import stores in one transaction: enough to make the commit cheap, few enough to lose little time when it fails.
+const IMPORT_BATCH_LINES: usize = 4096;
+
+/// Bytes of lines an import reads before it hands them on, so that few large lines do not fill the memory.
+const IMPORT_BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 /// A line holds a resource of the largest allowed size and its entry.
 pub const LINE_BYTES_MAX: usize = BODY_BYTES_MAX + 4096;

@@ -20,8 +20,11 @@ use crate::certificate::transition::Trigger;
 use crate::engine::{Content, Engine, Import, ImportBatch, Imported, Refused, Who, Write};
 use crate::fhir::json;
 use crate::interaction::{Rulebook, certificate_of_import, new_certificate};
-use crate::limits::IMPORT_THREADS;
 use crate::outcome::{Issue, Language, Outcome};
+
+/// Threads that read and compress the lines of an import while the writer commits those before. More would take the processor
+/// from a server that answers requests beside it.
+const IMPORT_THREADS: usize = 2;
 
 /// How to import.
 #[derive(Clone, Copy, Debug, Default)]

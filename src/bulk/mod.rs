@@ -10,6 +10,7 @@ mod clock;
 pub mod entry;
 mod export;
 mod import;
+pub mod limits;
 mod patients;
 mod salvage;
 mod trail_head;

@@ -9,10 +9,10 @@ use tokio::sync::oneshot;
 use super::chunk::{Chunk, Chunks, LINE_BYTES_MAX};
 use super::import::{refused_words, words};
 use super::{Event, ImportOptions, Progress};
+use crate::bulk::limits::BAD_PATIENTS_TOLD_MAX;
 use crate::certificate::{Id, IdentifierSystems};
 use crate::engine::{Engine, Error, PatientWrite, PatientWritten, Refused, StoredPatient};
 use crate::fhir::json::{self, Json};
-use crate::limits::BAD_PATIENTS_TOLD_MAX;
 use crate::registry::person;
 
 /// Batches handed to the writer and not answered yet: while one is committed the next one is read.

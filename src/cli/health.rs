@@ -11,9 +11,14 @@ use serde_json::Value;
 
 use super::{Common, Failure, say};
 use crate::config::Management;
-use crate::limits::{HEALTH_BYTES_MAX, HEALTH_WAIT_S};
 use crate::management;
 use crate::tls;
+
+/// Seconds that `hcert health` waits for an answer.
+const HEALTH_WAIT_S: u64 = 5;
+
+/// Bytes of an answer of the management address. One has some 2 KB.
+const HEALTH_BYTES_MAX: u64 = 256 * 1024;
 
 /// Ask a running server how it is.
 ///

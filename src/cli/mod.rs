@@ -13,6 +13,7 @@ mod health;
 mod import;
 mod internal_error;
 mod last_word;
+pub mod limits;
 mod log;
 mod log_level;
 mod open;
@@ -41,9 +42,9 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::cli::limits::LOG_FLUSH_MS;
 use crate::config::{Config, ConfigError, SettingsFile};
 use crate::engine::DAMAGED;
-use crate::limits::LOG_FLUSH_MS;
 use crate::registry::fault::Rules;
 
 /// Contract 9.4.

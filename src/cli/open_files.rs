@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::limits::OPEN_FILES_RESERVED;
+use crate::cli::limits::OPEN_FILES_RESERVED;
 
 /// Raises the process's limit of open files so that `connections` fit beside store and index. How many do fit.
 ///

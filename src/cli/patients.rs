@@ -10,10 +10,10 @@ use super::output::{Out, Output};
 use super::progress::Bar;
 use super::{Common, Failure, note, room};
 use crate::audit::Action;
+use crate::bulk::limits::BAD_PATIENTS_TOLD_MAX;
 use crate::bulk::{self, ImportOptions, Listed, Progress};
 use crate::config::Config;
 use crate::engine::{Engine, system_clock};
-use crate::limits::BAD_PATIENTS_TOLD_MAX;
 use crate::socket::{self, Request};
 
 /// Import or list the patients of the embedded registry

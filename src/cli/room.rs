@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::writable::mount_at;
 use crate::config::Config;
+use crate::engine::limits::STORE_ROOM_BYTES;
 use crate::engine::{Disk, size};
-use crate::limits::STORE_ROOM_BYTES;
 
 /// The system's words for it, and those of the standard library.
 const WORDS: [&str; 3] = ["No space left", "no storage space", "Disk quota exceeded"];

@@ -20,7 +20,6 @@ use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, exposure, is_w
 use crate::engine::{Engine, MADE_BY, system_clock};
 use crate::http::{self, Server, Settings};
 use crate::interaction::Service;
-use crate::limits::AUDIT_HEAD_S;
 use crate::log::{event, shown};
 use crate::management::{self, Guard, Management, Phase, Watched};
 use crate::metrics::Metrics;
@@ -28,6 +27,9 @@ use crate::output::{Output, write_aside};
 use crate::registry::Registry;
 use crate::socket;
 use crate::threads;
+
+/// Seconds between two times that the store is told the head of the audit trail. One commit each, where events came.
+const AUDIT_HEAD_S: u64 = 30;
 
 /// The year 10000, counted from 1970.
 const HTTP_DATES_END: Duration = Duration::from_secs(253_402_300_800);

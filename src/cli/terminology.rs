@@ -13,8 +13,8 @@ use crate::audit::Action;
 use crate::config::Config;
 use crate::engine::{Engine, system_clock};
 use crate::fhir::date_time::instant;
+use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
 use crate::interaction::{ListLine, Lists};
-use crate::limits::TERMINOLOGY_FILE_BYTES_MAX;
 use crate::socket::Request;
 use crate::terminology;
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::Config;
-use crate::limits;
+use crate::config::limits;
 
 /// `[access]`
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits;
+use crate::config::limits;
 
 /// `[management]`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

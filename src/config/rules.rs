@@ -4,7 +4,7 @@ use toml::{Table, Value};
 
 use super::access::{self, is_loopback};
 use super::{AccessMode, CallersToken, Config, Exchange, FaultRule, RegistryMode, is_within_by_name, management, tls};
-use crate::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
+use crate::config::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
 
 /// Why an archive's folder is refused.
 pub const BACKUP_WITHIN_DATA: &str =

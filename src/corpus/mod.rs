@@ -16,6 +16,7 @@ mod digits;
 mod entry;
 mod facts;
 mod history;
+pub mod limits;
 mod observation;
 mod organisations;
 mod patient;
@@ -36,7 +37,7 @@ pub use history::Step;
 pub use renaming::Renaming;
 
 use crate::certificate::{Id, State, Version};
-use crate::limits::CORPUS_CERTIFICATES_MAX;
+use crate::corpus::limits::CORPUS_CERTIFICATES_MAX;
 use crate::registry::PersonalCode;
 
 /// All changes of `count` certificates, in the order of time.

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{CLOCK_BEHIND_MS_MAX, CLOCK_JUMP_MS_MAX};
+use crate::engine::limits::CLOCK_BEHIND_MS_MAX;
+
+/// How far the clock may jump forward before changes are refused, in milliseconds. Contract 10.4.
+const CLOCK_JUMP_MS_MAX: i64 = 10 * 60 * 1_000;
 
 /// Tells the time in milliseconds since 1970 UTC. An argument, so that tests can hold it.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;

@@ -10,6 +10,7 @@ mod decide;
 pub mod embedded;
 mod health;
 mod history;
+pub mod limits;
 mod list;
 mod patient;
 mod refused;

@@ -29,7 +29,7 @@ pub struct StoredPatient {
 /// A patient to be stored. The writer gives version and time, and the id where none is named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatientWrite {
-    /// None: the next free one. No larger than [`IMPORT_ID_MAX`](crate::limits::IMPORT_ID_MAX).
+    /// None: the next free one. No larger than [`IMPORT_ID_MAX`](crate::engine::limits::IMPORT_ID_MAX).
     pub id: Option<Id>,
     /// System and value: a current patient with this identifier makes the write a no-op.
     pub unless: Option<(String, String)>,

@@ -9,7 +9,7 @@ mod text;
 
 use std::borrow::Cow;
 
-use crate::limits::JSON_DEPTH_MAX;
+use crate::fhir::limits::JSON_DEPTH_MAX;
 use crate::outcome::{Hcert, Issue, Outcome, Problems};
 pub use source::Source;
 pub use text::{write_member, write_string};

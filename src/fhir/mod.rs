@@ -8,6 +8,7 @@ pub mod fhirpath;
 pub mod invariant;
 pub mod json;
 pub mod language_tag;
+pub mod limits;
 pub mod narrative;
 pub mod path;
 pub mod primitive;

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 
 use crate::fhir::date_time::{self, TimeError};
 use crate::fhir::json::Json;
+use crate::fhir::limits::{ID_CHARACTERS_MAX, STRING_CHARACTERS_MAX};
 use crate::fhir::scan;
-use crate::limits::{ID_CHARACTERS_MAX, STRING_CHARACTERS_MAX};
 
 macro_rules! primitives {
     ($($name:ident = $code:literal,)*) => {

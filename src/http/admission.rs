@@ -12,9 +12,16 @@ use super::body::BodyMemory;
 use super::clients::{ClientKey, Clients, CountedFor, Throttled, UnderWay};
 use super::load::{Counted, Load, count};
 use super::settings::Settings;
+use crate::config::limits::LARGE_BODIES;
+use crate::http::limits::ANSWERS_BYTES_PER_ADDRESS_MAX;
 use crate::interaction::{Turn, Turns};
-use crate::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, LARGE_BODIES, LARGE_BODY_WAIT_S, REQUEST_WAIT_MS};
 use crate::outcome::{Hcert, Issue};
+
+/// Seconds a large body waits for its turn before it is 503. Clients of large bodies are patient ones; some hundred worst cases pass in it.
+const LARGE_BODY_WAIT_S: u64 = 10;
+
+/// Milliseconds that a request waits while `server.requests_max` are worked on, before it is 503. Longer than a peak, shorter than a caller's patience.
+const REQUEST_WAIT_MS: u64 = 1_000;
 
 /// The bounds on requests of one server.
 #[derive(Debug)]
@@ -145,8 +152,9 @@ impl Admission {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::limits::LARGE_BODIES_PER_ADDRESS;
     use crate::http::tests::settings;
-    use crate::limits::{LARGE_BODIES_PER_ADDRESS, TURNS_WAITING_MAX};
+    use crate::interaction::limits::TURNS_WAITING_MAX;
 
     const LONG: Duration = Duration::from_secs(600);
 

@@ -5,7 +5,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::seat::{Seat, now_ms};
-use crate::limits::{ANSWERS_BYTES_SCARCE, ANSWERS_FREE_SHARE, ANSWERS_SCARCE_MS};
+use crate::config::limits::ANSWERS_BYTES_MAX;
+
+/// One connection may hold this part of the memory for answers that is free: an eighth, so that a dozen connections that read nothing leave a fifth of it.
+pub const ANSWERS_FREE_SHARE: usize = 8;
+
+/// Bytes of memory for answers: where fewer are free, connections end that hold answers for longer than [`ANSWERS_SCARCE_MS`].
+const ANSWERS_BYTES_SCARCE: usize = ANSWERS_BYTES_MAX / 4;
+
+/// Milliseconds that a connection may hold its answers then, on average: a client at work has read a certificate after a few.
+const ANSWERS_SCARCE_MS: u64 = 1_000;
 
 /// The memory of a server.
 #[derive(Debug)]
@@ -163,7 +172,7 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
-    use crate::limits::ANSWERS_BYTES_MAX;
+    use crate::config::limits::ANSWERS_BYTES_MAX;
 
     const MAX: usize = ANSWERS_BYTES_MAX;
 

@@ -12,11 +12,25 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::load::{Load, count};
 use super::request::too_long;
-use crate::limits::{
-    BODY_GRACE_S, LARGE_BODIES_HELD, LARGE_BODIES_HELD_PER_ADDRESS, LARGE_BODY_BYTES, LINGER_BYTES_MAX, LINGER_S,
-    SMALL_BODIES_BYTES_MAX, SMALL_BODIES_BYTES_PER_ADDRESS_MAX,
-};
+use crate::config::limits::{LARGE_BODIES_HELD, SMALL_BODIES_BYTES_MAX};
+use crate::http::limits::LARGE_BODY_BYTES;
 use crate::outcome::{Hcert, Issue, Outcome};
+
+/// Seconds before a body's speed is asked for. A line may stall as long when a packet is lost twice.
+const BODY_GRACE_S: u64 = 5;
+
+/// Bytes of small request bodies of one client: a quarter of all, so that 64 certificates of 24 KB may wait for the registry or the disk.
+const SMALL_BODIES_BYTES_PER_ADDRESS_MAX: usize = SMALL_BODIES_BYTES_MAX / 4;
+
+/// Large request bodies of one client that are held at once: a quarter of all.
+const LARGE_BODIES_HELD_PER_ADDRESS: usize = LARGE_BODIES_HELD / 4;
+
+/// Bytes of a refused body that are still read and thrown away, so that a client that writes before it reads sees the refusal
+/// instead of a reset connection.
+const LINGER_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// Seconds for the same.
+const LINGER_S: u64 = 5;
 
 /// Memory that is lent in pieces.
 #[derive(Clone, Debug)]

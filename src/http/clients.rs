@@ -10,7 +10,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::body::{BodyMemory, Memory};
 use super::places::counted;
 use super::seat::now_ms;
-use crate::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, CLIENTS_MAX, LARGE_BODIES_PER_ADDRESS, REQUESTS_BURST_S};
+use crate::http::limits::{ANSWERS_BYTES_PER_ADDRESS_MAX, CLIENTS_MAX, LARGE_BODIES_PER_ADDRESS};
+
+/// Seconds' worth of requests that a client may send at once under `server.requests_per_second`. A page of a client is a handful of them.
+const REQUESTS_BURST_S: u32 = 2;
 
 /// Whom a request is counted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -14,10 +14,31 @@ use tokio::task::coop::poll_proceed;
 
 use super::load::{Load, count};
 use super::seat::now_ms;
-use crate::limits::{
-    HTTP2_BLOCK_BYTES_MAX, HTTP2_BYTES_PER_CONTROL_FRAME, HTTP2_CANCELS_MAX, HTTP2_CONTROL_FRAMES_MAX,
-    HTTP2_CONTROL_FRAMES_PER_REQUEST, HTTP2_FIELDS_MAX, HTTP2_TRAILER_BYTES_MAX, HTTP2_TRAILER_FIELDS_MAX,
-};
+use crate::http::limits::{HEADER_BYTES_MAX, HTTP2_FIELDS_MAX};
+
+/// Bytes of an HTTP/2 header block as it is sent. A block with more ends its connection.
+const HTTP2_BLOCK_BYTES_MAX: usize = 2 * HEADER_BYTES_MAX;
+
+/// Fields of trailers. The service reads none of them.
+const HTTP2_TRAILER_FIELDS_MAX: u32 = 8;
+
+/// Bytes of trailers, as they are sent.
+const HTTP2_TRAILER_BYTES_MAX: usize = 1_024;
+
+/// Frames of HTTP/2 that carry neither a head nor data (PING, SETTINGS, WINDOW_UPDATE and others): so many at once, and so many a
+/// second. Whoever sends more is cut off. A keep-alive sends one in some seconds.
+const HTTP2_CONTROL_FRAMES_MAX: u64 = 1_000;
+
+/// Frames that carry neither head nor body which each request of HTTP/2 allows beside [`HTTP2_CONTROL_FRAMES_MAX`].
+const HTTP2_CONTROL_FRAMES_PER_REQUEST: u64 = 8;
+
+/// Bytes of answers for which an HTTP/2 connection may send one more frame that carries neither head nor body:
+/// a client enlarges two windows for each 16 KiB that it was sent.
+const HTTP2_BYTES_PER_CONTROL_FRAME: u64 = 1_024;
+
+/// Requests of one HTTP/2 connection that its client may take back (RST_STREAM): so many at once, and so many a second. Beyond, the
+/// connection is closed: that is the attack called rapid reset.
+const HTTP2_CANCELS_MAX: u64 = 256;
 
 /// Bytes before each frame: its length in three, its type, its flags, and its stream in four (RFC 9113, 4.1).
 const FRAME_HEADER: usize = 9;

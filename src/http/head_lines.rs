@@ -1,6 +1,6 @@
 //! The lines of a head of HTTP/1.1 as they are read: what tells why hyper refuses it, and hyper does not say.
 
-use crate::limits::TARGET_BYTES_MAX;
+use crate::http::limits::TARGET_BYTES_MAX;
 
 const CONTENT_LENGTH: &[u8] = b"content-length";
 

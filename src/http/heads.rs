@@ -14,8 +14,15 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::body::Memory;
 use super::places::counted;
-use crate::limits::{CLIENTS_MAX, HEAD_TASK_BYTES, HEADS_BYTES_PER_ADDRESS_MAX};
+use crate::config::limits::HEADS_BYTES_MAX;
+use crate::http::limits::CLIENTS_MAX;
 use crate::outcome::{Hcert, Issue};
+
+/// Bytes that each further head of an HTTP/2 connection is counted with beside its headers: its task and the buffer of its target.
+const HEAD_TASK_BYTES: usize = 24 * 1024;
+
+/// Bytes of the heads of requests under way of one address: a quarter of all, some 250 usual requests.
+pub const HEADS_BYTES_PER_ADDRESS_MAX: usize = HEADS_BYTES_MAX / 4;
 
 /// Bytes of an entry of a map of headers beside its name and value: links and a hash.
 const ENTRY_BYTES: usize = 32;
@@ -113,7 +120,7 @@ mod tests {
     use hyper::Request;
 
     use super::*;
-    use crate::limits::HEADS_BYTES_MAX;
+    use crate::config::limits::HEADS_BYTES_MAX;
 
     fn head() -> Parts {
         Request::get("/fhir/metadata").body(()).unwrap().into_parts().0

@@ -31,11 +31,25 @@ use super::unparsed::Unparsed;
 use super::unread::Unread;
 use super::watched::{Reset, Watched};
 use super::{Origin, Run, Server, call, sender};
-use crate::limits::{
-    HEADER_BYTES_MAX, HTTP1_BUFFER_BYTES_MAX, HTTP2_HEADER_LIST_BYTES_MAX, HTTP2_RESETS_MAX, HTTP2_SEND_BYTES_MAX,
-    HTTP2_STREAM_WINDOW_BYTES, HTTP2_WINDOW_BYTES, NEWCOMERS_MAX, REFUSAL_S, REFUSALS_MAX, STREAMS_MAX,
-};
+use crate::config::limits::{HTTP2_WINDOW_BYTES, STREAMS_MAX};
+use crate::http::limits::{HEADER_BYTES_MAX, HTTP2_FIELDS_MAX, HTTP2_SEND_BYTES_MAX, NEWCOMERS_MAX, REFUSALS_MAX};
 use crate::log::event;
+
+/// Seconds that telling so may take, a handshake included.
+const REFUSAL_S: u64 = 2;
+
+/// Bytes of bodies that an HTTP/2 client may send on a stream before they are read. A certificate fits whole.
+const HTTP2_STREAM_WINDOW_BYTES: u32 = 64 * 1024;
+
+/// HTTP/2 streams that a client may open and take back before they are looked at, and streams that may end by a fault of the client.
+/// Beyond, the connection is closed.
+const HTTP2_RESETS_MAX: usize = 32;
+
+/// Bytes that an HTTP/1.1 connection reads ahead: the longest head, and as much of what follows it.
+const HTTP1_BUFFER_BYTES_MAX: usize = 2 * HEADER_BYTES_MAX;
+
+/// SETTINGS_MAX_HEADER_LIST_SIZE: the largest head, where HTTP/2 counts 32 bytes more for each field (RFC 9113, 6.5.2).
+const HTTP2_HEADER_LIST_BYTES_MAX: u32 = HEADER_BYTES_MAX as u32 + 32 * HTTP2_FIELDS_MAX;
 
 /// Between two looks at a connection that ends, whether others than late answers are under way.
 const UNREAD_LOOK: Duration = Duration::from_millis(50);

@@ -4,7 +4,7 @@ use hyper::header::TRANSFER_ENCODING;
 use hyper::http::request::Parts;
 
 use super::{header, proxy};
-use crate::limits::{HEADER_BYTES_MAX, HEADERS_MAX, TARGET_BYTES_MAX};
+use crate::http::limits::{HEADER_BYTES_MAX, HEADERS_MAX, TARGET_BYTES_MAX};
 use crate::outcome::{Hcert, Issue};
 
 /// # Errors

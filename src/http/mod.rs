@@ -15,6 +15,7 @@ mod handed_on;
 mod head_lines;
 mod header;
 mod heads;
+pub mod limits;
 mod listener;
 mod load;
 pub mod media;
@@ -60,9 +61,9 @@ use hyper::{Method, Request, Response, StatusCode};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
+use crate::config::limits::{ANSWERS_BYTES_MAX, HEADS_BYTES_MAX};
 use crate::interaction::context::{Action, Event};
 use crate::interaction::{Account, Answer, Context, Instead, Interaction, Pool, Service};
-use crate::limits::{ANSWERS_BYTES_MAX, HEADS_BYTES_MAX, LARGE_FORM_BYTES};
 use crate::log::{self, Answered};
 use crate::metrics;
 use crate::outcome::{Hcert, Issue, Outcome};
@@ -83,6 +84,9 @@ use trace::Traced;
 use unparsed::Reason;
 use wanted::Wanted;
 use x_road::{Fault, Place};
+
+/// Bytes from which an answer is compressed or indented off the threads that serve requests: some 5 ms of work.
+const LARGE_FORM_BYTES: usize = 256 * 1024;
 
 /// What runs an interaction: [`Service`], or a stand-in of a test.
 pub trait Run: Send + Sync + 'static {

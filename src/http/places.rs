@@ -12,7 +12,13 @@ use tokio::time::timeout;
 
 use super::load::{Load, count};
 use super::seat::{Seat, now_ms};
-use crate::limits::{IDLE_MS, ROOM_CANDIDATES, ROOM_WAIT_MS};
+use crate::http::limits::IDLE_MS;
+
+/// Milliseconds that a newcomer waits for a connection that has to make room. It only has to notice.
+const ROOM_WAIT_MS: u64 = 100;
+
+/// Connections that are looked for at once when room is needed, so that the next newcomers find theirs without looking at all.
+const ROOM_CANDIDATES: usize = 32;
 
 /// All places of a listener.
 #[derive(Debug)]

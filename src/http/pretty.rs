@@ -1,6 +1,9 @@
 //! `_pretty=true`: the same JSON with line breaks and two blanks for each level. Only white space is added, so digits stay.
 
-use crate::limits::{INDENTED_EXPANSION, INDENTED_SMALL_BYTES};
+use crate::http::limits::INDENTED_EXPANSION;
+
+/// Bytes up to which an answer is indented whatever it grows by.
+const INDENTED_SMALL_BYTES: usize = 64 * 1024;
 
 /// Indents minified JSON; nothing where it would grow too large by it. Decision 185.
 pub fn indent(json: &[u8]) -> Option<Vec<u8>> {

@@ -7,7 +7,7 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use uuid::{Builder, Uuid};
 
 use super::header;
-use crate::limits::REQUEST_ID_CHARACTERS_MAX;
+use crate::http::limits::REQUEST_ID_CHARACTERS_MAX;
 use crate::log::shown;
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

@@ -21,9 +21,17 @@ use super::wanted::Wanted;
 use crate::certificate::Version;
 use crate::fhir::date_time;
 use crate::interaction::{Answer, Instead, Turn};
-use crate::limits::{GZIP_BYTES_MIN, LOG_CODE_CHARACTERS_MAX, RETRY_AFTER_S};
 use crate::log::{Refused, shown};
 use crate::outcome::{Hcert, Language, Outcome};
+
+/// Bytes from which an answer is compressed. Below, the header and the work cost more than what is saved.
+const GZIP_BYTES_MIN: usize = 1_024;
+
+/// Seconds in `Retry-After` of a 503 and a 429. What causes one here passes within a second or two.
+const RETRY_AFTER_S: u32 = 2;
+
+/// Characters of an error code in a line of the log. The longest known, of the security server, have some 60.
+const LOG_CODE_CHARACTERS_MAX: usize = 64;
 
 /// Writes what an interaction answered. Source: Contract 2.2, 2.4.
 pub fn answer(answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {

@@ -9,7 +9,13 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::load::{Load, count};
-use crate::limits::{HTTP2_PROGRESS_BYTES, IDLE_MS, UNREAD_MS};
+use crate::http::limits::IDLE_MS;
+
+/// Milliseconds after which a client that takes nothing of its answer loses its connection when room is needed.
+const UNREAD_MS: u64 = 5_000;
+
+/// Bytes that an HTTP/2 connection must have written while it is idle to count as reading its answers: more than what pings take.
+const HTTP2_PROGRESS_BYTES: u64 = 1_024;
 
 /// One connection, as its task and whoever needs room both see it. Times are milliseconds since the process began to serve.
 #[derive(Debug)]

@@ -10,7 +10,9 @@ use hyper::http::request::Parts;
 
 use super::proxy;
 use super::settings::Settings;
-use crate::limits::HSTS_S;
+
+/// Seconds for which browsers may remember that the service speaks TLS only: a year, as is usual.
+const HSTS_S: u32 = 31_536_000;
 
 /// Name and value of each. Nothing of an answer is a page: it loads nothing, runs nothing, and stands in no frame.
 const ALWAYS: [(HeaderName, HeaderValue); 4] = [

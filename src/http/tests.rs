@@ -16,10 +16,9 @@ use super::body::BodySize;
 use super::request_id::REQUEST_ID;
 use super::*;
 use crate::config::Config;
-use crate::limits::{
-    ANSWERS_FREE_SHARE, INDENTED_EXPANSION, LARGE_BODIES_HELD, LARGE_BODY_BYTES, SMALL_ANSWER_BYTES,
-    SMALL_BODIES_BYTES_MAX,
-};
+use crate::config::limits::{LARGE_BODIES_HELD, SMALL_ANSWER_BYTES, SMALL_BODIES_BYTES_MAX};
+use crate::http::answers::ANSWERS_FREE_SHARE;
+use crate::http::limits::{INDENTED_EXPANSION, LARGE_BODY_BYTES};
 
 /// A stand-in for the service.
 pub type Answers = Box<dyn Fn(&Interaction) -> Result<Answer, Outcome> + Send + Sync>;
@@ -265,7 +264,7 @@ async fn what_a_body_becomes_is_lent_with_it() {
     let server = server();
     let request = || create().header(hyper::header::TRANSFER_ENCODING, "chunked");
     let body = " ".repeat(LARGE_BODY_BYTES);
-    let rest = LARGE_BODY_BYTES * crate::limits::BODY_EXPANSION;
+    let rest = LARGE_BODY_BYTES * crate::config::limits::BODY_EXPANSION;
     let held = server.bodies.of(BodySize::Small).borrow(SMALL_BODIES_BYTES_MAX - rest + 4_096).unwrap();
     assert_eq!(send(&server, request(), &body).await.status, 503);
     assert!(server.run.seen.lock().unwrap().is_empty());

@@ -15,7 +15,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::stream::Protocol;
 use crate::config::{ClientAuth, ConfigError, MinVersion, Tls};
-use crate::limits::TLS_LOOK_S;
+use crate::http::limits::TLS_LOOK_S;
 use crate::log::event;
 use crate::tls::{self, Clients, Looked, Options, Presented};
 

@@ -15,10 +15,12 @@ use super::{request, respond};
 use crate::access::Tokens;
 use crate::access::token::Order;
 use crate::interaction::Account;
-use crate::limits::TOKEN_ORDER_BYTES_MAX;
 use crate::log::Refused;
 use crate::log::event;
 use crate::outcome::{Hcert, Language, Outcome};
+
+/// Bytes of a body of the token service. The largest published one has some 400.
+const TOKEN_ORDER_BYTES_MAX: usize = 16 * 1024;
 
 /// Where the service is asked for a token, and for the key it signs them with; from the root of the server.
 pub const TOKEN_PATH: &str = "/auth/v2/token";

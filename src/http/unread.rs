@@ -11,7 +11,10 @@ use hyper::body::{Body, Buf, Bytes};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::limits::{ANSWER_BYTES_PER_SECOND_MIN, ANSWERS_IN_TURN_MAX};
+use crate::http::limits::ANSWER_BYTES_PER_SECOND_MIN;
+
+/// Answers of one HTTP/2 connection that may wait for each other: with so many on their way each has so many times its time, and with more no longer.
+const ANSWERS_IN_TURN_MAX: u32 = 8;
 
 /// The answers of one connection.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::seat::Seat;
-use crate::limits::ANSWER_BYTES_PER_SECOND_MIN;
+use crate::http::limits::ANSWER_BYTES_PER_SECOND_MIN;
 
 /// A stream on which a write fails once its client owes `patience`: time that it keeps the service waiting is owed, and every byte it
 /// takes pays for some. So whoever takes nothing is cut after `patience`, and whoever takes a byte now and then hardly later.

@@ -16,8 +16,8 @@ use super::request_id::{REQUEST_ID, uuid};
 use super::route::without_slash;
 use super::settings::Settings;
 use super::wanted::Wanted;
+use crate::config::limits::X_ROAD_CHARACTERS_MAX;
 use crate::interaction::HeaderText;
-use crate::limits::X_ROAD_CHARACTERS_MAX;
 use crate::log::{Refused, shown};
 
 const ERROR: HeaderName = HeaderName::from_static("x-road-error");

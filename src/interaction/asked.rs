@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::context::Context;
 use crate::fhir::json::{self, Json};
 use crate::fhir::shape;
-use crate::limits::BODY_ISSUES_MAX;
+use crate::outcome::limits::BODY_ISSUES_MAX;
 use crate::outcome::{Hcert, Issue, Outcome};
 
 /// A parameter that an operation takes.

@@ -10,7 +10,7 @@ use super::service::Service;
 use super::{Answer, DefinitionKind, Turn, search_parameter};
 use crate::certificate::Names;
 use crate::definitions;
-use crate::limits::LARGE_ANSWER_BYTES;
+use crate::interaction::limits::LARGE_ANSWER_BYTES;
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::issue;
 use crate::search::parameter::{LooksAt, Parameter, Personal, row};

@@ -11,9 +11,18 @@ use super::context::Context;
 use super::service::Service;
 use crate::fhir::date_time;
 use crate::fhir::json::{self, Json, Object};
-use crate::limits::{BODY_ISSUES_MAX, EXPANSION_CANDIDATES_MAX, EXPANSION_CODES_MAX, EXPANSION_PARTS_MAX};
+use crate::outcome::limits::BODY_ISSUES_MAX;
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::terminology::{Coded, Terminology, ValueSet};
+
+/// Codes of one expansion. More are asked for piece by piece; a list to choose from is shorter.
+const EXPANSION_CODES_MAX: usize = 1_000;
+
+/// `include`, `exclude` and `valueSet` of a value set that a request brings. Every code that it names is looked for in each of them.
+const EXPANSION_PARTS_MAX: usize = 100;
+
+/// Codes that the expansion of a value set in a request looks at: the largest list here has some 10 000.
+const EXPANSION_CANDIDATES_MAX: usize = 20_000;
 
 /// What the operation takes.
 pub const KNOWN: &[Known] = &[

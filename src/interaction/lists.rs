@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::certificate::Names;
 use crate::engine::{Engine, ListChange, ListKey, StoredList};
 use crate::fhir::json::{self, Json};
-use crate::limits::TERMINOLOGY_FILE_BYTES_MAX;
+use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
 use crate::terminology::{self, About, Loaded, Origin, Terminology};
 
 /// The lists in force, and the way to change them.

@@ -4,6 +4,7 @@
 
 pub mod capabilities;
 pub mod context;
+pub mod limits;
 
 pub mod account;
 pub mod asked;

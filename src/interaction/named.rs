@@ -13,13 +13,19 @@ use crate::certificate::{Id, Names, Version};
 use crate::engine::{Engine, Error, Subject};
 use crate::fhir::json::{self, Json};
 use crate::fhir::narrative::plain_text;
-use crate::limits::{AUDIT_NAMED_BY_BODY_MAX, AUDIT_PATIENTS_CACHED_MAX};
 use crate::search::narrow::employers;
 use crate::search::parameter::{self, Looks, LooksAt, Modifier, PARAMETERS, Parameter, Unknown};
 use crate::search::reference::{comparable, is_id};
 use crate::search::request::base;
 use crate::search::term::Field;
 use crate::search::value::{Token, split, unescape};
+
+/// Subjects, contained resources, parameters or sections in one list of a body that are looked through for whom it names. A certificate
+/// has one subject, which alone the registry is asked for, and far fewer of the others.
+const AUDIT_NAMED_BY_BODY_MAX: usize = 200;
+
+/// Versions whose patient an export of the audit trail remembers, so that each is looked up once. Each takes some 100 bytes.
+const AUDIT_PATIENTS_CACHED_MAX: usize = 100_000;
 
 /// What reading names needs to know.
 #[derive(Clone, Copy)]

@@ -11,7 +11,7 @@ use super::{Answer, Instead, Shown};
 use crate::certificate::Version;
 use crate::fhir::json::{self, Json};
 use crate::fhir::subset;
-use crate::limits::BODY_ISSUES_MAX;
+use crate::outcome::limits::BODY_ISSUES_MAX;
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::registry::embedded::KNOWN;
 use crate::registry::{Answered, Ask, Failed, Misbehaviour, Told};

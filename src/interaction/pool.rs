@@ -7,7 +7,7 @@ use std::thread;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinError, JoinSet};
 
-use crate::limits::LARGE_BODIES;
+use crate::config::limits::LARGE_BODIES;
 use crate::threads::give_way;
 use crate::trace::Trace;
 

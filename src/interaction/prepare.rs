@@ -9,11 +9,17 @@ use crate::certificate::{Id, Names, State, Status, head, narrative, section, usa
 use crate::fhir::json::{self, Json, Object, Source};
 use crate::fhir::narrative::plain_text;
 use crate::fhir::shape;
-use crate::limits::{REASON_TERMS, ROW_TERMS_MAX};
 use crate::outcome::{Hcert, Issue, Outcome, Problems};
 use crate::profile::Profile;
 use crate::search::extract::{check_terms, extract};
 use crate::search::row::Row;
+
+/// Terms of one certificate: references, identifiers and section texts to be found by. One of the largest kind has about 60; 5 000
+/// take half a megabyte until they are indexed.
+const ROW_TERMS_MAX: usize = 5_000;
+
+/// Terms of the sections that the service writes itself, the reasons of a suspension and a cancellation: two each.
+const REASON_TERMS: usize = 4;
 
 /// A certificate as a client sent it, ready for the engine.
 #[derive(Debug)]
@@ -315,7 +321,7 @@ mod tests {
 
     use super::*;
     use crate::fhir::json::Read;
-    use crate::limits::BODY_ISSUES_MAX;
+    use crate::outcome::limits::BODY_ISSUES_MAX;
     use crate::profile::Validator;
     use crate::terminology::Terminology;
 

@@ -13,15 +13,25 @@ use crate::access::rights::{BUILT_IN, Permissions};
 use crate::audit::Log;
 use crate::certificate::transition::Trigger;
 use crate::certificate::{Id, Names};
+use crate::config::limits::LARGE_ANSWERS;
 use crate::engine::{Clock, Engine, Error, Refused, SearchError, Stored, Write, Written};
 use crate::fhir::json::Json;
-use crate::limits::{HEAVY_ROWS, HEAVY_WAIT_S, LARGE_ANSWERS, LARGE_WAIT_S};
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::registry::Registry;
 use crate::search::issue;
 use crate::search::paging::Counts;
 use crate::search::seal::SealKey;
 use crate::terminology::Terminology;
+
+/// Rows from which a search is a heavy one: about a millisecond of work. Heavy ones run in turns, on threads of their own, so that reads
+/// keep theirs.
+const HEAVY_ROWS: u64 = 20_000;
+
+/// Seconds a heavy search waits for its turn before it is answered with 503. A caller who waits longer has mostly gone.
+const HEAVY_WAIT_S: u64 = 5;
+
+/// Seconds a large answer waits for its turn before it is 503: the one before it has to cross the network first.
+const LARGE_WAIT_S: u64 = 10;
 
 /// What the interactions are told by the configuration.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use crate::limits::TURNS_WAITING_MAX;
+use crate::interaction::limits::TURNS_WAITING_MAX;
 use crate::outcome::{Hcert, Outcome};
 
 /// A number of turns. A request whose client goes away stops waiting.

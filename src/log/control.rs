@@ -6,7 +6,12 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::{event, sample, set_sample};
-use crate::limits::{LOG_SAMPLE_MAX, LOG_TARGETS_MAX};
+
+/// Successful answers that share one line, at most.
+const LOG_SAMPLE_MAX: u32 = 1_000_000;
+
+/// Modules that have a level of their own.
+const LOG_TARGETS_MAX: usize = 20;
 
 /// The levels, the most important first.
 pub const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];

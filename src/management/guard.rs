@@ -18,11 +18,17 @@ use tokio::time::sleep;
 
 use super::{Part, Status};
 use crate::config;
+use crate::http::limits::TLS_LOOK_S;
 use crate::http::{host_name, is_loopback};
-use crate::limits::{MANAGEMENT_TOKEN_BYTES_MAX, MANAGEMENT_TOKEN_CHARACTERS_MIN, TLS_LOOK_S};
 use crate::log::event;
 use crate::regular_file;
 use crate::tls::{Options, Presented};
+
+/// Bytes of the file with the token of the management address.
+const MANAGEMENT_TOKEN_BYTES_MAX: u64 = 4096;
+
+/// Characters of the token of the management address: fewer can be guessed.
+const MANAGEMENT_TOKEN_CHARACTERS_MIN: usize = 16;
 
 /// What the settings ask of callers.
 pub struct Guard {

@@ -20,10 +20,20 @@ use tokio_rustls::TlsAcceptor;
 
 use super::answer::refused;
 use super::{Guard, Management};
-use crate::limits::{
-    MANAGEMENT_CONNECTION_S, MANAGEMENT_CONNECTIONS_MAX, MANAGEMENT_HEAD_BYTES_MAX, MANAGEMENT_HEAD_MS,
-};
 use crate::log::event;
+
+/// Connections at once to the management listener. A probe, a scraper and a person or two need few of them. For one more, the
+/// connection that has been silent longest is closed.
+const MANAGEMENT_CONNECTIONS_MAX: usize = 64;
+
+/// Milliseconds for the head of the request of a connection to the management listener.
+const MANAGEMENT_HEAD_MS: u64 = 1_000;
+
+/// Seconds that a connection to the management listener may take for its one request and answer.
+const MANAGEMENT_CONNECTION_S: u64 = 10;
+
+/// Bytes of the head of a request to the management listener; hyper allows no fewer.
+const MANAGEMENT_HEAD_BYTES_MAX: usize = 8 * 1024;
 
 /// A connection, and whether its request has come.
 struct Place {

@@ -13,7 +13,15 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use super::report::{Part, Status};
-use crate::limits::{LIVE_BEATS_MISSED_MAX, LIVE_POOL_BUSY_S, LIVE_THREAD_BUSY_S};
+use crate::management::limits::LIVE_BEATS_MISSED_MAX;
+
+/// Seconds that one thread of the request runtime may work without returning to its scheduler before `/live` is 503 although other
+/// threads still pass the heartbeat. No single step of a request is meant to take more than milliseconds.
+const LIVE_THREAD_BUSY_S: u32 = 30;
+
+/// Seconds that all threads of the pool for large resources may work without returning to their scheduler before `/live` is 503. The
+/// largest step takes seconds of a processor, and gives way to everything else: a busy machine may take a hundred times as long.
+const LIVE_POOL_BUSY_S: u32 = 300;
 
 /// Watches the threads of the request runtime, and those for large resources.
 pub struct Heartbeat {

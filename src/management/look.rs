@@ -8,8 +8,10 @@ use tokio::time::timeout;
 
 use super::report::{Part, Report, Status, Told};
 use super::{Management, Phase, Watched};
-use crate::limits::MANAGEMENT_LOOK_MS;
 use crate::metrics::Process;
+
+/// Milliseconds that all parts of the service may take together to say how they are. One that waits for a disk is not well.
+const MANAGEMENT_LOOK_MS: u64 = 2_000;
 
 impl Management {
     /// How everything is. One look at a time is under way, so that parts that hang hold up one thread and no more.

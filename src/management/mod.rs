@@ -5,6 +5,7 @@
 
 mod answer;
 mod guard;
+pub mod limits;
 mod listener;
 mod liveness;
 mod look;

@@ -11,8 +11,13 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
 use super::Phase;
-use crate::limits::{SYSTEMD_CLOSING_S_MAX, SYSTEMD_EXTENSION_S};
 use crate::log::event;
+
+/// Seconds of more time that the service asks systemd for while it opens or closes the data folder.
+const SYSTEMD_EXTENSION_S: u64 = 30;
+
+/// Seconds for which it asks for more time in all while it closes: a disk that hangs must not keep a stopped service for ever.
+const SYSTEMD_CLOSING_S_MAX: u64 = 600;
 
 /// The service manager that started this process.
 pub struct Systemd {

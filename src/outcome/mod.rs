@@ -4,6 +4,7 @@
 
 mod catalogue;
 mod concept;
+pub mod limits;
 mod operation_outcome;
 mod problems;
 pub mod reflected;

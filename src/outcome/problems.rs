@@ -2,7 +2,7 @@
 //! counted.
 
 use super::{Hcert, Issue, Severity};
-use crate::limits::BODY_ISSUES_MAX;
+use crate::outcome::limits::BODY_ISSUES_MAX;
 
 /// Problems in the order in which they were found.
 #[derive(Debug, Default)]

@@ -4,6 +4,7 @@
 //! buffer and writes it while the next one fills. A line that does not fit is dropped; lines that cannot be written are dropped too. Both
 //! are counted. Decision 167.
 
+pub mod limits;
 #[cfg(test)]
 mod tests;
 
@@ -16,11 +17,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::limits::{
-    LOG_DROPS_REPORT_S, LOG_GATHER_MS, LOG_QUEUE_BYTES_MAX, LOG_QUEUE_LINE_BYTES_MAX, LOG_QUEUE_ROUTINE_BYTES_MAX,
-    LOG_RETRY_MS,
-};
 use crate::log::event;
+use crate::output::limits::{LOG_GATHER_MS, LOG_QUEUE_BYTES_MAX};
+
+/// Bytes of the queue that the lines of requests may fill. The rest is for warnings and errors, which a flood of requests must not push out.
+const LOG_QUEUE_ROUTINE_BYTES_MAX: usize = 3 * 1024 * 1024;
+
+/// Bytes of one line of the log; a longer one is dropped and counted. journald cuts lines at 48 KiB by default, Docker at 16 KiB.
+pub const LOG_QUEUE_LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// Milliseconds before the log is written again after a write failed. Otherwise each line of a full disk would cost a system call.
+const LOG_RETRY_MS: u64 = 100;
+
+/// Seconds between two lines that report dropped lines.
+const LOG_DROPS_REPORT_S: u64 = 10;
 
 /// A file that lines are written to without waiting. Clones share the queue and its thread, which runs until the process ends.
 #[derive(Clone)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::limits::X_ROAD_CHARACTERS_MAX;
+use crate::config::limits::X_ROAD_CHARACTERS_MAX;
 use crate::outcome::{Chain, Language};
 
 /// A call of FHIR's own REST API. Parameters are name and value, decoded, in the order sent; ids and versions as sent.

@@ -4,9 +4,14 @@ mod rules;
 
 use std::time::Duration;
 
-use crate::limits::{FAULT_CODES_MAX, FAULT_SLOW_S_MAX};
 use crate::outcome::reflected::{self, Entry};
 pub use rules::Rules;
+
+/// Codes of a fault. The longest chain there is has three; eight leave room for one that a registry should never send.
+const FAULT_CODES_MAX: usize = 8;
+
+/// Seconds a fault delays an answer. Every timeout of the settings can be reached, and nothing waits for ever.
+const FAULT_SLOW_S_MAX: u64 = 60;
 
 /// One fault: the answer is held back, and then something goes wrong.
 #[derive(Clone, Debug)]

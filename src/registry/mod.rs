@@ -8,6 +8,7 @@ mod ask;
 pub mod embedded;
 pub mod fault;
 mod health;
+pub mod limits;
 pub mod names;
 mod patient;
 pub mod person;

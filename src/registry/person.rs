@@ -6,11 +6,18 @@ use jiff::civil::Date;
 
 use super::{PersonalCode, PersonalCodeError};
 use crate::certificate::{Id, IdentifierSystems, head};
+use crate::engine::limits::IMPORT_ID_MAX;
 use crate::engine::{PatientFacts, PatientWrite};
 use crate::fhir::json::Json;
 use crate::fhir::{codes, date_time, shape};
-use crate::limits::{IDENTIFIER_CHARACTERS_MAX, IMPORT_ID_MAX, PATIENT_IDENTIFIERS_MAX, PATIENT_LINKS_MAX};
 use crate::outcome::{Language, Outcome};
+use crate::registry::limits::IDENTIFIER_CHARACTERS_MAX;
+
+/// Identifiers of one patient. A person has a personal code, a passport or two, and numbers of other registries; each is a row of a table.
+pub const PATIENT_IDENTIFIERS_MAX: usize = 100;
+
+/// Links of one patient. One person has two or three records.
+pub const PATIENT_LINKS_MAX: usize = 100;
 
 /// Why a resource is not taken.
 #[derive(Debug)]

@@ -11,12 +11,19 @@ use super::patient::Patient;
 use super::remote::Remote;
 use crate::certificate::{IdentifierSystems, Names, PersonalCode};
 use crate::config::{Config, RegistryMode};
+use crate::engine::limits::LINKED_PATIENTS_MAX;
 use crate::engine::{Clock, Engine};
 use crate::fhir::json::{self, Json};
-use crate::limits::{IDENTIFIER_CHARACTERS_MAX, LINK_LOOKUPS_MAX, LINKED_PATIENTS_MAX, PATIENTS_OF_IDENTIFIER_MAX};
 use crate::outcome::reflected;
 use crate::outcome::{Chain, IssueSystems, Reflected};
+use crate::registry::limits::IDENTIFIER_CHARACTERS_MAX;
 use crate::search::value::{split, unescape};
+
+/// Patients of one search whose links a remote registry is asked for, one after the other. Nobody asks for more at once by hand.
+const LINK_LOOKUPS_MAX: usize = 50;
+
+/// Patients that one identifier is asked for. One person has it; registers with errors in them have a handful.
+const PATIENTS_OF_IDENTIFIER_MAX: usize = 100;
 
 /// A registry of patients: that of this process or another one.
 pub struct Registry {

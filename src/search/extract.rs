@@ -12,9 +12,16 @@ use crate::certificate::section;
 use crate::certificate::{Consent, Names, Profile, State, Status};
 use crate::fhir::date_time::{self, Span, TimeError};
 use crate::fhir::json::{Json, Object};
+use crate::fhir::limits::CODING_CHARACTERS_MAX;
 use crate::fhir::narrative;
-use crate::limits::{CODING_CHARACTERS_MAX, CODINGS_MAX, TITLE_CHARACTERS_MAX};
 use crate::outcome::{Hcert, Issue};
+
+/// Characters of `Composition.title`. Ten times the longest name of an examination; every search by title compares it, every sort
+/// keeps it at hand.
+const TITLE_CHARACTERS_MAX: usize = 1_000;
+
+/// Codings of one concept that searches look at: category, type, the code of a section. A concept has one to three.
+const CODINGS_MAX: usize = 8;
 
 /// Reads the row of one version. `last_updated` is `meta.lastUpdated` in milliseconds since 1970 UTC.
 ///

@@ -6,7 +6,7 @@ use super::request::Settings;
 use super::{issue, link};
 use crate::fhir::bundle::Link;
 use crate::fhir::date_time::{self, Span, TimeError};
-use crate::limits::BODY_ISSUES_MAX;
+use crate::outcome::limits::BODY_ISSUES_MAX;
 use crate::outcome::{Issue, Outcome};
 
 /// The parameters of a history, read.

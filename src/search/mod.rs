@@ -9,6 +9,7 @@ pub mod extract;
 pub mod filter;
 pub mod history;
 pub mod issue;
+pub mod limits;
 pub mod link;
 pub mod narrow;
 pub mod paging;

@@ -2,8 +2,8 @@
 
 use super::issue::{repeated, wrong};
 use super::{Sort, SortKey};
-use crate::limits::{COUNT_DEFAULT, COUNT_MAX, PAGE_MAX};
 use crate::outcome::Issue;
+use crate::search::limits::{COUNT_DEFAULT, COUNT_MAX, PAGE_MAX};
 
 /// Entries of a page when `_count` is absent, and at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

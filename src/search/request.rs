@@ -11,8 +11,13 @@ use super::value::split;
 use super::{issue, link};
 use crate::certificate::Names;
 use crate::fhir::bundle::Link;
-use crate::limits::{BODY_ISSUES_MAX, SEARCH_TESTS_MAX, SEARCH_VALUES_MAX};
+use crate::outcome::limits::BODY_ISSUES_MAX;
 use crate::outcome::{Hcert, Issue, Outcome};
+use crate::search::limits::SEARCH_VALUES_MAX;
+
+/// Of these, values that no posting list finds: dates, titles, classes, what is negated or missing, and identifiers that the patient
+/// registry is asked about one by one. Each is compared with every row a search looks at.
+pub const SEARCH_TESTS_MAX: usize = 100;
 
 /// What reading a search needs to know besides its parameters.
 #[derive(Clone, Copy)]

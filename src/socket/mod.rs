@@ -5,6 +5,7 @@
 
 mod backup;
 mod client;
+pub mod limits;
 mod server;
 mod verify;
 

@@ -19,10 +19,17 @@ use crate::bulk::{self, Event, ImportOptions, Listed, Progress};
 use crate::certificate::{Id, Names, Seq, Version};
 use crate::engine::{Engine, system_clock};
 use crate::interaction::Rulebook;
-use crate::limits::{COMMAND_LINE_BYTES_MAX, COMMAND_LINE_S, COMMANDS_MAX, TERMINOLOGY_FILE_BYTES_MAX};
+use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
 use crate::log::event;
 use crate::log::{self, LogOrder, LogState};
+use crate::socket::limits::COMMANDS_MAX;
 use crate::threads::{self, give_way};
+
+/// Seconds within which a command has to say what it asks for.
+const COMMAND_LINE_S: u64 = 5;
+
+/// Bytes of the line that says so. What follows it, such as an import's lines, has bounds of its own.
+const COMMAND_LINE_BYTES_MAX: usize = 64 * 1024;
 
 /// Answers commands until it is dropped.
 pub struct Server {

@@ -9,7 +9,9 @@ use super::value_set::Include;
 use super::{About, Certainty, Membership, Terminology, ValueSet};
 use crate::certificate::Terms;
 use crate::fhir::json::Json;
-use crate::limits::ALLOWED_CODES_MAX;
+
+/// Codes that a message lists. More than twenty nobody reads.
+pub const ALLOWED_CODES_MAX: usize = 20;
 
 /// A code with everything the lists at hand say of it.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,8 @@
 //! A file of code lists: one resource, a Bundle of them, or one or the other on each line.
 
 use crate::fhir::json::{self, Json};
+use crate::fhir::limits::CODING_CHARACTERS_MAX;
 use crate::fhir::shape;
-use crate::limits::CODING_CHARACTERS_MAX;
 use crate::outcome::{Issue, Language};
 
 /// Reads a file into CodeSystem and ValueSet resources whose form is right and whose addresses differ. What they hold is looked at by

@@ -4,7 +4,8 @@ use super::Membership::{Member, NotMember, Unknown};
 use super::*;
 use crate::certificate::Terms;
 use crate::fhir::json;
-use crate::limits::{ALLOWED_CODES_MAX, TERMINOLOGY_IMPORTS_MAX};
+use crate::terminology::expansion::ALLOWED_CODES_MAX;
+use crate::terminology::value_set::TERMINOLOGY_IMPORTS_MAX;
 
 const SNOMED: &str = "http://snomed.info/sct";
 /// A code system that ships as a fragment, and the value set that is all of it.

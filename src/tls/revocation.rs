@@ -15,8 +15,10 @@ use rustls::{
 
 use super::server::{contents, unusable};
 use super::validity;
-use crate::limits::TLS_LIST_BYTES_MAX;
 use crate::log::event;
+
+/// Bytes of a file of revocation lists: 400 000 certificates in a list.
+pub const TLS_LIST_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// What is asked of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]

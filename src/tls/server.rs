@@ -15,8 +15,11 @@ use rustls::{RootCertStore, ServerConfig};
 
 use super::revocation::{self, Clients};
 use super::validity::{self, Validity};
-use crate::limits::{TLS_FILE_BYTES_MAX, TLS_WARN_DAYS};
 use crate::regular_file;
+use crate::tls::limits::TLS_FILE_BYTES_MAX;
+
+/// Days before its end from which a certificate's end is warned of. Whoever renews it by hand needs some.
+const TLS_WARN_DAYS: i64 = 14;
 
 /// Which files, and what is asked of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use hcert::limits::{HEADER_BYTES_MAX, HEADERS_MAX, HTTP2_FIELDS_MAX, STREAMS_MAX, TARGET_BYTES_MAX};
+use hcert::config::limits::STREAMS_MAX;
+use hcert::http::limits::{HEADER_BYTES_MAX, HEADERS_MAX, HTTP2_FIELDS_MAX, TARGET_BYTES_MAX};
 
 use crate::body::{self, Body};
 use crate::foreign::Reason::WritesToTheConnection;

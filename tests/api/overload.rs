@@ -248,9 +248,9 @@ async fn large_bodies_that_wait_leave_memory_to_small_ones_and_to_large_ones_of_
     };
     timeout(PATIENCE, all_taken).await.expect("every body is read");
     let draft = body::text("driver-draft");
-    let grown = draft.clone() + &" ".repeat(hcert::limits::LARGE_BODY_BYTES);
+    let grown = draft.clone() + &" ".repeat(hcert::http::limits::LARGE_BODY_BYTES);
     for (peer, text) in other.into_iter().chain(crowd).flat_map(|peer| [(peer, draft.clone()), (peer, grown.clone())]) {
-        let is_large_of_crowd = crowd.contains(&peer) && text.len() > hcert::limits::LARGE_BODY_BYTES;
+        let is_large_of_crowd = crowd.contains(&peer) && text.len() > hcert::http::limits::LARGE_BODY_BYTES;
         let request = post(text.len()).body(Full::new(Bytes::from(text))).expect("a request");
         let response = server.door().answer(request, Some(peer)).await;
         let status = response.status().as_u16();
@@ -276,7 +276,7 @@ async fn a_large_certificate_lives_as_others_do() {
     let instance = |id| Instance::Known(Id::new(id).expect("a number above 0"));
     let (whole, part) = (Context::default(), Context { subset: Subset::Summary, ..Context::default() });
     for (id, is_large) in [(1, true), (2, false), (3, false)] {
-        let is = |bytes: usize| bytes > hcert::limits::LARGE_BODY_BYTES;
+        let is = |bytes: usize| bytes > hcert::http::limits::LARGE_BODY_BYTES;
         assert_eq!(is(bytes(Interaction::Suspend(instance(id)), &whole)), is_large);
         assert_eq!(is(bytes(Interaction::Cancel(instance(id)), &whole)), is_large);
         assert_eq!(is(bytes(Interaction::Validate(Some(instance(id))), &whole)), is_large);

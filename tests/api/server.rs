@@ -16,11 +16,12 @@ use hcert::certificate::{Names, Seq};
 use hcert::config::{AccessMode, Config};
 use hcert::engine::{self, Clock, Engine, QuickRepair};
 use hcert::fhir::date_time;
+use hcert::http;
 use hcert::interaction::account::Witnessing;
 use hcert::interaction::{self, Lists, Policy, Rulebook, Service, TokenPolicy};
 use hcert::registry::Registry;
+use hcert::search::limits::COUNT_DEFAULT;
 use hcert::search::paging::Counts;
-use hcert::{http, limits};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::header::HeaderValue;
@@ -158,7 +159,7 @@ impl Server {
         let settings = interaction::Settings {
             names: Names::new(door.base_url.to_string(), &config.namespaces.pairs()),
             issue_system: config.namespaces.hcert_issue_system.clone(),
-            count: Counts { default: limits::COUNT_DEFAULT, max: config.search.count_max },
+            count: Counts { default: COUNT_DEFAULT, max: config.search.count_max },
             link_seconds: i64::from(config.search.link_minutes) * 60,
             full_url_absolute: config.server.full_url == hcert::config::FullUrl::Absolute,
             external_reference_system: config.registry.external_reference_system.clone(),

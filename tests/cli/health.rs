@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hcert::limits::COMMANDS_MAX;
+use hcert::socket::limits::COMMANDS_MAX;
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::Value;
 

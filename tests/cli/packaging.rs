@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use hcert::cli::limits::OPEN_FILES_RESERVED;
 use hcert::config::{AccessMode, Config};
 use hcert::http::Settings;
-use hcert::limits::{LIVE_BEATS_MISSED_MAX, OPEN_FILES_RESERVED};
+use hcert::management::limits::LIVE_BEATS_MISSED_MAX;
 
 use super::Place;
 

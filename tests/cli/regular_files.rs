@@ -259,7 +259,7 @@ fn a_start_with_few_open_files_says_so_and_takes_fewer_connections() {
             });
         }
     };
-    let reserved = hcert::limits::OPEN_FILES_RESERVED as u64;
+    let reserved = hcert::cli::limits::OPEN_FILES_RESERVED as u64;
     for files in [20, 100, reserved] {
         let mut serve = place.command(&["dev", "--data", "data", "--listen", "127.0.0.1:0"]);
         limit(&mut serve, files);

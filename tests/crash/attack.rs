@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use hcert::limits::{BODY_BYTES_MAX, STREAMS_MAX};
+use hcert::config::limits::{BODY_BYTES_MAX, STREAMS_MAX};
 
 use crate::http2::Http2;
 

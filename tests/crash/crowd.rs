@@ -7,11 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use hcert::limits::{
-    ANSWERS_BYTES_MAX, CONNECTION_MEMORY_BYTES, HEAD_MEMORY_BYTES, HEADERS_MAX, HEADS_BYTES_MAX, HTTP2_SEND_BYTES_MAX,
-    HTTP2_SMALL_ANSWER_BYTES, HTTP2_WINDOW_BYTES, LARGE_ANSWER_BYTES, NEWCOMERS_MAX, OPEN_FILES_RESERVED, REFUSALS_MAX,
-    STREAMS_MAX, WORKERS,
+use hcert::cli::limits::OPEN_FILES_RESERVED;
+use hcert::config::limits::{
+    ANSWERS_BYTES_MAX, CONNECTION_MEMORY_BYTES, HEAD_MEMORY_BYTES, HEADS_BYTES_MAX, HTTP2_SMALL_ANSWER_BYTES,
+    HTTP2_WINDOW_BYTES, STREAMS_MAX, WORKERS,
 };
+use hcert::http::limits::{HEADERS_MAX, HTTP2_SEND_BYTES_MAX, NEWCOMERS_MAX, REFUSALS_MAX};
+use hcert::interaction::limits::LARGE_ANSWER_BYTES;
 
 use crate::Raise;
 use crate::attack;

@@ -159,7 +159,7 @@ impl Process {
 
     /// What it logged so far. The thread that writes the log has written everything when it sleeps for longer than it lets lines gather.
     pub fn log(&self) -> String {
-        std::thread::sleep(Duration::from_millis(5 * hcert::limits::LOG_GATHER_MS));
+        std::thread::sleep(Duration::from_millis(5 * hcert::output::limits::LOG_GATHER_MS));
         let threads = || fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
         eventually("the log is written", || {
             let states = threads().filter_map(|thread| fs::read_to_string(thread.path().join("stat")).ok());

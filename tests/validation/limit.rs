@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use hcert::fhir::json::Json;
-use hcert::limits::{BODY_ISSUES_MAX, STRING_CHARACTERS_MAX};
+use hcert::fhir::limits::STRING_CHARACTERS_MAX;
+use hcert::outcome::limits::BODY_ISSUES_MAX;
 use hcert::outcome::{Hcert, Issue, Language};
 
 use crate::base::{DRIVER_PAPER, OCCUPATIONAL};

@@ -3,7 +3,7 @@
 use hcert::certificate::head::{self, Stamp};
 use hcert::certificate::{Id, Version};
 use hcert::fhir::json::{Json, Object};
-use hcert::limits::BODY_ISSUES_MAX;
+use hcert::outcome::limits::BODY_ISSUES_MAX;
 use proptest::prelude::*;
 use proptest::sample::Index;
 

@@ -13,7 +13,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 
-use hcert::limits::HEADER_BYTES_MAX;
+use hcert::http::limits::HEADER_BYTES_MAX;
 
 /// Turns of hyper's machine for one connection at most; an input has 16 KiB, and each turn takes some of it.
 const TURNS_MAX: usize = 10_000;

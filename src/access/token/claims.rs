@@ -8,7 +8,9 @@ use crate::access::Identity;
 use crate::certificate::PersonalCode;
 use crate::config::AccessToken;
 use crate::fhir::json::Json;
-use crate::limits::TOKEN_VALUES_MAX;
+
+/// Values of one claim that are looked at: roles, audiences. A token has one to three.
+pub const TOKEN_VALUES_MAX: usize = 32;
 
 /// What a token must say to count.
 #[derive(Debug)]

@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use super::claims::personal_code;
 use super::source_file::SourceFile;
+use crate::access::limits::JWKS_LOOK_S;
 use crate::config::AccessToken;
-use crate::limits::{DENIED_BYTES_MAX, JWKS_LOOK_S};
 use crate::log::event;
+
+/// Bytes of a list of denied tokens and persons: some twenty thousand.
+const DENIED_BYTES_MAX: usize = 1024 * 1024;
 
 /// The list of `access.token.denied`.
 #[derive(Debug)]

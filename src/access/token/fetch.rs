@@ -12,8 +12,11 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use tokio::time::timeout;
 
-use crate::limits::{JWKS_BYTES_MAX, JWKS_TIMEOUT_S};
+use crate::access::limits::JWKS_BYTES_MAX;
 use crate::tls;
+
+/// Seconds that an address may take to tell its keys.
+const JWKS_TIMEOUT_S: u64 = 5;
 
 /// An address that is asked now and then. Redirects are not followed.
 #[derive(Debug)]

@@ -9,7 +9,9 @@ use super::compact::object;
 use super::key::{Key, Owner};
 use crate::config::Algorithm;
 use crate::fhir::json::Json;
-use crate::limits::JWKS_KEYS_MAX;
+
+/// Keys of a set that are looked at.
+pub const JWKS_KEYS_MAX: usize = 64;
 
 /// Reads the keys that can verify a token. Keys of other kinds, uses, algorithms and sizes are passed over.
 ///

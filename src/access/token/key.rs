@@ -5,7 +5,12 @@ use aws_lc_rs::signature::{
 };
 
 use crate::config::Algorithm;
-use crate::limits::{RSA_BITS_MAX, RSA_BITS_MIN};
+
+/// Bits of an RSA key at least. NIST SP 800-57.
+const RSA_BITS_MIN: usize = 2_048;
+
+/// Bits of an RSA key at most; verifying with a longer one takes long.
+const RSA_BITS_MAX: usize = 8_192;
 
 /// Whose tokens a key signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

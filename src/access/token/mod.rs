@@ -29,8 +29,8 @@ use quick_cache::sync::Cache;
 
 use super::Identity;
 use super::rights::Permissions;
+use crate::config::limits::TOKEN_BYTES_MAX;
 use crate::config::{AccessMode, AccessToken, Config};
-use crate::limits::{JWKS_PAUSE_S, TOKEN_BYTES_MAX, TOKENS_REMEMBERED_MAX};
 use claims::Expected;
 use compact::Compact;
 use denied::Denied;
@@ -40,6 +40,12 @@ use key::{Key, Owner};
 pub use order::{Order, WrongOrder};
 pub use refused::Refused;
 use ring::Ring;
+
+/// Verified tokens that are remembered. Each takes about half a kilobyte; all doctors of Estonia are fewer.
+const TOKENS_REMEMBERED_MAX: usize = 10_000;
+
+/// Seconds between two askings for keys that tokens with unknown keys cause, so that nobody can make the service ask without end.
+const JWKS_PAUSE_S: u64 = 5;
 
 /// Milliseconds since 1970 UTC.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use crate::access::limits::TOKEN_ORDER_CHARACTERS_MAX;
 use crate::certificate::PersonalCode;
 use crate::fhir::json::{self, Json};
-use crate::limits::TOKEN_ORDER_CHARACTERS_MAX;
 use crate::outcome::Hcert;
 
 /// Whom a token shall name.

@@ -9,8 +9,8 @@ use super::jwks;
 use super::key::Key;
 use super::source_file::SourceFile;
 use super::{Clock, KeySet};
+use crate::access::limits::{JWKS_BYTES_MAX, JWKS_LOOK_S};
 use crate::config::AccessToken;
-use crate::limits::{JWKS_BYTES_MAX, JWKS_LOOK_S};
 use crate::log::event;
 
 /// The issuer's keys of the moment, and where they come from.

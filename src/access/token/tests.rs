@@ -387,7 +387,7 @@ async fn a_token_has_to_name_a_person() {
         assert_eq!(door.refusal(&with(json!({ "sub": sub }))).await, Refused::ClaimWrong("sub".to_owned()));
     }
     assert_eq!(door.refusal(&with(json!({"role": 1}))).await, Refused::ClaimWrong("role".to_owned()));
-    let roles = vec!["doctor"; crate::limits::TOKEN_VALUES_MAX + 1];
+    let roles = vec!["doctor"; crate::access::token::claims::TOKEN_VALUES_MAX + 1];
     assert_eq!(door.refusal(&with(json!({ "role": roles }))).await, Refused::ClaimWrong("role".to_owned()));
     assert!(door.ask(&with(json!({"role": null}))).await.unwrap().roles.is_empty());
 }
@@ -590,7 +590,7 @@ async fn keys_of_an_address_are_kept_when_it_fails_and_new_ones_picked_up() {
     for (status, body) in [
         (500, String::new()),
         (200, "<html>".to_owned()),
-        (200, "x".repeat(crate::limits::JWKS_BYTES_MAX + 1)),
+        (200, "x".repeat(crate::access::limits::JWKS_BYTES_MAX + 1)),
         (404, both.clone()),
         (302, both.clone()),
     ] {
@@ -704,7 +704,7 @@ fn a_set_of_keys_is_read_with_care() {
     }
     assert_eq!(read(&[right.clone(), changed("key_ops", json!(["verify"]))]), Ok(2));
     assert!(read(&[right.clone(), right.clone()]).unwrap_err().contains("same kid"));
-    assert!(read(&vec![right; crate::limits::JWKS_KEYS_MAX + 1]).unwrap_err().contains("64 are allowed"));
+    assert!(read(&vec![right; crate::access::token::jwks::JWKS_KEYS_MAX + 1]).unwrap_err().contains("64 are allowed"));
     for text in ["", "[]", "{}", "{\"keys\":{}}", "{\"keys\":[],\"keys\":[]}"] {
         assert!(jwks::read(text.as_bytes()).is_err(), "{text}");
     }

@@ -8,7 +8,11 @@ use crate::audit::event::Entity;
 use crate::audit::header::{HEADER_BYTES, Header};
 use crate::audit::record::{Hash, Piece, Walk};
 use crate::audit::{Number, header};
-use crate::limits::AUDIT_INDEX_PAIRS_MAX;
+
+/// Keys of events, certificates in them, and their keys, that the index of one file of the audit trail holds: 8 to 32 bytes of memory each
+/// while the file is written. A file of the usual size has some 800 000 for reads; one with more than this has no index, and searches read
+/// its events.
+const AUDIT_INDEX_PAIRS_MAX: usize = 4_000_000;
 
 /// What is known of the events of a file, up to a byte of it. Events are counted from 0.
 pub struct Draft {

@@ -16,9 +16,14 @@ use crate::audit::log::Shared;
 use crate::audit::record::{Hash, whole_records};
 use crate::audit::seal::Seal;
 use crate::audit::trail::{Part, Trail};
-use crate::limits::{AUDIT_DRAFT_PIECE_BYTES, AUDIT_DRAFTS_MAX};
 use crate::log::event;
 use crate::threads;
+
+/// Files of the audit trail that have an index in memory: the one that is written, and the one before it until it is sealed.
+const AUDIT_DRAFTS_MAX: usize = 2;
+
+/// Bytes of a file of the audit trail that are added to its index under one lock: some milliseconds of work. An event is shorter.
+pub const AUDIT_DRAFT_PIECE_BYTES: usize = 1024 * 1024;
 
 /// How often what was written is taken in, so that a search has little left to read.
 const ROUND: Duration = Duration::from_secs(1);

@@ -3,7 +3,7 @@
 
 mod draft;
 mod file;
-mod keeper;
+pub(super) mod keeper;
 
 use std::sync::Arc;
 

@@ -8,8 +8,9 @@ use proptest::prelude::*;
 use super::*;
 use crate::audit::disk::Name;
 use crate::audit::index;
+use crate::audit::index::keeper::AUDIT_DRAFT_PIECE_BYTES;
+use crate::audit::limits::AUDIT_TEXT_BYTES_MAX;
 use crate::audit::trail::Part;
-use crate::limits::{AUDIT_DRAFT_PIECE_BYTES, AUDIT_TEXT_BYTES_MAX};
 
 /// Whether versions are there that were not there before.
 static IS_LATER: AtomicBool = AtomicBool::new(false);

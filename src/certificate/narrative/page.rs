@@ -1,7 +1,16 @@
-//! A div under way: lines of markup of our own around texts of others, within the bounds of `limits.rs`.
+//! A div under way: lines of markup of our own around texts of others, within bounds.
 
 use crate::fhir::json::Json;
-use crate::limits::{GENERATED_CHARACTERS_MAX, GENERATED_LINES_MAX, GENERATED_TEXT_CHARACTERS_MAX};
+
+/// Lines of a narrative that is made from a certificate's fields. A certificate has about ten; one of a hundred restrictions is read
+/// in its fields.
+const GENERATED_LINES_MAX: usize = 50;
+
+/// Characters of a generated narrative with its markup.
+const GENERATED_CHARACTERS_MAX: usize = 10_000;
+
+/// Characters of one text in a generated narrative.
+const GENERATED_TEXT_CHARACTERS_MAX: usize = 1_000;
 
 /// Characters that the marks of what was left out and the tags of lists take at most.
 const ENDING_CHARACTERS: usize = 200;

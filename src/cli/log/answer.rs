@@ -11,7 +11,7 @@ use tracing::field::{Field, Visit};
 use super::escape::{InJson, json_bytes};
 use super::fields;
 use super::json::Values;
-use crate::limits::{LOG_CAUSE_BYTES_MAX, LOG_LINE_BYTES_MAX};
+use crate::cli::limits::{LOG_CAUSE_BYTES_MAX, LOG_LINE_BYTES_MAX};
 use crate::trace::{Hex, Trace};
 
 /// The end of every line.

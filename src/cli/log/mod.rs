@@ -25,8 +25,8 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
+use crate::cli::limits::LOG_FLUSH_MS;
 use crate::config::{self, Log};
-use crate::limits::LOG_FLUSH_MS;
 use crate::log::event;
 use crate::output::{Importance, Output};
 pub use fields::NAMES;

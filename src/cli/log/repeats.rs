@@ -17,9 +17,12 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-use crate::limits::{LOG_REPEAT_KEYS_MAX, LOG_REPEAT_WINDOW_S, LOG_REPEATS_MAX};
+use crate::cli::limits::{LOG_REPEAT_WINDOW_S, LOG_REPEATS_MAX};
 use crate::log::ANSWERS;
 use crate::log::events::REPEATED;
+
+/// Call sites and codes whose lines are counted apart. Codes of other systems may be any; what is more is counted together.
+const LOG_REPEAT_KEYS_MAX: usize = 1_000;
 
 const WINDOW: Duration = Duration::from_secs(LOG_REPEAT_WINDOW_S);
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::*;
-use crate::limits::{LOG_CAUSE_BYTES_MAX, LOG_LINE_BYTES_MAX};
+use crate::cli::limits::{LOG_CAUSE_BYTES_MAX, LOG_LINE_BYTES_MAX};
 use crate::log::{self, Answered, Refused};
 use crate::trace::Trace;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::index::Ranks;
 use super::store::Error;
 use crate::certificate::{Consent, Profile, State};
-use crate::limits::CLASSES_MAX;
+use crate::engine::limits::CLASSES_MAX;
 use crate::search::class::{Class, Coding};
 
 /// All classes the store has met, by number from 0. Replaced, never changed, so that a view keeps the list of its moment.

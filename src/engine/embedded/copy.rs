@@ -10,8 +10,8 @@ use super::store::record::Record;
 use super::store::{Error, What};
 use super::{Embedded, standing};
 use crate::certificate::{Seq, State};
+use crate::engine::limits::{COPY_RECORD_BYTES_MAX, ID_MAX};
 use crate::engine::{KeptTime, Moment, Piece};
-use crate::limits::{COPY_RECORD_BYTES_MAX, ID_MAX};
 use crate::search::row::Row;
 
 impl Embedded {

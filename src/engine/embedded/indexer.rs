@@ -20,7 +20,6 @@ use super::reindex::{Beside, clear_away, exchange};
 use super::store::Error;
 use super::view::View;
 use crate::certificate::{Id, Seq, Version};
-use crate::limits::INDEX_CHECKED_BYTES_MAX;
 use crate::log::event;
 use crate::threads::{self, is_beyond_limits};
 pub use bell::Bell;
@@ -28,6 +27,10 @@ pub use bell::Bell;
 pub use building::Building;
 use building::build;
 pub use building::{CHUNK_ROWS, chunk};
+
+/// Bytes of the index up to which its files are compared with their checksums before the start is done: some 20 ms. Those of a larger one
+/// are compared while reads are served already, and searches wait.
+const INDEX_CHECKED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Changes that are read into the overlay at once instead of being indexed first; about 50 ms of work.
 const TAIL_ROWS_MAX: u64 = 16_384;

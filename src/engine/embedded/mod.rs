@@ -43,7 +43,7 @@ use super::decide;
 use super::write::{Import, Imported, Refused, Subject, Write, Written};
 use super::{Clock, ClockReading, ListChange, Names, Purpose, QuickRepair, Stored, StoredList, Witness};
 use crate::certificate::{Id, Seq, State, Version};
-use crate::limits::{OVERLAY_ROWS_MAX, WRITE_QUEUE_MAX};
+use crate::engine::limits::OVERLAY_ROWS_MAX;
 use crate::log::event;
 use crate::metrics::Metrics;
 use crate::search::row::Row;
@@ -66,6 +66,9 @@ use time::Time;
 pub use verify::{Problem, Verified, Verifying};
 use view::View;
 use writer::{AUDIT_HEAD, Job, Prepared, Writer};
+
+/// Requests waiting for the writer. Beyond it a write is answered with 503 at once instead of waiting unseen.
+const WRITE_QUEUE_MAX: usize = 4_096;
 
 /// How to open the engine.
 #[derive(Clone)]

@@ -10,9 +10,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::certificate::{Id, Seq, Version};
-use crate::limits::OVERLAY_ROW_TERMS;
 use crate::search::row::Row;
 use crate::search::term::Term;
+
+/// Terms of one counted row of the overlay. Most certificates have fewer.
+const OVERLAY_ROW_TERMS: usize = 32;
 
 /// One change: the row it brought and the row it replaced.
 #[derive(Debug)]
@@ -106,7 +108,7 @@ impl Generation {
         self.seen[bit / 64].fetch_or(1 << (bit % 64), Ordering::Release);
     }
 
-    /// How much of [`OVERLAY_ROWS_MAX`](crate::limits::OVERLAY_ROWS_MAX) the entries take.
+    /// How much of [`OVERLAY_ROWS_MAX`](crate::engine::limits::OVERLAY_ROWS_MAX) the entries take.
     pub fn rows(&self) -> usize {
         self.rows.load(Ordering::Acquire)
     }

@@ -445,7 +445,7 @@ fn an_import_cannot_use_up_the_ids() {
         let content = Some((content.tail, content.row));
         Import { id: Id::new(id).unwrap(), version: Version::FIRST, stamp, state: State::Completed, content }
     };
-    let max = crate::limits::IMPORT_ID_MAX;
+    let max = crate::engine::limits::IMPORT_ID_MAX;
     let versions = vec![import(u64::MAX), import(max + 1), import(max)];
     let imported = fixture.engine.import(fixture.engine.prepare_import(versions)).blocking_recv().unwrap().unwrap();
     assert!(matches!(imported.as_slice(), [Imported::Bad(_), Imported::Bad(_), Imported::Stored]), "{imported:?}");

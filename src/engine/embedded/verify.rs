@@ -22,9 +22,9 @@ use super::panics::caught;
 use super::store::{Error, FORMAT, Position, Reader, Records};
 use super::{Embedded, Shared};
 use crate::certificate::{Names, Seq};
+use crate::engine::limits::{CLOCK_BEHIND_MS_MAX, VERIFY_CHUNK_ROWS};
 use crate::engine::{ClockReset, DAMAGED};
 use crate::fhir::date_time;
-use crate::limits::{CLOCK_BEHIND_MS_MAX, VERIFY_CHUNK_ROWS};
 
 /// Ids that are tried one by one behind a row that cannot be read: more than a page holds.
 const VERIFY_STEPS: u64 = 1024;

@@ -8,11 +8,16 @@ use super::index::{self, Candidate, OrderBy, Plan, Snapshot, Test};
 use super::overlay::{Entry, Generation, Numbered};
 use super::predicate::Predicate;
 use crate::certificate::{Id, Seq};
-use crate::limits::{COUNTED_PAGE_ROWS_MAX, COUNTED_ROWS_MIN};
 use crate::search::filter::Filter;
 use crate::search::row::Row;
 use crate::search::term::Term;
 use crate::search::{Hit, Page, Query, Sort, SortKey};
+
+/// Rows from which a count is worth remembering: about 50 µs of work.
+const COUNTED_ROWS_MIN: u64 = 4_096;
+
+/// Rows a page may reach to while matches are still being counted. A deeper page counts first, so that memory stays bounded.
+const COUNTED_PAGE_ROWS_MAX: usize = 20_000;
 
 /// The index at its checkpoint, and every change since up to `seq`.
 #[derive(Clone)]

@@ -19,13 +19,19 @@ use super::overlay::{NewEntry, Numbered};
 use super::store::{Batch, Commit, Error, Position};
 use super::{Refused, Shared};
 use crate::certificate::{Id, Seq, Stamp, State, Version};
+use crate::engine::limits::OVERLAY_ROWS_MAX;
 use crate::engine::{ClockDecision, ClockProblem, ClockReading, ClockReset, Committed};
-use crate::limits::{BATCH_BYTES_MAX, BATCH_JOBS_MAX, OVERLAY_ROWS_MAX};
 use crate::log::event;
 use crate::threads;
 use deciding::Decided;
 pub use job::{Job, Prepared};
 use job::{Reply, keep};
+
+/// Requests decided in one transaction. More would delay the first of them without making the rest cheaper.
+const BATCH_JOBS_MAX: usize = 512;
+
+/// Bytes of compressed bodies in one transaction, so that a batch of the largest bodies stays a short one.
+const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Starts the writer's thread. It ends when the queue does.
 pub fn start(mut writer: Writer, queue: Receiver<Job>) -> Result<JoinHandle<()>, Error> {

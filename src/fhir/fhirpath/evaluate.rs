@@ -11,7 +11,10 @@ use super::parse::{Call, Operator, Term, Variable};
 use super::{Context, Kind, Node};
 use crate::fhir::codes;
 use crate::fhir::json::Json;
-use crate::limits::FHIRPATH_STEPS_MAX;
+
+/// Values that one evaluation of an invariant looks at, pairs that it compares among them. The largest certificates have some thousands; an
+/// invariant that would look at more is answered as not met.
+const FHIRPATH_STEPS_MAX: usize = 1_000_000;
 
 /// The values are not what the expression asks of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use serde::de::IgnoredAny;
 use super::lexer::Lexer;
 use super::{Json, Object, Read, Source};
 use crate::fhir::element;
+use crate::fhir::limits::JSON_DEPTH_MAX;
 use crate::fhir::path::is_name;
-use crate::limits::JSON_DEPTH_MAX;
 use crate::outcome::{Hcert, Issue, Outcome, Problems};
 
 /// Up to so many members of an object are compared with each other; a larger object has a set of its names.
@@ -286,7 +286,7 @@ mod tests {
         let text = format!("{{\"{}\":1,{},{duplicates}}}", "x".repeat(1_000_000), names.join(","));
         let read = read(&text, DEPTH).unwrap();
         assert_eq!(read.value.as_object().map(|object| object.iter().count()), Some(MEMBERS_MAX));
-        assert_eq!(read.problems.into_issues().len(), crate::limits::BODY_ISSUES_MAX + 1);
+        assert_eq!(read.problems.into_issues().len(), crate::outcome::limits::BODY_ISSUES_MAX + 1);
     }
 
     #[test]

@@ -4,7 +4,10 @@ use std::fmt;
 
 use roxmltree::TextPos;
 
-use crate::limits::{NARRATIVE_DETAIL_CHARACTERS_MAX, XHTML_ATTRIBUTES_MAX, XHTML_NAMESPACES_MAX};
+use crate::fhir::limits::{XHTML_ATTRIBUTES_MAX, XHTML_NAMESPACES_MAX};
+
+/// Characters of a name or value that a problem of a narrative repeats; the whole may be as long as a body.
+const NARRATIVE_DETAIL_CHARACTERS_MAX: usize = 60;
 
 /// One reason why a div is not allowed. Shown, it is the `<problem>` of issue HCERT-195: `the element <script> (1:43)`, the
 /// numbers being line and column within the div, both from 1.

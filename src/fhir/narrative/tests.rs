@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::elements::ELEMENTS;
 use super::*;
-use crate::limits::NARRATIVE_PROBLEMS_MAX;
+use crate::fhir::narrative::allowed::NARRATIVE_PROBLEMS_MAX;
 
 fn div(content: &str) -> String {
     format!("<div xmlns=\"{XHTML}\">{content}</div>")

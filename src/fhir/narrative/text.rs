@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use roxmltree::{Document, Error, Node};
 
 use super::XHTML;
-use crate::limits::{XHTML_ATTRIBUTES_MAX, XHTML_NAMESPACES_MAX};
+use crate::fhir::limits::{XHTML_ATTRIBUTES_MAX, XHTML_NAMESPACES_MAX};
 
 /// HTML's named characters (`nbsp` …), which XML does not know by itself, each as a number: `&#160;`.
 static ENTITIES: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 
 use crate::fhir::element::{self, Content, Element, ElementType, Found, TypeDefinition};
 use crate::fhir::json::{Json, Object};
+use crate::fhir::limits::STRING_CHARACTERS_MAX;
 use crate::fhir::path::Path;
 use crate::fhir::primitive::{Primitive, Wrong};
-use crate::limits::STRING_CHARACTERS_MAX;
 use crate::outcome::{Hcert, Issue, Outcome, Problems};
 
 /// What a walk over a body found.

@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::fhir::json::parse;
 use crate::fhir::samples::{DRIVER, OCCUPATIONAL};
-use crate::limits::BODY_ISSUES_MAX;
 use crate::outcome::Language;
+use crate::outcome::limits::BODY_ISSUES_MAX;
 
 /// The body after the check, minified.
 fn taken(text: &str, expected: &'static str) -> String {

@@ -5,7 +5,7 @@ use super::super::context::Context;
 use crate::certificate::Access;
 use crate::fhir::json::{self, Json};
 use crate::fhir::shape;
-use crate::limits::BODY_ISSUES_MAX;
+use crate::outcome::limits::BODY_ISSUES_MAX;
 use crate::outcome::{Hcert, Issue, Outcome};
 
 /// The names of both parameters, of question and answer alike.

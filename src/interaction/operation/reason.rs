@@ -2,7 +2,7 @@
 
 use crate::fhir::json;
 use crate::fhir::shape;
-use crate::limits::REASON_CHARACTERS_MAX;
+use crate::interaction::limits::REASON_CHARACTERS_MAX;
 use crate::outcome::{Hcert, Issue, Outcome};
 
 /// Reads the one parameter `reason`.

@@ -1,7 +1,9 @@
 //! Whether the limit of open files leaves room for the connections of the settings.
 
-use crate::limits::CONNECTIONS_FITTING_MIN;
 use crate::management::{Part, Status, Told, Watched};
+
+/// The service does not start where the limit of open files leaves fewer connections than this, or than the setting.
+const CONNECTIONS_FITTING_MIN: usize = 16;
 
 /// How many connections there may be.
 pub struct Connections {

@@ -2,9 +2,14 @@
 
 use std::time::Duration;
 
-use crate::limits::{LOG_DROPS_RECENT_S, LOG_WRITE_STALLED_S};
 use crate::management::{Part, Status, Told, Watched};
 use crate::output::{Output, OutputState};
+
+/// Seconds that one write of the log may take before the part `log` is degraded.
+const LOG_WRITE_STALLED_S: u64 = 5;
+
+/// Seconds for which the part `log` stays degraded after lines were dropped. A scraper that asks once a minute must see it.
+const LOG_DROPS_RECENT_S: u64 = 300;
 
 /// Watches the output that the log is written to.
 pub struct LogOutput(pub Output);

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use crate::access::KeySet;
 use crate::http::Server;
 use crate::interaction::Service;
-use crate::limits::JWKS_REFRESHES_LATE;
 use crate::management::{Part, Status, Told, Watched};
+
+/// Refreshes that may fail in a row before the age of the keys itself is reported.
+const JWKS_REFRESHES_LATE: u32 = 3;
 
 /// Watches the issuer's keys of a service.
 pub struct TokenKeys(pub Arc<Server<Service>>);

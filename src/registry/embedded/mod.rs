@@ -17,7 +17,6 @@ use super::{Ask, Caller, Failed, Identifier, Patient, Purpose, Silent, Told, sam
 use crate::certificate::{Id, IdentifierSystems, Names, Version};
 use crate::config::{AccessMode, Config, PopulationRegister, Registry};
 use crate::engine::{Clock, Engine, Error, PatientFacts, Refused, StoredPatient};
-use crate::limits::WIDE_PATIENT_SEARCHES;
 use crate::log::event;
 use crate::outcome::reflected::{Entry, find};
 use crate::outcome::{Chain, IssueSystems, Language};
@@ -25,6 +24,9 @@ use crate::search::paging::Counts;
 use crate::search::parameter::SHAPING;
 pub use headers::DEMANDABLE;
 pub use search::KNOWN;
+
+/// Searches for patients at once that look at everybody. More wait.
+const WIDE_PATIENT_SEARCHES: usize = 2;
 
 /// What the registry is told by the configuration.
 #[derive(Clone, Debug)]

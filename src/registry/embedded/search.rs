@@ -6,15 +6,18 @@ use super::{Embedded, Refusals, unreadable};
 use crate::certificate::Id;
 use crate::engine::PatientLine;
 use crate::fhir::bundle::Bundle;
-use crate::limits::{PATIENT_RESULTS_MAX, SEARCH_VALUES_MAX};
 use crate::outcome::{Chain, Hcert};
 use crate::registry::{Caller, Failed, Silent, Told};
+use crate::search::limits::SEARCH_VALUES_MAX;
 use crate::search::link;
 use crate::search::paging::{Counts, Paging};
 use crate::search::parameter::SHAPING;
 use crate::search::reference::is_id;
 use crate::search::value::{split, unescape};
 use crate::trace::Trace;
+
+/// Patients that a search of the embedded registry looks at. Each takes 40 bytes while it is answered; all of Estonia has fewer.
+const PATIENT_RESULTS_MAX: usize = 2_000_000;
 
 /// A search as it was asked.
 #[derive(Debug, Default)]

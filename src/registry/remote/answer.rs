@@ -7,7 +7,7 @@ use super::chain;
 use super::links::Move;
 use crate::fhir::date_time::parse_http_date;
 use crate::fhir::json::{self, Json};
-use crate::limits::ID_CHARACTERS_MAX;
+use crate::fhir::limits::ID_CHARACTERS_MAX;
 use crate::registry::{Ask, Failed, Silent, Told};
 
 /// An answer as it came.

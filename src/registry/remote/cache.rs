@@ -7,8 +7,11 @@ use std::time::{Duration, Instant};
 use quick_cache::sync::{Cache as Entries, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
-use crate::limits::{REGISTRY_CACHE_BYTES_MAX, REGISTRY_CACHE_ENTRIES_MAX};
+use crate::config::limits::REGISTRY_CACHE_BYTES_MAX;
 use crate::registry::{Remembered, Told};
+
+/// Answers of the registry that are remembered at once.
+const REGISTRY_CACHE_ENTRIES_MAX: u64 = 10_000;
 
 /// Bytes that any entry takes beside its key and body.
 const ENTRY_BYTES: usize = 256;

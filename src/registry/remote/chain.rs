@@ -3,9 +3,17 @@
 use uuid::Uuid;
 
 use crate::fhir::json::Json;
-use crate::limits::{REFLECTED_ISSUES_MAX, REFLECTED_TEXT_CHARACTERS_MAX, REFLECTED_VALUES_MAX};
 use crate::outcome::reflected::Coding;
 use crate::outcome::{Chain, Reflected};
+
+/// Issues of another system's OperationOutcome that are told on. The longest chain of the specification has three.
+const REFLECTED_ISSUES_MAX: usize = 100;
+
+/// Codings, and expressions, of one issue of a registry that are told on.
+const REFLECTED_VALUES_MAX: usize = 20;
+
+/// Characters of a text that comes from another system's issue; what lies behind is cut off.
+const REFLECTED_TEXT_CHARACTERS_MAX: usize = 8_000;
 
 /// The issues in their order. What is missing or of a wrong type counts as absent. Nothing when it is another resource or has no issue.
 ///

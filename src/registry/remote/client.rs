@@ -20,11 +20,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use super::answer::Answer;
-use crate::limits::{
-    REGISTRY_ANSWER_BYTES_MAX, REGISTRY_HEAD_BYTES_MAX, REGISTRY_IDLE_S, REGISTRY_LARGE_ANSWER_BYTES,
-    REGISTRY_LARGE_ANSWERS,
-};
+use crate::config::limits::{REGISTRY_ANSWER_BYTES_MAX, REGISTRY_LARGE_ANSWERS};
 use crate::registry::Silent;
+
+/// Seconds that an idle connection to the registry is kept. Servers mostly close theirs after a minute.
+const REGISTRY_IDLE_S: u64 = 30;
+
+/// Bytes from which an answer of the registry is a large one. It is read in turns, on a thread of its own.
+pub const REGISTRY_LARGE_ANSWER_BYTES: usize = 256 * 1024;
+
+/// Bytes of an answer's first line and headers.
+const REGISTRY_HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// Connections to one registry, kept and used again. Redirects are not followed, and proxies of the environment are not known.
 #[derive(Debug)]

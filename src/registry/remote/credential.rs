@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use hyper::header::HeaderValue;
 
-use crate::limits::REGISTRY_TOKEN_BYTES_MAX;
 use crate::log::event;
 use crate::registry::CredentialState;
 use crate::regular_file;
+
+/// Bytes of the file with the service's credential for the registry. A token has up to 4 KB.
+const REGISTRY_TOKEN_BYTES_MAX: u64 = 16 * 1024;
 
 /// How long a token of a file is used before the file is looked at again.
 const FRESH: Duration = Duration::from_secs(1);

@@ -23,8 +23,11 @@ use tokio::time::timeout_at;
 use super::credential;
 use super::request::encode;
 use crate::config;
-use crate::limits::{EXCHANGED_TOKENS_MAX, TOKEN_BYTES_MAX};
+use crate::config::limits::TOKEN_BYTES_MAX;
 use crate::registry::{Failed, Silent};
+
+/// Tokens of callers whose exchanged tokens for the registry are kept.
+const EXCHANGED_TOKENS_MAX: usize = 4096;
 
 /// Bytes of an answer of the token endpoint, a token and what stands around it.
 const ANSWER_BYTES_MAX: usize = 2 * TOKEN_BYTES_MAX;

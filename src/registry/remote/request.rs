@@ -6,7 +6,7 @@ use hyper::HeaderMap;
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, HeaderName, HeaderValue, USER_AGENT};
 
-use crate::limits::ID_CHARACTERS_MAX;
+use crate::fhir::limits::ID_CHARACTERS_MAX;
 use crate::outcome::Language;
 use crate::registry::{Ask, Caller, HeaderText, Purpose};
 use crate::trace::Trace;

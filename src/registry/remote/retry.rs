@@ -4,7 +4,12 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime};
 
 use crate::fhir::date_time::parse_http_date;
-use crate::limits::{REGISTRY_PAUSE_MS, REGISTRY_PAUSE_MS_MAX};
+
+/// Milliseconds that the first pause between two tries lasts at most; each later one may last twice as long.
+const REGISTRY_PAUSE_MS: u64 = 50;
+
+/// Milliseconds that any such pause lasts at most.
+const REGISTRY_PAUSE_MS_MAX: u64 = 1_000;
 
 /// The pause after the try of this number, counted from 1: any part of a length that doubles each time, so that callers who failed
 /// together do not come back together. `random` is any number.

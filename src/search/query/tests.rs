@@ -6,11 +6,13 @@ use std::sync::LazyLock;
 use super::*;
 use crate::certificate::{Id, Names, Profile};
 use crate::fhir::json;
-use crate::limits::{BODY_ISSUES_MAX, SEARCH_TESTS_MAX, SEARCH_VALUES_MAX};
 use crate::outcome::Hcert;
+use crate::outcome::limits::BODY_ISSUES_MAX;
 use crate::search::SortKey;
 use crate::search::extract::extract;
+use crate::search::limits::SEARCH_VALUES_MAX;
 use crate::search::paging::Counts;
+use crate::search::request::SEARCH_TESTS_MAX;
 use crate::search::row::Row;
 use crate::search::seal::SealKey;
 

@@ -6,7 +6,7 @@ use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use tempfile::TempDir;
 
 use super::*;
-use crate::limits::TLS_LIST_BYTES_MAX;
+use crate::tls::revocation::TLS_LIST_BYTES_MAX;
 
 /// 2025-01-13
 const NOW: i64 = 1_736_726_400;

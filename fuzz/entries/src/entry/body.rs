@@ -7,7 +7,7 @@ use hcert::certificate::{Id, Names, Version, head, narrative};
 use hcert::fhir::json::{self, Json, Object, Read};
 use hcert::fhir::narrative::problems as narrative_problems;
 use hcert::fhir::shape;
-use hcert::limits::BODY_ISSUES_MAX;
+use hcert::outcome::limits::BODY_ISSUES_MAX;
 use hcert::outcome::{Issue, Problems};
 use hcert::profile::Validator;
 use hcert::terminology::Terminology;

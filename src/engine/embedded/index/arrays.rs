@@ -11,9 +11,11 @@ use super::Error;
 use super::columns::Columns;
 use super::order::{OrderBy, Ranks, Sortable};
 use crate::certificate::Id;
-use crate::limits::ORDER_ARRAYS_MAX;
 use crate::search::Sort;
 use crate::search::filter::TimeField;
+
+/// Orders of which a segment keeps an array: 4 bytes for each of its documents, so 32 MB for a million certificates at most.
+const ORDER_ARRAYS_MAX: usize = 8;
 
 /// The arrays of one segment, the one asked for last first.
 #[derive(Default)]

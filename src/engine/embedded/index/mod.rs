@@ -31,7 +31,6 @@ use tantivy::{
 
 use super::overlay::Numbered;
 use crate::certificate::{Id, Seq, Version};
-use crate::limits::COUNTED_FILTERS_MAX;
 use crate::log::event;
 use crate::search::filter::Filter;
 use crate::search::{Sort, SortKey};
@@ -45,6 +44,9 @@ pub use merge::merge;
 pub use order::{Candidate, OrderBy, Ranks};
 pub use plan::{Plan, Test, plan, rows};
 pub use walk::walk;
+
+/// Filters whose count is remembered until the next round of the indexer.
+const COUNTED_FILTERS_MAX: usize = 256;
 
 /// Every failure of the index: the caller deletes it and builds it again.
 #[derive(Debug)]

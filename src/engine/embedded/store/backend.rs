@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use redb::backends::FileBackend;
 use redb::{Builder, Database, DatabaseError, StorageError};
 
-use crate::limits::STORE_ROOM_BYTES;
+use crate::engine::limits::STORE_ROOM_BYTES;
 use crate::log::event;
 use aside::Aside;
 use heard::{Ears, Heard};

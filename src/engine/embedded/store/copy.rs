@@ -16,8 +16,11 @@ use super::opening::{PURPOSE, purpose_of};
 use super::table::begin_write;
 use super::{Batch, DICTIONARY, Error, META, Reader, Store, body, patient};
 use crate::certificate::{Id, Version};
+use crate::engine::limits::COPY_PIECE_BYTES;
 use crate::engine::{Piece, Purpose};
-use crate::limits::{COPY_PIECE_BYTES, COPY_READ_MS};
+
+/// Milliseconds that a backup reads at one moment; while it does, pages that writers gave up are not used again.
+const COPY_READ_MS: u64 = 50;
 
 /// Where the mark of a restore lies in the data folder. It is there before the first row and goes after the last.
 pub const RESTORING: &str = "restoring";

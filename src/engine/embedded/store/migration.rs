@@ -17,8 +17,10 @@ use redb::Database;
 
 use super::table::{WriteTransaction, begin_read, begin_write};
 use super::{Error, FORMAT, META};
-use crate::limits::MIGRATION_CHUNK_ROWS;
 use crate::log::event;
+
+/// Rows that one commit of a migration writes: some milliseconds of work, and little to do again after a kill.
+const MIGRATION_CHUNK_ROWS: usize = 10_000;
 
 /// One step. The last of its commits is made by whoever runs it.
 type Step = fn(&Walk) -> Result<(), Error>;

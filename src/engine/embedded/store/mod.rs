@@ -41,7 +41,6 @@ use redb::{
 };
 
 use crate::engine::{DAMAGED, MADE_BY, Names, Purpose, QuickRepair, STORE_FILE};
-use crate::limits::{STORE_DAMAGED_PAUSE_SECONDS, STORE_REOPEN_PAUSE_SECONDS};
 pub use backend::Medium;
 pub use bare::Records;
 pub use batch::Batch;
@@ -58,6 +57,12 @@ pub use reader::{Lying, Reader};
 use table::{OpenDatabase, ReadOnlyTable, ReadTransaction, begin_read, begin_write};
 pub use time::{LATEST_STAMP, LatestStamp};
 pub use whole::Measured;
+
+/// The longest pause between two tries to open the store again after a failure, in seconds.
+const STORE_REOPEN_PAUSE_SECONDS: u64 = 5;
+
+/// The same after a commit met damage, when each try reads the whole file.
+const STORE_DAMAGED_PAUSE_SECONDS: u64 = 300;
 
 /// What really happens in the store.
 #[derive(Debug)]

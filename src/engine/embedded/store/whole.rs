@@ -11,7 +11,9 @@ use super::opening::{look_again, open_aside, open_database, open_looking};
 use super::pages::Pages;
 use super::table::{ReadTransaction, begin_read, guarded};
 use super::{Error, FILE, Store};
-use crate::limits::STORE_QUIET_SECONDS;
+
+/// Seconds that a check or a compaction of a whole file waits for reads under way to end.
+const STORE_QUIET_SECONDS: u64 = 10;
 
 /// What a table takes.
 #[derive(Clone, Debug, PartialEq, Eq)]

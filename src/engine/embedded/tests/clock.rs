@@ -6,8 +6,8 @@ use std::thread;
 
 use super::*;
 use crate::certificate::Stamp;
+use crate::engine::limits::{ID_MAX, IMPORT_ID_MAX};
 use crate::engine::{ClockDecision, ClockEvent, ClockProblem, Committed, system_clock};
-use crate::limits::{ID_MAX, IMPORT_ID_MAX};
 
 const START: i64 = 1_736_676_000_000;
 const MINUTE: i64 = 60_000;

@@ -1,8 +1,8 @@
 //! Patients: versions, and the tables and links that follow the newest of them.
 
 use super::*;
+use crate::engine::limits::LINKED_PATIENTS_MAX;
 use crate::engine::{PatientFacts, PatientWrite, PatientWritten};
-use crate::limits::LINKED_PATIENTS_MAX;
 
 const NI: &str = "https://fhir.ee/sid/pid/est/ni";
 const PASSPORT: &str = "https://fhir.ee/sid/pid/lva/ppn";

@@ -3,7 +3,7 @@
 use super::super::store::record::Record;
 use super::super::store::{Error, Reader, What};
 use super::Check;
-use crate::limits::VERIFY_CHUNK_ROWS;
+use crate::engine::limits::VERIFY_CHUNK_ROWS;
 
 impl Check<'_> {
     /// Walks over the changes up to the one at which the check began.

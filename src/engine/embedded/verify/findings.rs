@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::index::Standing;
 use crate::certificate::Seq;
-use crate::limits::VERIFY_PROBLEMS_MAX;
+
+/// Problems that a check tells one by one; of more only the number. Whoever has a hundred wants a backup, not a list.
+const VERIFY_PROBLEMS_MAX: usize = 100;
 
 /// How far a check has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -9,8 +9,11 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::*;
+use crate::config::limits::ANSWERS_BYTES_MAX;
+use crate::http::heads::HEADS_BYTES_PER_ADDRESS_MAX;
+use crate::http::limits::HEADER_BYTES_MAX;
+use crate::interaction::limits::LARGE_ANSWER_BYTES;
 use crate::interaction::{Answer, Context, Interaction};
-use crate::limits::{ANSWERS_BYTES_MAX, HEADER_BYTES_MAX, HEADS_BYTES_PER_ADDRESS_MAX, LARGE_ANSWER_BYTES};
 use crate::outcome::Outcome;
 
 /// Places of one address.

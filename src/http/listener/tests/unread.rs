@@ -3,8 +3,9 @@
 use hyper::client::conn::http2;
 
 use super::*;
+use crate::config::limits::{ANSWERS_BYTES_MAX, STREAMS_MAX};
+use crate::interaction::limits::LARGE_ANSWER_BYTES;
 use crate::interaction::{Answer, Interaction};
-use crate::limits::{ANSWERS_BYTES_MAX, LARGE_ANSWER_BYTES, STREAMS_MAX};
 
 /// A service whose answers all have so many bytes.
 async fn answering(bytes: usize) -> Running {

@@ -2,7 +2,8 @@
 
 use super::server::{Play, Server, answer, json};
 use super::*;
-use crate::limits::{REGISTRY_ANSWER_BYTES_MAX, REGISTRY_LARGE_ANSWER_BYTES};
+use crate::config::limits::REGISTRY_ANSWER_BYTES_MAX;
+use crate::registry::remote::client::REGISTRY_LARGE_ANSWER_BYTES;
 
 /// What a registry that always plays the same is heard to say to a read.
 async fn heard(play: impl Fn() -> Play + Send + Sync + 'static) -> Result<Told, Failed> {

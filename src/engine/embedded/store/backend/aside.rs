@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use redb::{BackendError, StorageBackend};
 
-use crate::limits::STORE_ASIDE_BYTES_MAX;
+use crate::engine::limits::STORE_ASIDE_BYTES_MAX;
 
 const BLOCK_BYTES: usize = 4096;
 

@@ -19,8 +19,11 @@ use redb::{BackendError, StorageBackend};
 
 use super::mark::Mark;
 use super::ranges::Ranges;
-use crate::limits::STORE_AGAIN_BYTES;
 use crate::log::event;
+
+/// Bytes of the store's file that are read and written again at once after a failed sync: the largest pages in which systems keep a file,
+/// so that none of them lies in two such windows.
+const STORE_AGAIN_BYTES: usize = 2 * 1024 * 1024;
 
 /// What was heard of one file, however often it was opened by this process.
 #[derive(Debug, Default)]

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-use crate::limits::STORE_RANGES_MAX;
+/// Parts of the store's file that are remembered as written since the last sync that succeeded, in case the next one fails. A batch of the
+/// writer has some hundreds of pages; those of a larger commit grow to windows of the file.
+const STORE_RANGES_MAX: usize = 4_096;
 
 /// Bytes from and to, none empty, none touching another, by their beginning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

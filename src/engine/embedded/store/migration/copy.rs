@@ -9,8 +9,10 @@ use redb::Database;
 
 use super::super::table::{OpenDatabase, begin_read, guarded};
 use super::super::{Error, META, room};
-use crate::limits::MIGRATION_ROOM_BYTES;
 use crate::log::event;
+
+/// Bytes that the disk must have beside the copy of the store that a migration makes first: for what its steps add, and for events.
+const MIGRATION_ROOM_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Puts a copy of the store beside it, as `store.redb.format-1` for format 1 (0600). It is whole once it has this name: it was written
 /// under another one, opened, and made durable before.

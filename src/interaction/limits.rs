@@ -1,0 +1,13 @@
+//! Bounds that several files of this room share: what each bounds, its unit, and why it is so large.
+
+/// Characters of a suspend or cancel reason. Contract 3.4.
+pub const REASON_CHARACTERS_MAX: usize = 10_000;
+
+/// Bytes from which an answer is a large one: a hundred times a page as most are. Large ones are made in turns.
+pub const LARGE_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+
+/// Requests that wait for a turn of one kind. Whoever comes later would wait longer than allowed and is 503 at once.
+pub const TURNS_WAITING_MAX: usize = 64;
+
+/// Bytes of a file of code lists. A list of ten thousand codes with two displays each has some 3 MB.
+pub const TERMINOLOGY_FILE_BYTES_MAX: usize = 32 * 1024 * 1024;
