@@ -25,7 +25,7 @@
 //! - [`log`]: what the system log says; `cli` writes its lines.
 //! - [`output`]: standard error behind a bounded queue, so that nobody waits for its reader.
 //! - `regular_file`: files that settings name, opened without waiting.
-//! - [`config`]: settings. [`limits`]: every bound. [`corpus`]: synthetic certificates for trying, testing and measuring.
+//! - [`config`]: settings. [`corpus`]: synthetic certificates for trying, testing and measuring.
 
 // Both panic when nobody reads any more. Commands have `cli::say` and `cli::note`; the service has its log.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

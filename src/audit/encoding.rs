@@ -179,7 +179,7 @@ pub struct Glance {
 }
 
 impl Glance {
-    /// As [`Event::last_change`].
+    /// As the method of [`Event`].
     pub fn last_change(self, before: Seq) -> Seq {
         event::last_change(self.action, self.change, before)
     }
