@@ -2,7 +2,8 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-use hcert::{cli, threads};
+use base::threads;
+use hcert::cli;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

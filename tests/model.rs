@@ -45,7 +45,7 @@ fn every_answer_is_explained_by_the_order_of_the_changes() {
             names: engine::Names::default(),
             unique_number: unique,
             witness: None,
-            metrics: hcert::metrics::Metrics::new(),
+            metrics: base::metrics::Metrics::new(),
             clock: clock.clone(),
             elapsed: Arc::new(|| 0),
         };

@@ -129,7 +129,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ),
     ("tokio_rustls", &["src/http/tls.rs", "src/management/listener.rs", "src/registry/remote/tests/"]),
     ("rustls_native_certs", &["src/tls.rs"]),
-    ("prometheus_client", &["src/metrics/"]),
+    ("prometheus_client", &["crates/base/src/metrics/"]),
     ("quick_cache", &["src/registry/remote/", "src/access/token/"]),
     ("redb", &["src/engine/embedded/store/"]),
     ("tantivy", &["src/engine/embedded/index/"]),
@@ -231,15 +231,15 @@ fn nothing_is_left_unfinished() {
 #[test]
 fn every_line_of_the_log_is_an_event_of_the_table_and_every_event_has_its_line() {
     let calls = ["error", "warn", "info", "debug", "trace", "event"].map(|name| format!("tracing::{name}!("));
-    let table = fs::read_to_string("src/log/events.rs").expect("the table of events is there");
+    let table = fs::read_to_string("crates/base/src/log/events.rs").expect("the table of events is there");
     let mut written = String::new();
     for file in sources() {
         let (path, text) = (file.to_string_lossy().into_owned(), code(&file));
-        let writes_lines = path.starts_with("src/log/") || path.starts_with("src/cli/log/");
+        let writes_lines = path.starts_with("crates/base/src/log/") || path.starts_with("src/cli/log/");
         for call in calls.iter().filter(|_| !writes_lines) {
-            assert!(!text.contains(call.as_str()), "{path}: {call}…) is no event of src/log/events.rs");
+            assert!(!text.contains(call.as_str()), "{path}: {call}…) is no event of crates/base/src/log/events.rs");
         }
-        if path != "src/log/events.rs" {
+        if path != "crates/base/src/log/events.rs" {
             written.extend(text.split_whitespace());
         }
     }

@@ -81,7 +81,7 @@ impl Store {
             names: engine::Names(config.namespaces.pairs()),
             unique_number: config.certificate.unique_number,
             witness: None,
-            metrics: hcert::metrics::Metrics::new(),
+            metrics: base::metrics::Metrics::new(),
             clock: clock.clone(),
             elapsed: Arc::new(|| 0),
         };

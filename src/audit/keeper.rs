@@ -13,7 +13,7 @@ use super::record::sha256;
 use super::seal::{self, Seal};
 use super::trail::{Part, Trail};
 use super::{Action, Event, index, opening};
-use crate::log::event;
+use base::log::event;
 
 /// Milliseconds after which the audit trail makes durable what was written. Contract 7.8 allows 100; the rest is for the disk.
 const AUDIT_SYNC_MS: u64 = 50;

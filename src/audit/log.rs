@@ -20,8 +20,8 @@ use super::{Action, Event, Order, Verified, Wanted, encoding, keeper};
 use crate::audit::limits::AUDIT_WRITE_BYTES_MAX;
 use crate::certificate::Seq;
 use crate::config::limits::AUDIT_PENDING_BYTES_MAX;
-use crate::log::event;
-use crate::threads;
+use base::log::event;
+use base::threads;
 
 /// Number of an event, from 1 without gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -13,7 +13,7 @@ use super::sealing::{self, Keys, NEEDS_IDENTITY, Source};
 use super::write::digest_path;
 use crate::backup::limits::BACKUP_MANIFEST_BYTES_MAX;
 use crate::engine::limits::{COPY_PIECE_BYTES, COPY_RECORD_BYTES_MAX};
-use crate::regular_file;
+use base::regular_file;
 
 /// Bytes of a member of an archive that is held in memory: a piece with the largest record behind it. Files of the audit trail are
 /// copied without being held.

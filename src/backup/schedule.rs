@@ -14,8 +14,8 @@ use super::take::{Sink, Taking, take};
 use super::{Target, Unfinished, folder};
 use crate::audit::Log;
 use crate::engine::{Clock, Engine};
-use crate::log::event;
-use crate::threads;
+use base::log::event;
+use base::threads;
 
 /// Minutes after which a scheduled backup that failed is tried again; a disk that was full may have room by then.
 const BACKUP_RETRY_MINUTES: u64 = 10;

@@ -21,7 +21,7 @@ use super::digest::{Digest, Digesting};
 use super::folder;
 use crate::backup::limits::BACKUP_MANIFEST_BYTES_MAX;
 use crate::engine::STORE_FILE;
-use crate::regular_file;
+use base::regular_file;
 
 /// How the name of an encrypted archive ends, behind that of a plain one.
 pub const ENDING: &str = ".age";

@@ -5,8 +5,8 @@ use std::io::BufRead;
 use clap::{Args, Subcommand};
 
 use super::{Common, Failure, open, say};
-use crate::log::{LogOrder, LogState};
 use crate::socket::Request;
+use base::log::{LogOrder, LogState};
 
 /// Look at the log of the running service, or change what is written to it
 #[derive(Args, Debug)]

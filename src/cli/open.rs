@@ -18,12 +18,12 @@ use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
 use crate::engine::{self, Clock, DAMAGED, Engine, Purpose, RESTORING, STORE_FILE, Witness};
 use crate::interaction::account::{self, Witnessing};
 use crate::interaction::{Policy, Rulebook, Service, Settings, TokenPolicy, subjects};
-use crate::log::event;
-use crate::metrics::Metrics;
 use crate::registry::Registry;
-use crate::regular_file;
 use crate::search::paging::Counts;
 use crate::socket::{self, Connection, Request};
+use base::log::event;
+use base::metrics::Metrics;
+use base::regular_file;
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;

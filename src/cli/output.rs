@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{Failure, room};
-use crate::regular_file;
+use base::regular_file;
 
 /// Flags of every command whose result can be a file.
 #[derive(Args, Debug, Default)]

@@ -9,7 +9,7 @@ use super::{Failure, open, say};
 use crate::bulk;
 use crate::config::Config;
 use crate::engine::{STORE_FILE, Salvage, Salvaged};
-use crate::regular_file;
+use base::regular_file;
 
 pub const HELP: &str = "Write what can still be read of a damaged store; the server must be stopped
 

@@ -20,13 +20,13 @@ use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, exposure, is_w
 use crate::engine::{Engine, MADE_BY, system_clock};
 use crate::http::{self, Server, Settings};
 use crate::interaction::Service;
-use crate::log::{event, shown};
 use crate::management::{self, Guard, Management, Phase, Watched};
-use crate::metrics::Metrics;
 use crate::output::{Output, write_aside};
 use crate::registry::Registry;
 use crate::socket;
-use crate::threads;
+use base::log::{event, shown};
+use base::metrics::Metrics;
+use base::threads;
 
 /// Seconds between two times that the store is told the head of the audit trail. One commit each, where events came.
 const AUDIT_HEAD_S: u64 = 30;

@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{Config, ConfigError, suggestion};
-use crate::regular_file;
+use base::regular_file;
 
 /// Settings of earlier releases, and what is in their place.
 const REMOVED: &[(&str, &str)] = &[(

@@ -33,7 +33,7 @@ use super::watched::{Reset, Watched};
 use super::{Origin, Run, Server, call, sender};
 use crate::config::limits::{HTTP2_WINDOW_BYTES, STREAMS_MAX};
 use crate::http::limits::{HEADER_BYTES_MAX, HTTP2_FIELDS_MAX, HTTP2_SEND_BYTES_MAX, NEWCOMERS_MAX, REFUSALS_MAX};
-use crate::log::event;
+use base::log::event;
 
 /// Seconds that telling so may take, a handshake included.
 const REFUSAL_S: u64 = 2;

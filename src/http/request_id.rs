@@ -8,7 +8,7 @@ use uuid::{Builder, Uuid};
 
 use super::header;
 use crate::http::limits::REQUEST_ID_CHARACTERS_MAX;
-use crate::log::shown;
+use base::log::shown;
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 

@@ -21,8 +21,8 @@ use super::wanted::Wanted;
 use crate::certificate::Version;
 use crate::fhir::date_time;
 use crate::interaction::{Answer, Instead, Turn};
-use crate::log::{Refused, shown};
 use crate::outcome::{Hcert, Language, Outcome};
+use base::log::{Refused, shown};
 
 /// Bytes from which an answer is compressed. Below, the header and the work cost more than what is saved.
 const GZIP_BYTES_MIN: usize = 1_024;

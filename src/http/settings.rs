@@ -11,8 +11,8 @@ use uuid::Uuid;
 
 use crate::access::Tokens;
 use crate::config::{AccessMode, Config, ConfigError, Network, XRoad, XRoadSender};
-use crate::metrics::Metrics;
 use crate::tls::Presented;
+use base::metrics::Metrics;
 
 /// Settings of the HTTP room. `base_path` and `base_url` have no slash at the end.
 #[derive(Clone, Debug)]

@@ -16,8 +16,8 @@ use tokio_rustls::server::TlsStream;
 use super::stream::Protocol;
 use crate::config::{ClientAuth, ConfigError, MinVersion, Tls};
 use crate::http::limits::TLS_LOOK_S;
-use crate::log::event;
 use crate::tls::{self, Clients, Looked, Options, Presented};
+use base::log::event;
 
 /// What the service shows over TLS; nothing where the settings name no certificate.
 ///

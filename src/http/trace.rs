@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::header;
 use super::request_id::{RequestId, random};
 use crate::certificate::personal_code::PersonalCode;
-use crate::trace::Trace;
+use base::trace::Trace;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
@@ -116,7 +116,7 @@ mod tests {
     }
 
     fn id(traced: Traced) -> String {
-        crate::trace::Hex(&traced.trace.id).to_string()
+        base::trace::Hex(&traced.trace.id).to_string()
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::settings::Settings;
 use super::wanted::Wanted;
 use crate::config::limits::X_ROAD_CHARACTERS_MAX;
 use crate::interaction::HeaderText;
-use crate::log::{Refused, shown};
+use base::log::{Refused, shown};
 
 const ERROR: HeaderName = HeaderName::from_static("x-road-error");
 

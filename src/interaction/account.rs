@@ -11,9 +11,9 @@ use crate::audit::{self, Action, Entity, Event, Log, Met, Method, Named};
 use crate::certificate::{Id, Seq};
 use crate::engine::{self, ClockEvent, Committed, Engine, Witness};
 use crate::fhir::json;
-use crate::log::event;
 use crate::outcome::{Hcert, Outcome};
 use crate::search::Hit;
+use base::log::event;
 
 /// What an answer shows, for the trail.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -427,7 +427,7 @@ mod tests {
             names: engine::Names::default(),
             unique_number: false,
             witness: None,
-            metrics: crate::metrics::Metrics::new(),
+            metrics: base::metrics::Metrics::new(),
             clock: engine::system_clock(),
             elapsed: engine::elapsed_clock(),
         });

@@ -200,7 +200,7 @@ mod tests {
             names: engine::Names::default(),
             unique_number: false,
             witness: None,
-            metrics: crate::metrics::Metrics::new(),
+            metrics: base::metrics::Metrics::new(),
             clock: system_clock(),
             elapsed: elapsed_clock(),
         };

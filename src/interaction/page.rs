@@ -18,7 +18,7 @@ use crate::interaction::limits::LARGE_ANSWER_BYTES;
 use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::Hit;
 use crate::search::request::Request;
-use crate::trace::Trace;
+use base::trace::Trace;
 
 /// What a page shows.
 pub struct Page {

@@ -8,8 +8,8 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinError, JoinSet};
 
 use crate::config::limits::LARGE_BODIES;
-use crate::threads::give_way;
-use crate::trace::Trace;
+use base::threads::give_way;
+use base::trace::Trace;
 
 /// A bounded number of threads, each of which gives way to the threads that serve requests.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use crate::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 use crate::registry::{Failed, LookedUp, Purpose};
 use crate::search::query::{Found, Search};
 use crate::search::{Page, Query, query};
-use crate::trace::Trace;
+use base::trace::Trace;
 
 /// Certificates that the event of a search names that names an identifier and only counts what has it. An identifier is that of one
 /// certificate, or of one person, who has fewer.
@@ -241,7 +241,7 @@ mod tests {
             names: engine::Names::default(),
             unique_number: false,
             witness: None,
-            metrics: crate::metrics::Metrics::new(),
+            metrics: base::metrics::Metrics::new(),
             clock: system_clock(),
             elapsed: engine::elapsed_clock(),
         };

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::Management;
 use super::guard::Refusal;
 use super::report::{Part, Report, Status};
-use crate::metrics::CONTENT_TYPE as OPEN_METRICS;
+use base::metrics::CONTENT_TYPE as OPEN_METRICS;
 
 const JSON: &str = "application/json";
 

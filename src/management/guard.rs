@@ -20,9 +20,9 @@ use super::{Part, Status};
 use crate::config;
 use crate::http::limits::TLS_LOOK_S;
 use crate::http::{host_name, is_loopback};
-use crate::log::event;
-use crate::regular_file;
 use crate::tls::{Options, Presented};
+use base::log::event;
+use base::regular_file;
 
 /// Bytes of the file with the token of the management address.
 const MANAGEMENT_TOKEN_BYTES_MAX: u64 = 4096;

@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::answer::refused;
 use super::{Guard, Management};
-use crate::log::event;
+use base::log::event;
 
 /// Connections at once to the management listener. A probe, a scraper and a person or two need few of them. For one more, the
 /// connection that has been silent longest is closed.

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::report::{Part, Report, Status, Told};
 use super::{Management, Phase, Watched};
-use crate::metrics::Process;
+use base::metrics::Process;
 
 /// Milliseconds that all parts of the service may take together to say how they are. One that waits for a disk is not well.
 const MANAGEMENT_LOOK_MS: u64 = 2_000;

@@ -31,7 +31,7 @@ pub use report::{Fact, Part, Status, Told};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-use crate::metrics::Metrics;
+use base::metrics::Metrics;
 
 /// Something that is watched.
 pub trait Watched: Send + Sync + 'static {

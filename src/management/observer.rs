@@ -14,8 +14,8 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::liveness::Heartbeat;
 use super::systemd::Systemd;
 use super::{Guard, Management, listener};
-use crate::log::event;
-use crate::threads;
+use base::log::event;
+use base::threads;
 
 /// Starts the thread. It watches the threads of `requests` until the process ends, and answers where there is a listener.
 ///

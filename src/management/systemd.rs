@@ -11,7 +11,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
 use super::Phase;
-use crate::log::event;
+use base::log::event;
 
 /// Seconds of more time that the service asks systemd for while it opens or closes the data folder.
 const SYSTEMD_EXTENSION_S: u64 = 30;

@@ -265,7 +265,7 @@ async fn other_paths_and_methods_are_refused() {
         assert_eq!(answer.headers()["cache-control"], "no-store");
     }
     let metrics = management.answer(&Method::GET, "/metrics").await;
-    assert_eq!(metrics.headers()["content-type"], crate::metrics::CONTENT_TYPE);
+    assert_eq!(metrics.headers()["content-type"], base::metrics::CONTENT_TYPE);
 }
 
 fn healthy() -> engine::Health {

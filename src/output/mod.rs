@@ -17,8 +17,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::log::event;
 use crate::output::limits::{LOG_GATHER_MS, LOG_QUEUE_BYTES_MAX};
+use base::log::event;
 
 /// Bytes of the queue that the lines of requests may fill. The rest is for warnings and errors, which a flood of requests must not push out.
 const LOG_QUEUE_ROUTINE_BYTES_MAX: usize = 3 * 1024 * 1024;

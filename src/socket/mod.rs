@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::backup::Base;
 use crate::bulk::AuditAsked;
 use crate::engine::ClockDecision;
-use crate::log::LogOrder;
+use base::log::LogOrder;
 pub use client::{Connection, connect};
 pub use server::Server;
 

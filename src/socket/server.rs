@@ -20,10 +20,10 @@ use crate::certificate::{Id, Names, Seq, Version};
 use crate::engine::{Engine, system_clock};
 use crate::interaction::Rulebook;
 use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
-use crate::log::event;
-use crate::log::{self, LogOrder, LogState};
 use crate::socket::limits::COMMANDS_MAX;
-use crate::threads::{self, give_way};
+use base::log::event;
+use base::log::{self, LogOrder, LogState};
+use base::threads::{self, give_way};
 
 /// Seconds within which a command has to say what it asks for.
 const COMMAND_LINE_S: u64 = 5;

@@ -15,7 +15,7 @@ use rustls::{
 
 use super::server::{contents, unusable};
 use super::validity;
-use crate::log::event;
+use base::log::event;
 
 /// Bytes of a file of revocation lists: 400 000 certificates in a list.
 pub const TLS_LIST_BYTES_MAX: u64 = 16 * 1024 * 1024;

@@ -15,8 +15,8 @@ use rustls::{RootCertStore, ServerConfig};
 
 use super::revocation::{self, Clients};
 use super::validity::{self, Validity};
-use crate::regular_file;
 use crate::tls::limits::TLS_FILE_BYTES_MAX;
+use base::regular_file;
 
 /// Days before its end from which a certificate's end is warned of. Whoever renews it by hand needs some.
 const TLS_WARN_DAYS: i64 = 14;

@@ -143,7 +143,7 @@ impl Server {
             names: engine::Names(config.namespaces.pairs()),
             unique_number: config.certificate.unique_number,
             witness: Some(witness.clone()),
-            metrics: hcert::metrics::Metrics::new(),
+            metrics: base::metrics::Metrics::new(),
             clock: ticking,
             elapsed: standing.clone(),
         };

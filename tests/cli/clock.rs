@@ -39,7 +39,7 @@ fn place() -> Place {
         names: engine::Names(config.namespaces.pairs()),
         unique_number: false,
         witness: None,
-        metrics: hcert::metrics::Metrics::new(),
+        metrics: base::metrics::Metrics::new(),
         clock: Arc::new(|| YEAR_9999),
         elapsed: elapsed_clock(),
     };

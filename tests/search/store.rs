@@ -95,7 +95,7 @@ fn open(folder: &TempDir, now: &Arc<AtomicI64>) -> Arc<Engine> {
         names: engine::Names::default(),
         unique_number: false,
         witness: None,
-        metrics: hcert::metrics::Metrics::new(),
+        metrics: base::metrics::Metrics::new(),
         clock: Arc::new(move || now.fetch_add(3, Ordering::Relaxed)),
         elapsed: Arc::new(move || passed.load(Ordering::Relaxed)),
     };

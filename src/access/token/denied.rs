@@ -10,7 +10,7 @@ use super::claims::personal_code;
 use super::source_file::SourceFile;
 use crate::access::limits::JWKS_LOOK_S;
 use crate::config::AccessToken;
-use crate::log::event;
+use base::log::event;
 
 /// Bytes of a list of denied tokens and persons: some twenty thousand.
 const DENIED_BYTES_MAX: usize = 1024 * 1024;

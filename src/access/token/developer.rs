@@ -19,8 +19,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::key::{Key, Owner};
-use crate::log::event;
-use crate::threads;
+use base::log::event;
+use base::threads;
 
 /// The key's file in the data folder: PKCS#8 in PEM, for its owner only.
 pub const FILE: &str = "developer-key.pem";

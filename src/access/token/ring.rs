@@ -11,7 +11,7 @@ use super::source_file::SourceFile;
 use super::{Clock, KeySet};
 use crate::access::limits::{JWKS_BYTES_MAX, JWKS_LOOK_S};
 use crate::config::AccessToken;
-use crate::log::event;
+use base::log::event;
 
 /// The issuer's keys of the moment, and where they come from.
 pub struct Ring {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use crate::regular_file;
+use base::regular_file;
 
 /// A file, and its state when it was read last.
 #[derive(Debug)]

@@ -20,7 +20,7 @@ use super::{Draft, KeyHash};
 use crate::audit::Number;
 use crate::audit::record::Hash;
 use crate::audit::seal::{self, Seal};
-use crate::regular_file;
+use base::regular_file;
 
 const MAGIC: &[u8; 8] = b"hcertAI1";
 const HEADER_BYTES: usize = 60;

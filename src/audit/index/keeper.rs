@@ -16,8 +16,8 @@ use crate::audit::log::Shared;
 use crate::audit::record::{Hash, whole_records};
 use crate::audit::seal::Seal;
 use crate::audit::trail::{Part, Trail};
-use crate::log::event;
-use crate::threads;
+use base::log::event;
+use base::threads;
 
 /// Files of the audit trail that have an index in memory: the one that is written, and the one before it until it is sealed.
 const AUDIT_DRAFTS_MAX: usize = 2;

@@ -55,7 +55,7 @@ fn engine(
         names: Names(names()),
         unique_number: false,
         witness,
-        metrics: crate::metrics::Metrics::new(),
+        metrics: base::metrics::Metrics::new(),
         clock: clock(now),
         elapsed: clock(now),
     })

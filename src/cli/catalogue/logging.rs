@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::audit::Action;
 use crate::cli::limits::{LOG_CAUSE_BYTES_MAX, LOG_LINE_BYTES_MAX, LOG_REPEAT_WINDOW_S, LOG_REPEATS_MAX};
 use crate::cli::log::NAMES;
-use crate::log::events::ALL;
+use base::log::events::ALL;
 
 /// The page as Markdown.
 pub fn page() -> String {

@@ -12,7 +12,7 @@ use super::escape::{InJson, json_bytes};
 use super::fields;
 use super::json::Values;
 use crate::cli::limits::{LOG_CAUSE_BYTES_MAX, LOG_LINE_BYTES_MAX};
-use crate::trace::{Hex, Trace};
+use base::trace::{Hex, Trace};
 
 /// The end of every line.
 const END: &str = "}\n";

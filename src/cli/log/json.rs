@@ -9,8 +9,8 @@ use tracing::field::{Field, Visit};
 use super::answer;
 use super::escape::InJson;
 use super::fields::{self, ECS_VERSION, OWN};
-use crate::log::ANSWERS;
-use crate::trace::{Hex, Trace};
+use base::log::ANSWERS;
+use base::trace::{Hex, Trace};
 
 /// Bytes that stand before the level's name and behind it.
 const MOMENT_AND_LEVEL_BYTES: usize = "{\"@timestamp\":\"2026-11-22T08:00:00.000Z\",\"log.level\":\"\"".len();

@@ -10,7 +10,7 @@ use tracing_subscriber::{EnvFilter, reload};
 
 use super::repeats::Repeats;
 use crate::config::Log;
-use crate::log;
+use base::log;
 
 static REPEATS: OnceLock<Repeats> = OnceLock::new();
 

@@ -27,8 +27,8 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::cli::limits::LOG_FLUSH_MS;
 use crate::config::{self, Log};
-use crate::log::event;
 use crate::output::{Importance, Output};
+use base::log::event;
 pub use fields::NAMES;
 use json::Json;
 pub use level::finish;

@@ -18,8 +18,8 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
 use crate::cli::limits::{LOG_REPEAT_WINDOW_S, LOG_REPEATS_MAX};
-use crate::log::ANSWERS;
-use crate::log::events::REPEATED;
+use base::log::ANSWERS;
+use base::log::events::REPEATED;
 
 /// Call sites and codes whose lines are counted apart. Codes of other systems may be any; what is more is counted together.
 const LOG_REPEAT_KEYS_MAX: usize = 1_000;

@@ -7,8 +7,8 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::*;
 use crate::cli::limits::{LOG_CAUSE_BYTES_MAX, LOG_LINE_BYTES_MAX};
-use crate::log::{self, Answered, Refused};
-use crate::trace::Trace;
+use base::log::{self, Answered, Refused};
+use base::trace::Trace;
 
 /// Keeps what is written, and in how many goes.
 #[derive(Clone, Default)]

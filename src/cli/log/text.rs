@@ -6,7 +6,7 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
 
 use super::escape::InText;
-use crate::trace::{Hex, Trace};
+use base::trace::{Hex, Trace};
 
 /// Writes lines in words.
 pub struct Text {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::store::{Error, Reader};
 use super::{Embedded, Shared};
 use crate::engine::{Disk, Health, IndexHealth, StoreHealth};
-use crate::log::event;
+use base::log::event;
 
 /// Notes of writer and indexer. The locks are held for a copy and never while a disk works.
 #[derive(Default)]

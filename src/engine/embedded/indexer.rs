@@ -20,8 +20,8 @@ use super::reindex::{Beside, clear_away, exchange};
 use super::store::Error;
 use super::view::View;
 use crate::certificate::{Id, Seq, Version};
-use crate::log::event;
-use crate::threads::{self, is_beyond_limits};
+use base::log::event;
+use base::threads::{self, is_beyond_limits};
 pub use bell::Bell;
 #[cfg(test)]
 pub use building::Building;

@@ -1,6 +1,6 @@
 //! Panics that damaged bytes cause inside a library: caught, and kept out of the log and off the terminal.
 
-use crate::log::event;
+use base::log::event;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;

@@ -18,8 +18,8 @@ use super::index::{self, Snapshot, Writer};
 use super::indexer::{CHUNK_ROWS, chunk};
 use super::{Embedded, Shared};
 use crate::certificate::Seq;
-use crate::log::event;
-use crate::threads::give_way;
+use base::log::event;
+use base::threads::give_way;
 
 /// Changes that a reindex puts into the index beside before it commits them: a quarter of a million, so that its segments are few.
 const REINDEX_COMMIT_ROWS: usize = 262_144;

@@ -47,7 +47,7 @@ fn options(folder: &TempDir, now: &Arc<AtomicI64>) -> Options {
         names: Names(vec![("hcert_ns".into(), "https://fhir.ee/hcert".into())]),
         unique_number: false,
         witness: None,
-        metrics: crate::metrics::Metrics::new(),
+        metrics: base::metrics::Metrics::new(),
         clock: Arc::new(move || now.fetch_add(1000, Ordering::Relaxed)),
         // The clock never jumps forward on its own.
         elapsed: Arc::new(move || passed.load(Ordering::Relaxed)),

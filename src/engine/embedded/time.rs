@@ -12,7 +12,7 @@ use super::writer::Job;
 use super::{Embedded, Refused, Shared};
 use crate::certificate::Stamp;
 use crate::engine::{ClockDecision, ClockEvent, ClockGuard, ClockProblem, ClockReading, ClockReset, ClockState};
-use crate::log::event;
+use base::log::event;
 
 /// The time of a change.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use super::store::{Change, Error, Reader, What};
 use super::{Embedded, Shared, subject, who};
 use crate::certificate::{Id, Seq, State, Version};
 use crate::engine::{Action, Committed};
-use crate::log::event;
+use base::log::event;
 
 impl Embedded {
     /// Changes after one, in their order, at most `max`: the same as the witness was told when they were made.

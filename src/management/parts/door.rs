@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use crate::http::{Load, Server};
 use crate::interaction::Service;
 use crate::management::{Told, Watched};
-use crate::metrics::Readings;
 use crate::registry::{Health, Remembered};
+use base::metrics::Readings;
 
 /// Watches the door of a service.
 pub struct Door(pub Arc<Server<Service>>);

@@ -14,7 +14,7 @@ use crate::search::paging::{Counts, Paging};
 use crate::search::parameter::SHAPING;
 use crate::search::reference::is_id;
 use crate::search::value::{split, unescape};
-use crate::trace::Trace;
+use base::trace::Trace;
 
 /// Patients that a search of the embedded registry looks at. Each takes 40 bytes while it is answered; all of Estonia has fewer.
 const PATIENT_RESULTS_MAX: usize = 2_000_000;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use hyper::header::HeaderValue;
 
-use crate::log::event;
 use crate::registry::CredentialState;
-use crate::regular_file;
+use base::log::event;
+use base::regular_file;
 
 /// Bytes of the file with the service's credential for the registry. A token has up to 4 KB.
 const REGISTRY_TOKEN_BYTES_MAX: u64 = 16 * 1024;

@@ -28,9 +28,9 @@ use tokio::time::timeout_at;
 
 use super::{Ask, Caller, Failed, Health, Purpose, Silent, Told};
 use crate::config::{self, CallersToken};
-use crate::log::event;
 use crate::tls;
 use answer::Found;
+use base::log::event;
 use breaker::{Breaker, Change};
 use cache::Cache;
 use client::{Client, Lost, Received};

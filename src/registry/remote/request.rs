@@ -9,7 +9,7 @@ use hyper::header::{ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, HeaderName, HeaderVa
 use crate::fhir::limits::ID_CHARACTERS_MAX;
 use crate::outcome::Language;
 use crate::registry::{Ask, Caller, HeaderText, Purpose};
-use crate::trace::Trace;
+use base::trace::Trace;
 
 /// Path and query behind the base address: `/Patient?identifier=https%3A%2F%2Ffhir.ee%2Fsid%7C38001085718`. It names what is asked, and
 /// nothing else does. Nothing when an id or version is none of FHIR's, which is never sent.

@@ -16,7 +16,7 @@ use tantivy::{Index, IndexMeta, ReloadPolicy, SegmentReader, TantivyDocument};
 use super::columns::Columns;
 use super::{Error, Fields, Medium, Origin, Payload, Segment, Snapshot, schema};
 use crate::certificate::Seq;
-use crate::regular_file;
+use base::regular_file;
 
 /// The list of the files of the last commit, and of all that were ever made.
 const LISTS: [&str; 2] = ["meta.json", ".managed.json"];

@@ -11,7 +11,7 @@ use tantivy::indexer::IndexWriterOptions;
 
 use super::looking::Looking;
 use super::{ARENA_BYTES, Error};
-use crate::regular_file;
+use base::regular_file;
 
 /// Removes a folder of an index with all it holds, or whatever lies in its place. Nothing is opened, so a FIFO holds up nobody.
 ///

@@ -31,10 +31,10 @@ use tantivy::{
 
 use super::overlay::Numbered;
 use crate::certificate::{Id, Seq, Version};
-use crate::log::event;
 use crate::search::filter::Filter;
 use crate::search::{Sort, SortKey};
-use crate::threads::explained;
+use base::log::event;
+use base::threads::explained;
 use columns::Columns;
 pub use columns::Segment;
 pub use held::{Held, Holdings};

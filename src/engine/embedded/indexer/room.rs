@@ -11,8 +11,8 @@ use crate::engine::Disk;
 use crate::engine::embedded::Shared;
 use crate::engine::embedded::index::{Medium, Writer};
 use crate::engine::embedded::indexer::look_through;
-use crate::log::event;
-use crate::threads::is_beyond_limits;
+use base::log::event;
+use base::threads::is_beyond_limits;
 
 /// Bytes free on the index's disk below which a failure of the index is put down to the disk. A round of the indexer writes less.
 const INDEX_ROOM_BYTES_MIN: u64 = 1024 * 1024;

@@ -19,8 +19,8 @@ use redb::backends::FileBackend;
 use redb::{Builder, Database, DatabaseError, StorageError};
 
 use crate::engine::limits::STORE_ROOM_BYTES;
-use crate::log::event;
 use aside::Aside;
+use base::log::event;
 use heard::{Ears, Heard};
 pub use looking::readable;
 use mark::Mark;

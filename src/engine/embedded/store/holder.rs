@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::regular_file;
+use base::regular_file;
 
 const NAME: &str = "hcert.pid";
 

@@ -17,7 +17,7 @@ use redb::Database;
 
 use super::table::{WriteTransaction, begin_read, begin_write};
 use super::{Error, FORMAT, META};
-use crate::log::event;
+use base::log::event;
 
 /// Rows that one commit of a migration writes: some milliseconds of work, and little to do again after a kill.
 const MIGRATION_CHUNK_ROWS: usize = 10_000;

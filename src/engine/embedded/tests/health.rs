@@ -54,14 +54,14 @@ fn what_is_handed_over_and_refused_leaves_nothing_in_the_queue() {
 fn batches_and_commits_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let now = Arc::new(AtomicI64::new(1_736_676_000_000));
-    let metrics = crate::metrics::Metrics::new();
+    let metrics = base::metrics::Metrics::new();
     let engine = Embedded::open(Options { metrics: metrics.clone(), ..options(&folder, &now) }).unwrap();
     let fixture = Fixture { folder, now, engine };
     fixture.create(State::Draft, "a");
     fixture.create(State::Draft, "b");
     fixture.indexed();
     fixture.engine.close();
-    let text = metrics.text(&crate::metrics::Readings::default());
+    let text = metrics.text(&base::metrics::Readings::default());
     for line in
         ["hcert_write_batch_jobs_count 2", "hcert_commit_duration_seconds_count 2", "hcert_commits_failed_total 0"]
     {

@@ -19,7 +19,7 @@ use redb::{BackendError, StorageBackend};
 
 use super::mark::Mark;
 use super::ranges::Ranges;
-use crate::log::event;
+use base::log::event;
 
 /// Bytes of the store's file that are read and written again at once after a failed sync: the largest pages in which systems keep a file,
 /// so that none of them lies in two such windows.

@@ -9,7 +9,7 @@ use redb::Database;
 
 use super::super::table::{OpenDatabase, begin_read, guarded};
 use super::super::{Error, META, room};
-use crate::log::event;
+use base::log::event;
 
 /// Bytes that the disk must have beside the copy of the store that a migration makes first: for what its steps add, and for events.
 const MIGRATION_ROOM_BYTES: u64 = 64 * 1024 * 1024;

@@ -6,7 +6,8 @@ mod control;
 pub mod events;
 mod shown;
 
+pub use crate::event;
 pub use answered::{ANSWERS, Answered, Refused, answered, sample, set_sample};
 pub use control::{LEVELS, LogOrder, LogState, change, install};
-pub(crate) use events::event;
 pub use shown::shown;
+pub use tracing;

@@ -216,23 +216,41 @@ events! {
 }
 
 /// Writes a line about an event of the table: `event!(INDEX_DAMAGED, problem, at = 7)`. Fields are those of `tracing`.
+#[macro_export]
 macro_rules! event {
     ($event:ident $(, $($fields:tt)+)?) => {
-        ::tracing::event!(
+        $crate::log::tracing::event!(
             name: $crate::log::events::$event.action,
+            target: $crate::log::events::target(module_path!(), concat!("hcert::", module_path!())),
             $crate::log::events::$event.level,
             message = $crate::log::events::$event.message,
             $($($fields)+)?
         )
     };
 }
-pub(crate) use event;
+
+/// The target of a line: its module below `hcert`, whichever crate that is in, since `hcert log level --target` takes no other.
+#[must_use]
+pub const fn target(module: &'static str, below: &'static str) -> &'static str {
+    match module.as_bytes() {
+        [b'h', b'c', b'e', b'r', b't'] | [b'h', b'c', b'e', b'r', b't', b':', ..] => module,
+        _ => below,
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn every_target_is_below_the_service() {
+        assert_eq!(target("hcert", "hcert::hcert"), "hcert");
+        assert_eq!(target("hcert::http", "hcert::hcert::http"), "hcert::http");
+        assert_eq!(target("engine::writer", "hcert::engine::writer"), "hcert::engine::writer");
+        assert_eq!(target("hcerts", "hcert::hcerts"), "hcert::hcerts");
+    }
 
     #[test]
     fn names_are_unique_and_in_order() {

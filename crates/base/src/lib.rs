@@ -1,0 +1,8 @@
+//! What every crate of hcert uses, and what knows none of them: the system log and its table of events, what is counted while the
+//! service runs, its threads, which request the present work is for, and files that settings name.
+
+pub mod log;
+pub mod metrics;
+pub mod regular_file;
+pub mod threads;
+pub mod trace;
