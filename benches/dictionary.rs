@@ -16,8 +16,8 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
+use fhir::json;
 use hcert::corpus::Corpus;
-use hcert::fhir::json;
 
 const DICTIONARY_BYTES: usize = 64 * 1024;
 const SEEDS: std::ops::Range<u64> = 1_001..1_033;

@@ -10,10 +10,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use fhir::json::{self, Json};
+use fhir::shape;
 use hcert::certificate::Names;
 use hcert::corpus;
-use hcert::fhir::json::{self, Json};
-use hcert::fhir::shape;
 use hcert::profile::Validator;
 use hcert::terminology::Terminology;
 

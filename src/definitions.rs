@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use crate::certificate::Names;
-use crate::fhir::json::{self, Json};
-use crate::outcome::reflected::System;
+use fhir::json::{self, Json};
+use fhir::outcome::reflected::System;
 
 /// One resource of `data/`.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ fn filled(text: &str, names: &Names) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::shape;
+    use fhir::shape;
 
     #[test]
     fn every_definition_is_a_resource_of_r5_under_its_own_id_with_nothing_left_to_fill() {

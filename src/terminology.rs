@@ -17,12 +17,12 @@ use std::collections::{HashMap, HashSet};
 
 use crate::certificate::Names;
 use crate::definitions;
-use crate::fhir::json::Json;
 use crate::terminology::limits::TERMINOLOGY_BYTES_MAX;
 pub use about::{About, Origin};
 pub use code_system::CodeSystem;
 pub use concept::Concept;
 pub use expansion::Coded;
+use fhir::json::Json;
 pub use file::read as read_file;
 pub use membership::{Certainty, Membership};
 pub use term::ESTONIAN;

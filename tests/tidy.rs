@@ -139,7 +139,7 @@ const LIBRARIES: &[(&str, &[&str])] = &[
     ("indicatif", &["src/cli/"]),
     ("tar", &["src/backup/block.rs"]),
     ("age", &["src/backup/"]),
-    ("roxmltree", &["src/fhir/", "src/outcome/operation_outcome.rs", "src/bench/svg.rs"]),
+    ("roxmltree", &["crates/fhir/src/", "crates/fhir/src/outcome/operation_outcome.rs", "src/bench/svg.rs"]),
 ];
 
 #[test]

@@ -5,10 +5,10 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
+use fhir::outcome::Outcome;
 use hcert::certificate::Version;
 use hcert::http::{Listen, Run, Server, serve};
 use hcert::interaction::{Answer, Context, Interaction};
-use hcert::outcome::Outcome;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::runtime::Runtime;
 

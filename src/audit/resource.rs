@@ -7,9 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::{Action, Entity, Event, Method, Number, Operator};
 use crate::certificate::Names;
-use crate::fhir::date_time;
-use crate::fhir::json::{Json, Object};
-use crate::outcome::reflected;
+use fhir::date_time;
+use fhir::json::{Json, Object};
+use fhir::outcome::reflected;
 
 /// Code system of the interactions of FHIR.
 pub const RESTFUL: &str = "http://hl7.org/fhir/restful-interaction";
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
     use crate::audit::{From, Who};
     use crate::certificate::{Id, Seq, Version};
-    use crate::fhir::{json, shape};
+    use fhir::{json, shape};
 
     fn names() -> Names {
         Names::default()

@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::engine::{CommitFloor, QuickRepair};
 use crate::http::{self, Run, Server, Settings};
 use crate::interaction::{Answer, Context, Interaction};
-use crate::outcome::Outcome;
+use fhir::outcome::Outcome;
 
 /// A certificate as most of them are.
 pub const BODY_BYTES: usize = 4096;

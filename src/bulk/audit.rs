@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::audit::{self, Action, AuditedEntity, Event, Log, Order, Wanted};
 use crate::certificate::{Id, Names};
 use crate::engine::Engine;
-use crate::fhir::date_time;
 use crate::interaction::{PatientsOf, names_of_person};
+use fhir::date_time;
 
 /// What is to be written out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

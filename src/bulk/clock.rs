@@ -4,7 +4,7 @@ use super::import::refused_words;
 use super::write_down;
 use crate::audit::{Action, Log};
 use crate::engine::{ClockDecision, ClockState, Engine};
-use crate::fhir::date_time;
+use fhir::date_time;
 
 /// Carries a decision out, and tells how the clock is then. The trail is told first.
 ///

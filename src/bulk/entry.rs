@@ -2,8 +2,8 @@
 
 use crate::certificate::{Id, Stamp, State, Version};
 use crate::engine::Stored;
-use crate::fhir::date_time;
-use crate::fhir::json::Json;
+use fhir::date_time;
+use fhir::json::Json;
 
 /// Writes a stored version as one line, with its line feed.
 pub fn write(out: &mut Vec<u8>, stored: &Stored) {

@@ -18,9 +18,9 @@ use super::{Event, Progress};
 use crate::certificate::State;
 use crate::certificate::transition::Trigger;
 use crate::engine::{Content, Engine, Import, ImportBatch, Imported, Refused, Who, Write};
-use crate::fhir::json;
 use crate::interaction::{Rulebook, certificate_of_import, new_certificate};
-use crate::outcome::{Issue, Language, Outcome};
+use fhir::json;
+use fhir::outcome::{Issue, Language, Outcome};
 
 /// Threads that read and compress the lines of an import while the writer commits those before. More would take the processor
 /// from a server that answers requests beside it.

@@ -12,8 +12,8 @@ use super::{Event, ImportOptions, Progress};
 use crate::bulk::limits::BAD_PATIENTS_TOLD_MAX;
 use crate::certificate::{Id, IdentifierSystems};
 use crate::engine::{Engine, Error, PatientWrite, PatientWritten, Refused, StoredPatient};
-use crate::fhir::json::{self, Json};
 use crate::registry::person;
+use fhir::json::{self, Json};
 
 /// Batches handed to the writer and not answered yet: while one is committed the next one is read.
 const COMMITS: usize = 2;

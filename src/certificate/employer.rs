@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::section::is_advice;
 use super::{Names, Terms, narrative};
-use crate::fhir::json::{Json, Object};
+use fhir::json::{Json, Object};
 
 /// Makes a certificate what its employer is shown: the advice and the contained resources that only it used go, `meta.profile` names
 /// the employer's profile, `text` is written anew, and `subject.identifier` is the patient's Estonian personal code, where it is known.
@@ -102,7 +102,7 @@ fn references(value: &Json, found: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::json;
+    use fhir::json;
 
     const SHARED: &str = r##"{"resourceType":"Composition","id":"1","meta":{"versionId":"2","profile":["https://fhir.ee/hcert/StructureDefinition/ee-health-certificate-occupational"]},
         "text":{"status":"generated","div":"<div xmlns=\"http://www.w3.org/1999/xhtml\">rest a lot</div>"},

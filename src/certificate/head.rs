@@ -7,8 +7,8 @@
 //! ```
 
 use super::{Id, Version};
-use crate::fhir::date_time;
-use crate::fhir::json::{self, Json, Object, Source};
+use fhir::date_time;
+use fhir::json::{self, Json, Object, Source};
 
 /// When a version was made: milliseconds since 1970 UTC and the offset of Estonian local time then, in minutes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

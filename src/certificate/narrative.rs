@@ -11,9 +11,9 @@ mod words;
 
 use super::section::{CHANGE_REASON, EMPLOYEE_SUGGESTIONS, has_code};
 use super::{Names, State, Status, Terms};
-use crate::fhir::date_time::normalise;
-use crate::fhir::json::{Json, Object};
-use crate::fhir::narrative::plain_text;
+use fhir::date_time::normalise;
+use fhir::json::{Json, Object};
+use fhir::narrative::plain_text;
 use page::{Line, Page, is_blank};
 pub use state::{set_state, without_state};
 use words::Words;

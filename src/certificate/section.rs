@@ -1,8 +1,8 @@
 //! Sections the service itself looks for: the reasons of a change, a suspension and a cancellation.
 
 use super::Names;
-use crate::fhir::json::{Json, Object};
-use crate::fhir::narrative;
+use fhir::json::{Json, Object};
+use fhir::narrative;
 
 /// What was decided. Source: specification 2.5.
 pub const DECISION: &str = "decision";
@@ -99,7 +99,7 @@ fn in_section_system(coding: &Json, names: &Names) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::json;
+    use fhir::json;
 
     const SYSTEM: &str = "https://fhir.ee/CodeSystem/tervisetoendi-sektsioon";
 

@@ -1,7 +1,7 @@
 //! The moves a certificate can make, as the specification's own table.
 
 use super::state::State::{self, *};
-use crate::outcome::{Hcert, Issue, Outcome};
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// What a request wants of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -146,7 +146,7 @@ mod tests {
             for trigger in [Trigger::Create, Trigger::Update, Trigger::Delete] {
                 for need in [Need::Preliminary, Need::Final] {
                     let issue = Issue::new(Hcert::StateConflict).with("state", state.word());
-                    let text = issue.with("request", trigger.word(need)).text(crate::outcome::Language::Estonian);
+                    let text = issue.with("request", trigger.word(need)).text(fhir::outcome::Language::Estonian);
                     assert!(!text.contains(state.word()) && !text.contains(trigger.word(need)), "{text}");
                 }
             }

@@ -6,8 +6,8 @@
 use super::Names;
 use super::personal_code::{PersonalCode, is_registry_code};
 use super::section::{self, has_code, plain_text_of};
-use crate::fhir::json::{Json, Object};
-use crate::outcome::{Hcert, Issue, Severity};
+use fhir::json::{Json, Object};
+use fhir::outcome::{Hcert, Issue, Severity};
 
 /// One way in which a certificate cannot be used.
 struct UsabilityRule {
@@ -191,8 +191,8 @@ fn author_reference_missing(certificate: &CheckedComposition) -> Vec<Issue> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::json;
-    use crate::outcome::Language;
+    use fhir::json;
+    use fhir::outcome::Language;
 
     fn example(name: &str) -> String {
         std::fs::read_to_string(format!("examples/{name}.json")).unwrap()

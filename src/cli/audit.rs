@@ -13,8 +13,8 @@ use crate::bulk::{self, AuditAsked};
 use crate::certificate::Id;
 use crate::config::{Config, RegistryMode};
 use crate::engine::{DAMAGED, Engine, system_clock};
-use crate::fhir::date_time;
 use crate::socket::{self, AuditTold, Request};
+use fhir::date_time;
 
 /// Verify the audit trail, or write it out
 #[derive(Args, Debug)]

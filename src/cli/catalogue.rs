@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::{Failure, note, open, say, settings};
 use crate::certificate::Names;
-use crate::outcome::reflected::{ISSUE_TYPE, System, all};
-use crate::outcome::{Hcert, Language, entry};
+use fhir::outcome::reflected::{ISSUE_TYPE, System, all};
+use fhir::outcome::{Hcert, Language, entry};
 
 /// Show every error code the service can answer with, its own and those it reflects
 ///

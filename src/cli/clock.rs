@@ -8,8 +8,8 @@ use super::{Common, Failure, open, say};
 use crate::bulk;
 use crate::config::Config;
 use crate::engine::{ClockDecision, ClockState};
-use crate::fhir::date_time;
 use crate::socket::{Connection, Request};
+use fhir::date_time;
 
 /// Show whether the system clock is believed, or decide about it
 ///

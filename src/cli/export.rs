@@ -15,8 +15,8 @@ use crate::bulk::{self, Event, Progress};
 use crate::certificate::{Id, Seq, Version};
 use crate::config::Config;
 use crate::engine::Engine;
-use crate::fhir::json;
 use crate::socket::{self, Request};
+use fhir::json;
 
 /// Write every version of every certificate as NDJSON
 ///

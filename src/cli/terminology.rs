@@ -12,11 +12,11 @@ use super::{Common, Failure, note, open, say};
 use crate::audit::Action;
 use crate::config::Config;
 use crate::engine::{Engine, system_clock};
-use crate::fhir::date_time::instant;
 use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
 use crate::interaction::{ListLine, Lists};
 use crate::socket::Request;
 use crate::terminology;
+use fhir::date_time::instant;
 
 /// Load, list or remove code systems and value sets
 #[derive(Args, Debug)]

@@ -44,8 +44,8 @@ mod tests {
 
     use super::*;
     use crate::certificate::IdentifierSystems;
-    use crate::fhir::json;
     use crate::registry::person;
+    use fhir::json;
 
     #[test]
     fn every_patient_that_a_certificate_refers_to_is_there_and_hardly_anybody_else() {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::*;
 use crate::certificate::Profile;
 use crate::certificate::transition::decide;
-use crate::fhir::json::{self, Json};
+use fhir::json::{self, Json};
 
 fn lines(seed: u64, count: u64) -> Vec<String> {
     Corpus::new(seed, count)

@@ -4,10 +4,10 @@ use super::Standing;
 use super::write::{Refused, Write};
 use crate::certificate::transition::{Need, Trigger, decide};
 use crate::certificate::{Condition, Consent, Id, State, Version};
-use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::filter::Filter;
 use crate::search::row::Row;
 use crate::search::term::{Field, Form, Term};
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 impl Standing {
     /// What holds for the certificate.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::certificate::{Id, Seq};
-use crate::fhir::date_time::Span;
 use crate::search::Hit;
 use crate::search::filter::Filter;
+use fhir::date_time::Span;
 
 /// FHIR `history`. Source: Contract 4.1.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Refused;
-use crate::outcome::Language;
+use fhir::outcome::Language;
 
 impl fmt::Display for Refused {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {

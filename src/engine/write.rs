@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::embedded::Error;
 use crate::certificate::transition::{Need, Trigger};
 use crate::certificate::{Access, Condition, Consent, Id, Stamp, State, Version};
-use crate::outcome::Outcome;
 use crate::search::filter::Filter;
 use crate::search::row::Row;
 use crate::search::term::Term;
+use fhir::outcome::Outcome;
 
 /// A change of one certificate, prepared before the queue: read, checked and compressed.
 ///

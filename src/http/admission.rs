@@ -15,7 +15,7 @@ use super::settings::Settings;
 use crate::config::limits::LARGE_BODIES;
 use crate::http::limits::ANSWERS_BYTES_PER_ADDRESS_MAX;
 use crate::interaction::{Turn, Turns};
-use crate::outcome::{Hcert, Issue};
+use fhir::outcome::{Hcert, Issue};
 
 /// Seconds a large body waits for its turn before it is 503. Clients of large bodies are patient ones; some hundred worst cases pass in it.
 const LARGE_BODY_WAIT_S: u64 = 10;
@@ -195,7 +195,7 @@ mod tests {
         let _first = admission.begin(&client).unwrap();
         let refusal = admission.begin(&client).unwrap_err();
         assert_eq!(refusal.code(), Hcert::TooManyRequests);
-        assert!(refusal.text(crate::outcome::Language::English).contains("1 at once"));
+        assert!(refusal.text(fhir::outcome::Language::English).contains("1 at once"));
         assert_eq!(admission.load.requests_throttled.load(Ordering::Relaxed), 1);
     }
 

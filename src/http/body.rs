@@ -14,7 +14,7 @@ use super::load::{Load, count};
 use super::request::too_long;
 use crate::config::limits::{LARGE_BODIES_HELD, SMALL_BODIES_BYTES_MAX};
 use crate::http::limits::LARGE_BODY_BYTES;
-use crate::outcome::{Hcert, Issue, Outcome};
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// Seconds before a body's speed is asked for. A line may stall as long when a packet is lost twice.
 const BODY_GRACE_S: u64 = 5;

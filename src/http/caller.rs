@@ -9,7 +9,7 @@ use super::route::Route;
 use super::settings::Settings;
 use crate::access::{Identity, Refused};
 use crate::interaction::{Context, Interaction};
-use crate::outcome::{Hcert, Issue, Outcome};
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// Tells who calls; nothing where nobody has to say. `/metadata` and OPTIONS are open, and what they are sent is not looked at.
 ///

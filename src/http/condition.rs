@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 use super::header;
 use crate::interaction::Condition;
-use crate::outcome::Issue;
+use fhir::outcome::Issue;
 
 /// Reads `If-Match` or `If-None-Match`: `*`, or tags as `W/"3"`, `"3"` or `3`, separated by commas.
 ///

@@ -9,7 +9,7 @@ use hyper::{Uri, Version};
 use std::net::IpAddr;
 
 use super::settings::Settings;
-use crate::outcome::{Hcert, Issue};
+use fhir::outcome::{Hcert, Issue};
 
 /// Marks a request whose address held the secret.
 #[derive(Clone, Copy)]

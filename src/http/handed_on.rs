@@ -6,7 +6,7 @@ use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use super::header;
 use super::settings::Settings;
 use crate::interaction::{HandedOn, HeaderText, XRoad};
-use crate::outcome::{Hcert, Issue};
+use fhir::outcome::{Hcert, Issue};
 
 pub const CLIENT: HeaderName = HeaderName::from_static("x-road-client");
 pub const ID: HeaderName = HeaderName::from_static("x-road-id");

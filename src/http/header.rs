@@ -3,7 +3,7 @@
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, HeaderValue};
 
-use crate::outcome::{Hcert, Issue};
+use fhir::outcome::{Hcert, Issue};
 
 /// All values of a header in one list, as RFC 9110 (5.3) reads several headers of one name.
 ///

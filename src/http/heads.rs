@@ -16,7 +16,7 @@ use super::body::Memory;
 use super::places::counted;
 use crate::config::limits::HEADS_BYTES_MAX;
 use crate::http::limits::CLIENTS_MAX;
-use crate::outcome::{Hcert, Issue};
+use fhir::outcome::{Hcert, Issue};
 
 /// Bytes that each further head of an HTTP/2 connection is counted with beside its headers: its task and the buffer of its target.
 const HEAD_TASK_BYTES: usize = 24 * 1024;

@@ -4,7 +4,7 @@ use hyper::HeaderMap;
 use hyper::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 
 use super::quality::{Member, members};
-use crate::outcome::{Hcert, Issue};
+use fhir::outcome::{Hcert, Issue};
 
 /// The media types of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,7 +142,7 @@ fn shown(headers: &HeaderMap, name: &HeaderName) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Language;
+    use fhir::outcome::Language;
 
     fn headers(name: HeaderName, value: &str) -> HeaderMap {
         HeaderMap::from_iter([(name, HeaderValue::from_str(value).unwrap())])

@@ -5,7 +5,7 @@ use hyper::http::request::Parts;
 
 use super::{header, proxy};
 use crate::http::limits::{HEADER_BYTES_MAX, HEADERS_MAX, TARGET_BYTES_MAX};
-use crate::outcome::{Hcert, Issue};
+use fhir::outcome::{Hcert, Issue};
 
 /// # Errors
 /// 400 for a wrong `Host`, 501 for a transfer coding other than chunked (RFC 9112, 6.1).

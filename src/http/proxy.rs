@@ -9,7 +9,7 @@ use hyper::http::request::Parts;
 
 use super::header;
 use super::settings::Settings;
-use crate::outcome::{Hcert, Issue};
+use fhir::outcome::{Hcert, Issue};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");

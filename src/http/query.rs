@@ -1,7 +1,7 @@
 //! Names and values of query strings and forms, and the parameters that every interaction shares.
 
 use crate::interaction::Subset;
-use crate::outcome::{Hcert, Issue};
+use fhir::outcome::{Hcert, Issue};
 
 /// Name and value, decoded.
 pub type Pair = (String, String);

@@ -14,7 +14,7 @@ use super::x_road::{self, Place};
 use super::{condition, handed_on, header, media, proxy, query};
 use crate::interaction::context::Who;
 use crate::interaction::{Ask, Context, Interaction, Prefer, Return};
-use crate::outcome::{Hcert, Issue, Outcome};
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 const IF_NONE_EXIST: HeaderName = HeaderName::from_static("if-none-exist");
 const PREFER: HeaderName = HeaderName::from_static("prefer");

@@ -19,10 +19,10 @@ use super::request_id::{REQUEST_ID, uuid};
 use super::security::HEADERS_USUAL;
 use super::wanted::Wanted;
 use crate::certificate::Version;
-use crate::fhir::date_time;
 use crate::interaction::{Answer, Instead, Turn};
-use crate::outcome::{Hcert, Language, Outcome};
 use base::log::{Refused, shown};
+use fhir::date_time;
+use fhir::outcome::{Hcert, Language, Outcome};
 
 /// Bytes from which an answer is compressed. Below, the header and the work cost more than what is saved.
 const GZIP_BYTES_MIN: usize = 1_024;
@@ -197,7 +197,7 @@ mod tests {
     use hyper::{Method, body::Body};
 
     use super::*;
-    use crate::outcome::{Hcert, Issue};
+    use fhir::outcome::{Hcert, Issue};
 
     fn wanted() -> Wanted {
         let mut headers = HeaderMap::new();

@@ -9,8 +9,8 @@ use super::smart::SMART_PATH;
 use super::token::{KEYS_PATH, TOKEN_PATH};
 use super::x_road::Fault;
 use crate::certificate::{Id, Version};
-use crate::fhir::limits::ID_CHARACTERS_MAX;
 use crate::interaction::{Ask, DefinitionKind, Instance, Interaction, ListKind};
+use fhir::limits::ID_CHARACTERS_MAX;
 
 /// What a method and a path lead to.
 #[derive(Debug, PartialEq, Eq)]

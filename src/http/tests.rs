@@ -339,13 +339,13 @@ async fn answers_and_refusals_come_in_the_form_that_was_asked_for() {
     let told = send(&server(), request, "").await;
     assert_eq!(told.header(&CONTENT_TYPE), Some("application/json; charset=utf-8"));
     assert!(told.body.starts_with("{\n  \"resourceType\""));
-    let estonian = entry_text(crate::outcome::Language::Estonian);
+    let estonian = entry_text(fhir::outcome::Language::Estonian);
     assert!(told.body.contains(&estonian), "{}", told.body);
     assert_eq!(get("/fhir/Composition?_format=xml").await.codes(), refused(406, Hcert::NotAcceptable));
     assert_eq!(get("/fhir/Composition?_pretty=1").await.codes(), refused(400, Hcert::SearchValueWrong));
 }
 
-fn entry_text(language: crate::outcome::Language) -> String {
+fn entry_text(language: fhir::outcome::Language) -> String {
     Issue::new(Hcert::PathUnknown).text(language)
 }
 

@@ -15,9 +15,9 @@ use super::{request, respond};
 use crate::access::Tokens;
 use crate::access::token::Order;
 use crate::interaction::Account;
-use crate::outcome::{Hcert, Language, Outcome};
 use base::log::Refused;
 use base::log::event;
+use fhir::outcome::{Hcert, Language, Outcome};
 
 /// Bytes of a body of the token service. The largest published one has some 400.
 const TOKEN_ORDER_BYTES_MAX: usize = 16 * 1024;

@@ -6,7 +6,7 @@ use hyper::header::{ACCEPT_ENCODING, ACCEPT_LANGUAGE, HeaderMap, HeaderValue};
 use super::media::Media;
 use super::quality::members;
 use super::request_id::RequestId;
-use crate::outcome::Language;
+use fhir::outcome::Language;
 
 /// The form of one answer.
 #[derive(Clone, Debug)]

@@ -18,10 +18,10 @@ use super::route::{self, Route};
 use super::wanted::Wanted;
 use super::{Origin, Run, Server, account, body, caller, guard, message, request, sender};
 use crate::config::limits::{BODY_EXPANSION, HTTP2_SMALL_ANSWER_BYTES, SMALL_ANSWER_BYTES};
-use crate::fhir::json;
 use crate::http::limits::{INDENTED_EXPANSION, LARGE_BODY_BYTES};
 use crate::interaction::{Account, Answer, Context, Interaction, Turn};
-use crate::outcome::{Hcert, Issue, Outcome};
+use fhir::json;
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// What a query says of the answer itself, and its pairs.
 pub struct Query {

@@ -10,10 +10,10 @@ use super::{Answer, Ask, Context, Interaction, Service};
 use crate::audit::{self, Action, Entity, Event, Log, Met, Method, Named};
 use crate::certificate::{Id, Seq};
 use crate::engine::{self, ClockEvent, Committed, Engine, Witness};
-use crate::fhir::json;
-use crate::outcome::{Hcert, Outcome};
 use crate::search::Hit;
 use base::log::event;
+use fhir::json;
+use fhir::outcome::{Hcert, Outcome};
 
 /// What an answer shows, for the trail.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::context::Context;
-use crate::fhir::json::{self, Json};
-use crate::fhir::shape;
-use crate::outcome::limits::BODY_ISSUES_MAX;
-use crate::outcome::{Hcert, Issue, Outcome};
+use fhir::json::{self, Json};
+use fhir::outcome::limits::BODY_ISSUES_MAX;
+use fhir::outcome::{Hcert, Issue, Outcome};
+use fhir::shape;
 
 /// A parameter that an operation takes.
 #[derive(Clone, Copy, Debug)]

@@ -14,9 +14,9 @@ use super::named::{PatientsOf, names_of_person};
 use super::read::reduced;
 use super::service::{Service, unreadable as unreadable_store};
 use crate::audit::{self, Event, Log, Number, Order};
-use crate::outcome::{Hcert, Outcome};
 use crate::search::issue;
 use crate::search::request::Request;
+use fhir::outcome::{Hcert, Outcome};
 use filters::AuditFilters;
 pub use filters::{AuditLooks, PARAMETERS};
 

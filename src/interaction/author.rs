@@ -5,9 +5,9 @@
 use super::context::Context;
 use super::service::Service;
 use crate::certificate::Names;
-use crate::fhir::json::{Json, Object};
-use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::reference::comparable;
+use fhir::json::{Json, Object};
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 impl Service {
     /// Whether the author of a certificate is who sends it, where that is asked for. Contract 7.7.

@@ -5,10 +5,10 @@
 use super::{DefinitionKind, audit_event, conformance, expand};
 use crate::certificate::Names;
 use crate::certificate::Profile;
-use crate::fhir::json::{Json, Object};
 use crate::search::paging::Counts;
 use crate::search::parameter::{LooksAt, PARAMETERS, Parameter, SORT_KEYS};
 use crate::terminology::{About, Terminology};
+use fhir::json::{Json, Object};
 
 /// Day of this version, for the statement and the software in it.
 const RELEASED: &str = "2026-11-21";
@@ -387,7 +387,7 @@ fn list<'a>(items: impl IntoIterator<Item = Json<'a>>) -> Json<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::{json, shape};
+    use fhir::{json, shape};
 
     fn statement(check: impl Fn(&Json)) {
         let names = Names { profile_base: "https://example.ee/hcert".into(), ..Names::default() };

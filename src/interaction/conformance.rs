@@ -11,12 +11,12 @@ use super::{Answer, DefinitionKind, Turn, search_parameter};
 use crate::certificate::Names;
 use crate::definitions;
 use crate::interaction::limits::LARGE_ANSWER_BYTES;
-use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::issue;
 use crate::search::parameter::{LooksAt, Parameter, Personal, row};
 use crate::search::request::{Filters, Repeated, Request, Sent};
 use crate::search::value::{split, unescape};
 use crate::terminology::{About, CodeSystem, Terminology, ValueSet};
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// A definition that never changes while the server runs.
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use super::{Answer, Instance};
 use crate::access::rights::May;
 use crate::certificate::{Access, Consent, Id, State};
 use crate::engine::{Standing, Write};
-use crate::fhir::json::Json;
-use crate::outcome::{Hcert, Issue, Outcome, Severity};
+use fhir::json::Json;
+use fhir::outcome::{Hcert, Issue, Outcome, Severity};
 use said::{DOCTOR, REPRESENTATIVE, Said, said};
 
 impl Service {

@@ -9,10 +9,10 @@ use crate::audit::{Met, Named};
 use crate::certificate::Version;
 pub use crate::certificate::{Condition, Tag};
 pub use crate::engine::Who;
-pub use crate::fhir::subset::Subset;
-pub use crate::outcome::Language;
 use crate::registry::{Caller, Purpose};
 pub use crate::registry::{HeaderText, XRoad};
+pub use fhir::outcome::Language;
+pub use fhir::subset::Subset;
 
 /// Headers and query of one request, understood.
 #[derive(Clone, Debug, Default)]

@@ -7,12 +7,12 @@ use super::{Answer, Shown, update};
 use crate::access::rights::May;
 use crate::certificate::transition::Trigger;
 use crate::engine::{Content, Write};
-use crate::fhir::json::{self, Read};
-use crate::outcome::{Hcert, Issue, Outcome};
 use crate::registry::Purpose;
 use crate::search::Hit;
 use crate::search::term::{Field, Term};
 use crate::search::value::Token;
+use fhir::json::{self, Read};
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 impl Service {
     pub(super) async fn create(&self, context: &Context, body: &[u8]) -> Result<Answer, Outcome> {

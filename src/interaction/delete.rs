@@ -5,7 +5,7 @@ use super::service::Service;
 use super::{Answer, Instance};
 use crate::access::rights::May;
 use crate::engine::Write;
-use crate::outcome::Outcome;
+use fhir::outcome::Outcome;
 
 impl Service {
     pub(super) async fn delete(&self, context: Context, instance: &Instance) -> Result<Answer, Outcome> {

@@ -9,11 +9,11 @@ use super::asked::{Asked, Kind, Known, missing, not_at_hand, once};
 use super::conformance::{check_version, value_set};
 use super::context::Context;
 use super::service::Service;
-use crate::fhir::date_time;
-use crate::fhir::json::{self, Json, Object};
-use crate::outcome::limits::BODY_ISSUES_MAX;
-use crate::outcome::{Hcert, Issue, Outcome};
 use crate::terminology::{Coded, Terminology, ValueSet};
+use fhir::date_time;
+use fhir::json::{self, Json, Object};
+use fhir::outcome::limits::BODY_ISSUES_MAX;
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// Codes of one expansion. More are asked for piece by piece; a list to choose from is shorter.
 const EXPANSION_CODES_MAX: usize = 1_000;

@@ -9,9 +9,9 @@ use super::{Answer, Instance};
 use crate::access::rights::May;
 use crate::certificate::Id;
 use crate::engine::{HistoryPage, HistoryQuery};
-use crate::outcome::Outcome;
 use crate::search::filter::Filter;
 use crate::search::history::History;
+use fhir::outcome::Outcome;
 
 impl Service {
     pub(super) async fn history_instance(&self, context: &Context, instance: &Instance) -> Result<Answer, Outcome> {

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::certificate::Names;
 use crate::engine::{Engine, ListChange, ListKey, StoredList};
-use crate::fhir::json::{self, Json};
 use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
 use crate::terminology::{self, About, Loaded, Origin, Terminology};
+use fhir::json::{self, Json};
 
 /// The lists in force, and the way to change them.
 pub struct Lists {

@@ -6,9 +6,9 @@ use super::Answer;
 use super::asked::{Asked, Coding, Kind, Known, missing, not_at_hand, once, parameters, told};
 use super::context::Context;
 use super::service::Service;
-use crate::fhir::json::Json;
-use crate::outcome::{Hcert, Issue, Outcome};
 use crate::terminology::{CodeSystem, Concept, Terminology};
+use fhir::json::Json;
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 const KNOWN: &[Known] = &[
     once("code", Kind::Text),
@@ -115,7 +115,7 @@ fn property<'t>(property: &'t Json<'static>) -> Json<'t> {
     let value = property.as_object().and_then(|object| object.0.iter().find(|(name, _)| name.starts_with("value")));
     parts.extend(value.map(|(name, value)| {
         let members = vec![("name".into(), Json::string("value")), (name.clone(), value.clone())];
-        Json::Object(crate::fhir::json::Object(members))
+        Json::Object(fhir::json::Object(members))
     }));
     Json::object([("name", Json::string("property")), ("part", Json::Array(parts))])
 }

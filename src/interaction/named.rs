@@ -11,14 +11,14 @@ use crate::audit::{self, Named, identifier, of_personal_code};
 use crate::certificate::section::EMPLOYER;
 use crate::certificate::{Id, Names, Version};
 use crate::engine::{Engine, Error, Subject};
-use crate::fhir::json::{self, Json};
-use crate::fhir::narrative::plain_text;
 use crate::search::narrow::employers;
 use crate::search::parameter::{self, Looks, LooksAt, Modifier, PARAMETERS, Parameter, Unknown};
 use crate::search::reference::{comparable, is_id};
 use crate::search::request::base;
 use crate::search::term::Field;
 use crate::search::value::{Token, split, unescape};
+use fhir::json::{self, Json};
+use fhir::narrative::plain_text;
 
 /// Subjects, contained resources, parameters or sections in one list of a body that are looked through for whom it names. A certificate
 /// has one subject, which alone the registry is asked for, and far fewer of the others.

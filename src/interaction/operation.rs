@@ -9,9 +9,9 @@ use crate::access::rights::May;
 use crate::certificate::transition::{Need, Trigger};
 use crate::certificate::{State, head, narrative, section};
 use crate::engine::{Content, Write};
-use crate::fhir::json::{self, Json};
-use crate::outcome::Outcome;
 use crate::search::extract::extract;
+use fhir::json::{self, Json};
+use fhir::outcome::Outcome;
 use reason::reason;
 
 impl Service {

@@ -13,12 +13,12 @@ use super::{Answer, Shown};
 use crate::certificate::{State, Version};
 use crate::config::limits::BUNDLE_BYTES_MAX;
 use crate::engine::{Error, Packed};
-use crate::fhir::bundle::{About, Bundle, Change, Link, VersionEntry};
 use crate::interaction::limits::LARGE_ANSWER_BYTES;
-use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::Hit;
 use crate::search::request::Request;
 use base::trace::Trace;
+use fhir::bundle::{About, Bundle, Change, Link, VersionEntry};
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// What a page shows.
 pub struct Page {

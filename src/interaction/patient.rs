@@ -9,15 +9,15 @@ use super::service::Service;
 use super::subject::silent;
 use super::{Answer, Instead, Shown};
 use crate::certificate::Version;
-use crate::fhir::json::{self, Json};
-use crate::fhir::subset;
-use crate::outcome::limits::BODY_ISSUES_MAX;
-use crate::outcome::{Hcert, Issue, Outcome};
 use crate::registry::embedded::KNOWN;
 use crate::registry::{Answered, Ask, Failed, Misbehaviour, Told};
 use crate::search::issue;
 use crate::search::parameter::{self, PARAMETERS, SHAPING};
 use crate::search::request::{UnknownParameter, base, holds_personal_code};
+use fhir::json::{self, Json};
+use fhir::outcome::limits::BODY_ISSUES_MAX;
+use fhir::outcome::{Hcert, Issue, Outcome};
+use fhir::subset;
 
 impl Service {
     /// Asks the registry in the caller's name. Its refusals keep its own status here, since here it is what is asked.

@@ -6,13 +6,13 @@ use super::rulebook::Standard;
 use super::subject::{self, Resolved};
 use crate::certificate::transition::{Need, Trigger, decide};
 use crate::certificate::{Id, Names, State, Status, head, narrative, section, usable};
-use crate::fhir::json::{self, Json, Object, Source};
-use crate::fhir::narrative::plain_text;
-use crate::fhir::shape;
-use crate::outcome::{Hcert, Issue, Outcome, Problems};
 use crate::profile::Profile;
 use crate::search::extract::{check_terms, extract};
 use crate::search::row::Row;
+use fhir::json::{self, Json, Object, Source};
+use fhir::narrative::plain_text;
+use fhir::outcome::{Hcert, Issue, Outcome, Problems};
+use fhir::shape;
 
 /// Terms of one certificate: references, identifiers and section texts to be found by. One of the largest kind has about 60; 5 000
 /// take half a megabyte until they are indexed.
@@ -320,10 +320,10 @@ mod tests {
     use std::sync::{Arc, LazyLock};
 
     use super::*;
-    use crate::fhir::json::Read;
-    use crate::outcome::limits::BODY_ISSUES_MAX;
     use crate::profile::Validator;
     use crate::terminology::Terminology;
+    use fhir::json::Read;
+    use fhir::outcome::limits::BODY_ISSUES_MAX;
 
     const BASE: &str = "https://proxy.example.ee/fhir";
     static NAMES: LazyLock<Names> = LazyLock::new(Names::default);

@@ -7,10 +7,10 @@ use super::{Answer, Instance, Shown};
 use crate::access::rights::{May, View};
 use crate::certificate::{Access, State, Version};
 use crate::engine::{Error, Packed, Stored, Versioned};
-use crate::fhir::json;
-use crate::fhir::subset;
-use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::Hit;
+use fhir::json;
+use fhir::outcome::{Hcert, Issue, Outcome};
+use fhir::subset;
 
 impl Service {
     /// The current version. A deleted certificate is 410, an id never assigned 404.

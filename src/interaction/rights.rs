@@ -11,10 +11,10 @@ use super::{Ask, Interaction};
 use crate::access::rights::{May, Own, Rights, Scope, View};
 use crate::certificate::{Access, Id};
 use crate::engine::Standing;
-use crate::outcome::{Hcert, Issue, Outcome};
 use crate::registry::Purpose;
 use crate::search::filter::Filter;
 use crate::search::row::Row;
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// Rights of the caller, with the patient the token is about where these matter.
 #[derive(Clone, Debug)]

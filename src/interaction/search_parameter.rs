@@ -1,10 +1,10 @@
 //! The search parameters of certificates as SearchParameter resources, made from the table that the search itself reads.
 
 use crate::certificate::Names;
-use crate::fhir::json::{Json, Object};
 use crate::search::filter::TimeField;
 use crate::search::parameter::{Looks, LooksAt, Modifier, PARAMETERS, Parameter};
 use crate::search::term::Field;
+use fhir::json::{Json, Object};
 
 /// All of them, in the order of the table.
 pub fn all(names: &Names) -> Vec<Json<'static>> {
@@ -119,13 +119,13 @@ mod tests {
 
     use super::*;
     use crate::certificate::Id;
-    use crate::fhir::fhirpath::{self, Expression, Node};
-    use crate::fhir::{date_time, json, narrative, shape};
     use crate::search::extract::extract;
     use crate::search::paging::Counts;
     use crate::search::query::{Found, Search, Settings};
     use crate::search::row::Row;
     use crate::search::seal::SealKey;
+    use fhir::fhirpath::{self, Expression, Node};
+    use fhir::{date_time, json, narrative, shape};
 
     #[test]
     fn every_search_parameter_is_a_resource_of_its_own() {

@@ -12,11 +12,11 @@ use super::rights::{Held, not_permitted, outside};
 use super::service::{Service, unsearchable};
 use super::subject::unanswered;
 use crate::access::rights::May;
-use crate::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 use crate::registry::{Failed, LookedUp, Purpose};
 use crate::search::query::{Found, Search};
 use crate::search::{Page, Query, query};
 use base::trace::Trace;
+use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 
 /// Certificates that the event of a search names that names an identifier and only counts what has it. An identifier is that of one
 /// certificate, or of one person, who has fewer.

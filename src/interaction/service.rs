@@ -15,13 +15,13 @@ use crate::certificate::transition::Trigger;
 use crate::certificate::{Id, Names};
 use crate::config::limits::LARGE_ANSWERS;
 use crate::engine::{Clock, Engine, Error, Refused, SearchError, Stored, Write, Written};
-use crate::fhir::json::Json;
-use crate::outcome::{Hcert, Issue, Outcome};
 use crate::registry::Registry;
 use crate::search::issue;
 use crate::search::paging::Counts;
 use crate::search::seal::SealKey;
 use crate::terminology::Terminology;
+use fhir::json::Json;
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// Rows from which a search is a heavy one: about a millisecond of work. Heavy ones run in turns, on threads of their own, so that reads
 /// keep theirs.

@@ -9,11 +9,11 @@ use super::service::Service;
 use crate::access::rights::{May, Scope, View};
 use crate::certificate::{Names, employer};
 use crate::engine::{Engine, Error, Packed, Stored};
-use crate::fhir::json::{self, Json};
 use crate::search::Hit;
 use crate::search::class::Class;
 use crate::search::row::Row;
 use crate::terminology::Terminology;
+use fhir::json::{self, Json};
 
 /// Makes certificates what a caller is shown, on whichever thread.
 pub struct Shower {

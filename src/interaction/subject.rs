@@ -5,10 +5,10 @@
 use super::context::Context;
 use super::service::{Service, unreadable};
 use crate::engine::{Stored, Subject};
-use crate::fhir::json::{self, Json, Object};
-use crate::outcome::{Hcert, Issue, Outcome, Reflected};
 use crate::registry::{Failed, Patient, Purpose, Silent};
 use crate::search::reference::{comparable, is_id};
+use fhir::json::{self, Json, Object};
+use fhir::outcome::{Hcert, Issue, Outcome, Reflected};
 
 /// How a subject names its patient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,7 +272,7 @@ mod tests {
     fn told(subject: &str) -> Option<String> {
         let text = format!(r#"{{"subject":{subject}}}"#);
         let json = json::parse(text.as_bytes()).unwrap();
-        check(json.as_object().unwrap()).map(|issue| issue.text(crate::outcome::Language::English))
+        check(json.as_object().unwrap()).map(|issue| issue.text(fhir::outcome::Language::English))
     }
 
     #[test]

@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::interaction::limits::TURNS_WAITING_MAX;
-use crate::outcome::{Hcert, Outcome};
+use fhir::outcome::{Hcert, Outcome};
 
 /// A number of turns. A request whose client goes away stops waiting.
 #[derive(Debug)]

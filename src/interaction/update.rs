@@ -12,10 +12,10 @@ use crate::access::rights::May;
 use crate::certificate::transition::Trigger;
 use crate::certificate::{State, section};
 use crate::engine::{Content, Stored, Write, Written};
-use crate::fhir::json::{self, Json, Read};
-use crate::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 use crate::registry::Purpose;
 use crate::search::Hit;
+use fhir::json::{self, Json, Read};
+use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 
 impl Service {
     pub(super) async fn update(&self, context: &Context, instance: &Instance, body: &[u8]) -> Result<Answer, Outcome> {

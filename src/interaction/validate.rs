@@ -16,11 +16,11 @@ use crate::access::rights::May;
 use crate::certificate::transition::Trigger;
 use crate::certificate::{Id, State};
 use crate::engine::{Content, Stored, Write};
-use crate::fhir::json::{self, Json};
-use crate::outcome::{Hcert, Issue, Outcome, Problems, Reflected, Severity};
 use crate::profile::Profile;
 use crate::registry::Purpose;
 use asked::{Asked, Mode, asked};
+use fhir::json::{self, Json};
+use fhir::outcome::{Hcert, Issue, Outcome, Problems, Reflected, Severity};
 
 /// What was found, of our own and from the registry.
 #[derive(Default)]

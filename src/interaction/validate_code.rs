@@ -10,9 +10,9 @@ use super::conformance::{check_version, code_system, value_set};
 use super::context::Context;
 use super::service::Service;
 use super::{Answer, ListKind};
-use crate::fhir::json::Json;
-use crate::outcome::{Language, Outcome};
 use crate::terminology::{Certainty, CodeSystem, Membership, Terminology, ValueSet};
+use fhir::json::Json;
+use fhir::outcome::{Language, Outcome};
 
 const OF_CODE_SYSTEM: &[Known] = &[
     once("url", Kind::Text),

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::walk::Walk;
-use crate::fhir::codes::Codes;
-use crate::fhir::json::Json;
-use crate::outcome::{Hcert, Issue};
 use crate::terminology::Membership;
+use fhir::codes::Codes;
+use fhir::json::Json;
+use fhir::outcome::{Hcert, Issue};
 
 /// Codes that a message lists.
 const LISTED_MAX: usize = 20;

@@ -2,11 +2,11 @@
 
 use super::rules::Rules;
 use super::walk::Walk;
-use crate::fhir::date_time;
-use crate::fhir::fhirpath::{Context, Expression, Node};
-use crate::fhir::invariant::{self, Invariant};
-use crate::fhir::json::Json;
-use crate::outcome::{Hcert, Issue};
+use fhir::date_time;
+use fhir::fhirpath::{Context, Expression, Node};
+use fhir::invariant::{self, Invariant};
+use fhir::json::Json;
+use fhir::outcome::{Hcert, Issue};
 
 /// What R5's invariants say, in Estonian, for those a certificate is likely to break; the others are told in R5's own English.
 #[rustfmt::skip]

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::rules::{Constraint, Discriminator, Profile, Rule, Rules, Slice, Slicing, Target, Value};
-use crate::fhir::element::{self, MANY, TypeDefinition};
-use crate::fhir::fhirpath::Expression;
-use crate::fhir::json::{Json, Object};
+use fhir::element::{self, MANY, TypeDefinition};
+use fhir::fhirpath::Expression;
+use fhir::json::{Json, Object};
 
 /// A profile that uses something the validator cannot check, or that is no profile.
 #[derive(Debug, PartialEq, Eq)]

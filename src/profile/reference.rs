@@ -2,9 +2,9 @@
 
 use super::rules::{Profile, Target};
 use super::walk::Walk;
-use crate::fhir::element::{self, ElementType};
-use crate::fhir::json::Json;
-use crate::outcome::{Hcert, Issue};
+use fhir::element::{self, ElementType};
+use fhir::json::Json;
+use fhir::outcome::{Hcert, Issue};
 
 /// What a reference leads to, as far as it tells.
 enum Goal<'a> {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::fhir::fhirpath::Expression;
-use crate::fhir::json::Json;
+use fhir::fhirpath::Expression;
+use fhir::json::Json;
 
 /// A profile, its own rules laid over those of the profiles it is built on.
 #[derive(Debug)]

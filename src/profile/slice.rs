@@ -2,7 +2,7 @@
 
 use super::Validator;
 use super::rules::{Discriminator, Profile, Slice, Slicing};
-use crate::fhir::json::Json;
+use fhir::json::Json;
 
 impl Slicing {
     /// The slices of an item whose type is `type_name`.

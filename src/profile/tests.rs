@@ -1,6 +1,6 @@
 use super::*;
-use crate::fhir::json;
-use crate::outcome::Language;
+use fhir::json;
+use fhir::outcome::Language;
 
 fn validator() -> Validator {
     Validator::new(&Names::default()).unwrap()

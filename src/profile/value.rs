@@ -1,7 +1,7 @@
 //! Values that a profile fixes: whole (`fixed`) or in part (`pattern`).
 
 use super::rules::{Child, Rules, Value};
-use crate::fhir::json::Json;
+use fhir::json::Json;
 
 impl Value {
     /// Whether a value is as fixed. With a pattern more may stand beside it, at any depth.

@@ -7,14 +7,14 @@ use smallvec::SmallVec;
 use super::rules::{Profile, Rules, Slicing};
 use super::slice::{claimed, named};
 use super::{Findings, Validator};
-use crate::fhir::element::{self, Content, Element, ElementChecks, Found, MANY, TypeDefinition};
-use crate::fhir::fhirpath::{Contained, Node};
-use crate::fhir::json::{Json, Object};
-use crate::fhir::narrative;
-use crate::fhir::path::Path;
-use crate::fhir::primitive::Primitive;
-use crate::outcome::{Hcert, Issue, Problems};
 use crate::terminology::Terminology;
+use fhir::element::{self, Content, Element, ElementChecks, Found, MANY, TypeDefinition};
+use fhir::fhirpath::{Contained, Node};
+use fhir::json::{Json, Object};
+use fhir::narrative;
+use fhir::outcome::{Hcert, Issue, Problems};
+use fhir::path::Path;
+use fhir::primitive::Primitive;
 
 /// A walk over one resource and what it contains.
 pub struct Walk<'a> {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::config::limits::X_ROAD_CHARACTERS_MAX;
-use crate::outcome::{Chain, Language};
+use fhir::outcome::{Chain, Language};
 
 /// A call of FHIR's own REST API. Parameters are name and value, decoded, in the order sent; ids and versions as sent.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ mod rules;
 
 use std::time::Duration;
 
-use crate::outcome::reflected::{self, Entry};
+use fhir::outcome::reflected::{self, Entry};
 pub use rules::Rules;
 
 /// Codes of a fault. The longest chain there is has three; eight leave room for one that a registry should never send.

@@ -1,7 +1,7 @@
 //! A patient as far as certificates look at one.
 
-use crate::fhir::json::Json;
 use crate::search::reference::is_id;
+use fhir::json::Json;
 
 /// What a registry says of one patient.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,7 +59,7 @@ fn local_id(reference: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::json;
+    use fhir::json;
 
     #[test]
     fn a_patient_is_read_as_far_as_certificates_need_it() {

@@ -8,10 +8,10 @@ use super::{PersonalCode, PersonalCodeError};
 use crate::certificate::{Id, IdentifierSystems, head};
 use crate::engine::limits::IMPORT_ID_MAX;
 use crate::engine::{PatientFacts, PatientWrite};
-use crate::fhir::json::Json;
-use crate::fhir::{codes, date_time, shape};
-use crate::outcome::{Language, Outcome};
 use crate::registry::limits::IDENTIFIER_CHARACTERS_MAX;
+use fhir::json::Json;
+use fhir::outcome::{Language, Outcome};
+use fhir::{codes, date_time, shape};
 
 /// Identifiers of one patient. A person has a personal code, a passport or two, and numbers of other registries; each is a row of a table.
 pub const PATIENT_IDENTIFIERS_MAX: usize = 100;
@@ -190,7 +190,7 @@ impl std::error::Error for PersonError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::json;
+    use fhir::json;
 
     fn taken(members: &str) -> Result<PatientWrite, String> {
         let text = format!(r#"{{"resourceType":"Patient"{members}}}"#);

@@ -3,7 +3,7 @@
 use super::person;
 use crate::certificate::IdentifierSystems;
 use crate::engine::PatientWrite;
-use crate::fhir::json;
+use fhir::json;
 
 /// One Patient a line. `{person_identifier_base}` stands where the setting comes.
 const TEXT: &str = include_str!("../../data/patients.ndjson");

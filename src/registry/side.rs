@@ -13,11 +13,11 @@ use crate::certificate::{IdentifierSystems, Names, PersonalCode};
 use crate::config::{Config, RegistryMode};
 use crate::engine::limits::LINKED_PATIENTS_MAX;
 use crate::engine::{Clock, Engine};
-use crate::fhir::json::{self, Json};
-use crate::outcome::reflected;
-use crate::outcome::{Chain, IssueSystems, Reflected};
 use crate::registry::limits::IDENTIFIER_CHARACTERS_MAX;
 use crate::search::value::{split, unescape};
+use fhir::json::{self, Json};
+use fhir::outcome::reflected;
+use fhir::outcome::{Chain, IssueSystems, Reflected};
 
 /// Patients of one search whose links a remote registry is asked for, one after the other. Nobody asks for more at once by hand.
 const LINK_LOOKUPS_MAX: usize = 50;

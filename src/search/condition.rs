@@ -9,8 +9,8 @@ use super::term::{Form, Term};
 use super::value::{Token, split, unescape};
 use super::{reference, section_code_text, time};
 use crate::certificate::{Id, Status};
-use crate::fhir::date_time::TimeError;
-use crate::outcome::Issue;
+use fhir::date_time::TimeError;
+use fhir::outcome::Issue;
 
 /// What one parameter asks.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,11 +10,11 @@ use super::section_code_text;
 use super::term::{Field, Form, Term};
 use crate::certificate::section;
 use crate::certificate::{Consent, Names, Profile, State, Status};
-use crate::fhir::date_time::{self, Span, TimeError};
-use crate::fhir::json::{Json, Object};
-use crate::fhir::limits::CODING_CHARACTERS_MAX;
-use crate::fhir::narrative;
-use crate::outcome::{Hcert, Issue};
+use fhir::date_time::{self, Span, TimeError};
+use fhir::json::{Json, Object};
+use fhir::limits::CODING_CHARACTERS_MAX;
+use fhir::narrative;
+use fhir::outcome::{Hcert, Issue};
 
 /// Characters of `Composition.title`. Ten times the longest name of an examination; every search by title compares it, every sort
 /// keeps it at hand.
@@ -285,7 +285,7 @@ fn too_many(place: &Place, max: usize) -> Issue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::json;
+    use fhir::json;
 
     const SECTIONS: &str = "https://fhir.ee/CodeSystem/tervisetoendi-sektsioon";
 

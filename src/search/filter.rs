@@ -4,7 +4,7 @@ use super::class::Class;
 use super::row::Row;
 use super::term::Term;
 use crate::certificate::{Access, Id, State};
-use crate::fhir::date_time::Span;
+use fhir::date_time::Span;
 
 /// A condition on one version of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

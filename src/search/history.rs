@@ -4,10 +4,10 @@ use super::paging::Paging;
 use super::parameter::{self, PARAMETERS, SHAPING};
 use super::request::Settings;
 use super::{issue, link};
-use crate::fhir::bundle::Link;
-use crate::fhir::date_time::{self, Span, TimeError};
-use crate::outcome::limits::BODY_ISSUES_MAX;
-use crate::outcome::{Issue, Outcome};
+use fhir::bundle::Link;
+use fhir::date_time::{self, Span, TimeError};
+use fhir::outcome::limits::BODY_ISSUES_MAX;
+use fhir::outcome::{Issue, Outcome};
 
 /// The parameters of a history, read.
 #[derive(Clone, Debug)]
@@ -102,9 +102,9 @@ fn time(name: &str, value: &str) -> Result<Span, Issue> {
 mod tests {
     use super::*;
     use crate::certificate::Names;
-    use crate::outcome::Hcert;
     use crate::search::paging::Counts;
     use crate::search::seal::SealKey;
+    use fhir::outcome::Hcert;
 
     fn parse(parameters: &[(&str, &str)], lenient: bool) -> Result<History, Outcome> {
         let (names, seal) = (Names::default(), SealKey::new(&[7; 32]));

@@ -2,7 +2,7 @@
 //!
 //! The place is `http.` and the name: FHIR R5 `operationoutcome-definitions.html#OperationOutcome.issue.expression`.
 
-use crate::outcome::{Hcert, Issue, Severity};
+use fhir::outcome::{Hcert, Issue, Severity};
 
 /// `SearchValueWrong`, or `SearchValueEmpty` when there is nothing at all. `expected` says what would be right.
 pub fn wrong(name: &str, value: &str, expected: &str) -> Issue {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::fhir::bundle::Link;
+use fhir::bundle::Link;
 
 /// The links of one page of `total` entries: self, first, last, previous, next, as far as there are such pages. With a `count`
 /// of 0 there are no pages: self only.

@@ -8,7 +8,7 @@ use super::term::{Field, Form, Term};
 use super::value::{Token, split, unescape};
 use crate::certificate::State;
 use crate::certificate::section::is_advice;
-use crate::fhir::narrative::collapsed;
+use fhir::narrative::collapsed;
 
 /// The values that a search names by itself, not behind `:not` or `:missing`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

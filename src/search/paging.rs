@@ -2,8 +2,8 @@
 
 use super::issue::{repeated, wrong};
 use super::{Sort, SortKey};
-use crate::outcome::Issue;
 use crate::search::limits::{COUNT_DEFAULT, COUNT_MAX, PAGE_MAX};
+use fhir::outcome::Issue;
 
 /// Entries of a page when `_count` is absent, and at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ fn whole(text: &str) -> Option<u64> {
 mod tests {
     use super::super::parameter::SORT_KEYS;
     use super::*;
-    use crate::outcome::Hcert;
+    use fhir::outcome::Hcert;
 
     fn read(parameters: &[(&str, &str)]) -> Result<Paging, Hcert> {
         let mut paging = Paging::default();

@@ -11,8 +11,8 @@ pub use super::request::Settings;
 use super::request::{Filters, Repeated, Request, Sent};
 use super::term::{Field, Form, Term};
 use super::{Query, Sort, SortKey};
-use crate::fhir::bundle::Link;
-use crate::outcome::{Issue, Outcome};
+use fhir::bundle::Link;
+use fhir::outcome::{Issue, Outcome};
 
 /// Ids of the patients the registry found for an identifier (`200`, not `Patient/200`).
 pub type Found = HashMap<PatientIdentifier, Vec<String>>;

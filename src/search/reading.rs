@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::fhir::json::{Json, Object};
-use crate::outcome::limits::BODY_ISSUES_MAX;
-use crate::outcome::{Hcert, Issue};
+use fhir::json::{Json, Object};
+use fhir::outcome::limits::BODY_ISSUES_MAX;
+use fhir::outcome::{Hcert, Issue};
 
 /// The issues found so far, up to [`BODY_ISSUES_MAX`]. Every reader gives nothing for what is missing, and nothing with an issue for what is wrong.
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! References as they are compared: without version, relative when they lie under this server's own address.
 
-use crate::fhir::limits::ID_CHARACTERS_MAX;
+use fhir::limits::ID_CHARACTERS_MAX;
 
 /// The part of a reference that says what it points to. `Patient/200/_history/3` and `{base_url}/Patient/200` are both
 /// `Patient/200`; any other address stays whole. Contract 4.5.

@@ -10,10 +10,10 @@ use super::seal::SealKey;
 use super::value::split;
 use super::{issue, link};
 use crate::certificate::Names;
-use crate::fhir::bundle::Link;
-use crate::outcome::limits::BODY_ISSUES_MAX;
-use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::limits::SEARCH_VALUES_MAX;
+use fhir::bundle::Link;
+use fhir::outcome::limits::BODY_ISSUES_MAX;
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// Of these, values that no posting list finds: dates, titles, classes, what is negated or missing, and identifiers that the patient
 /// registry is asked about one by one. Each is compared with every row a search looks at.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::class::Class;
 use super::term::Term;
-use crate::fhir::date_time::Span;
+use fhir::date_time::Span;
 
 /// Search and rights fields of one version. A deleted certificate has no row.
 #[derive(Clone, Debug, PartialEq, Eq)]

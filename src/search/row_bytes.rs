@@ -6,7 +6,7 @@ use super::class::{Class, Coding};
 use super::row::Row;
 use super::term::Term;
 use crate::certificate::{Consent, Profile, State};
-use crate::fhir::date_time::Span;
+use fhir::date_time::Span;
 
 /// First byte of every stored row. Another layout gets another number, and old rows stay readable.
 pub const FORMAT: u8 = 1;

@@ -4,7 +4,7 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-use crate::outcome::{Hcert, Issue, Outcome};
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// Seals and opens what stands in `_query`. Contract 4.2.
 pub struct SealKey(RandomizedNonceKey);

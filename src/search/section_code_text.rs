@@ -4,7 +4,7 @@
 
 use super::term::{Field, Form, Term};
 use super::value::Token;
-use crate::fhir::narrative::collapsed;
+use fhir::narrative::collapsed;
 
 /// The terms of one coding of a section with this text.
 pub fn terms(system: Option<&str>, code: &str, text: &str) -> [Term; 2] {

@@ -1,7 +1,7 @@
 //! Dates as a search asks for them: a prefix and a value that is a range, compared with a range.
 
 use super::filter::{Filter, TimeField, TimeTest};
-use crate::fhir::date_time::{self, Span, TimeError};
+use fhir::date_time::{self, Span, TimeError};
 
 /// FHIR R5 `search.html#prefix`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What is known of a list besides its codes.
 
-use crate::fhir::json::Json;
-use crate::fhir::limits::ID_CHARACTERS_MAX;
+use fhir::json::Json;
+use fhir::limits::ID_CHARACTERS_MAX;
 
 /// Where a list comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

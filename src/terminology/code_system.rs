@@ -2,7 +2,7 @@
 
 use super::about::{About, Origin, Place};
 use super::concept::{Concept, Concepts};
-use crate::fhir::json::Json;
+use fhir::json::Json;
 
 /// A code system at hand.
 #[derive(Debug)]

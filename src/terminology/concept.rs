@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::fhir::json::Json;
+use fhir::json::Json;
 
 /// One code.
 #[derive(Debug)]

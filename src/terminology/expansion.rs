@@ -8,7 +8,7 @@ use super::term::in_language;
 use super::value_set::Include;
 use super::{About, Certainty, Membership, Terminology, ValueSet};
 use crate::certificate::Terms;
-use crate::fhir::json::Json;
+use fhir::json::Json;
 
 /// Codes that a message lists. More than twenty nobody reads.
 pub const ALLOWED_CODES_MAX: usize = 20;

@@ -1,9 +1,9 @@
 //! A file of code lists: one resource, a Bundle of them, or one or the other on each line.
 
-use crate::fhir::json::{self, Json};
-use crate::fhir::limits::CODING_CHARACTERS_MAX;
-use crate::fhir::shape;
-use crate::outcome::{Issue, Language};
+use fhir::json::{self, Json};
+use fhir::limits::CODING_CHARACTERS_MAX;
+use fhir::outcome::{Issue, Language};
+use fhir::shape;
 
 /// Reads a file into CodeSystem and ValueSet resources whose form is right and whose addresses differ. What they hold is looked at by
 /// [`Terminology::new`](super::Terminology::new).

@@ -3,9 +3,9 @@
 use super::Membership::{Member, NotMember, Unknown};
 use super::*;
 use crate::certificate::Terms;
-use crate::fhir::json;
 use crate::terminology::expansion::ALLOWED_CODES_MAX;
 use crate::terminology::value_set::TERMINOLOGY_IMPORTS_MAX;
+use fhir::json;
 
 const SNOMED: &str = "http://snomed.info/sct";
 /// A code system that ships as a fragment, and the value set that is all of it.

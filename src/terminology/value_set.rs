@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::about::{About, Origin, Place};
 use super::concept::Concepts;
 use super::without_version;
-use crate::fhir::json::Json;
+use fhir::json::Json;
 
 /// Value sets that import each other in a row. R5 has no deeper ones than three; a circle is found by this bound too.
 pub const TERMINOLOGY_IMPORTS_MAX: usize = 8;

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
+use fhir::date_time;
 use hcert::access::Tokens;
 use hcert::access::rights::{BUILT_IN, Permissions};
 use hcert::access::token::{Order, issue_in};
@@ -15,7 +16,6 @@ use hcert::bulk::{self, ImportOptions};
 use hcert::certificate::{Names, Seq};
 use hcert::config::{AccessMode, Config};
 use hcert::engine::{self, Clock, Engine, QuickRepair};
-use hcert::fhir::date_time;
 use hcert::http;
 use hcert::interaction::account::Witnessing;
 use hcert::interaction::{self, Lists, Policy, Rulebook, Service, TokenPolicy};

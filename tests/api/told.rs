@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hcert::outcome::IssueSystems;
+use fhir::outcome::IssueSystems;
 use hyper::{HeaderMap, StatusCode};
 use serde_json::Value;
 
@@ -61,7 +61,7 @@ impl Told {
             assert!(["error", "warning", "information"].contains(&issue["severity"].as_str().expect("a severity")));
             let system = issue["details"]["coding"][0]["system"].as_str().expect("a system");
             let code = issue["details"]["coding"][0]["code"].as_str().expect("a code");
-            let reflected = hcert::outcome::reflected::find(code);
+            let reflected = fhir::outcome::reflected::find(code);
             let known = reflected.map(|entry| IssueSystems::default().of(entry.system).to_owned());
             assert_eq!(system, known.as_deref().unwrap_or("https://hcert.tehik.ee/issue"), "{self}");
             assert!(div.contains(&format!("<dt>{code}</dt>")), "{self}");

@@ -214,9 +214,10 @@ fn every_metric_stands_in_the_document_and_every_one_there_is_told() {
         let name = if kind == "counter" { format!("{name}_total") } else { name.to_owned() };
         assert!(document.contains(&format!("`{name}`")), "{name} is missing in docs/MONITORING.md");
     }
-    let sources = ["crates/base/src/metrics", "src/management/parts", "src/management"].into_iter().flat_map(|folder| {
-        std::fs::read_dir(folder).expect("the tests run in the project's folder").map(|entry| entry.unwrap().path())
-    });
+    let sources =
+        ["crates/base/src/metrics", "src/management/parts", "src/management"].into_iter().flat_map(|folder| {
+            std::fs::read_dir(folder).expect("the tests run in the project's folder").map(|entry| entry.unwrap().path())
+        });
     let sources: String = sources.filter_map(|path| std::fs::read_to_string(path).ok()).collect();
     let named = document.split('`').filter(|text| text.starts_with("hcert_") || text.starts_with("process_"));
     for name in named.filter(|text| text.chars().all(|character| character.is_ascii_lowercase() || character == '_')) {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use hcert::fhir::json::{self, Json};
+use fhir::json::{self, Json};
 
 use crate::mutation::Mutation::{self, *};
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
+use fhir::json::{self, Read};
+use fhir::outcome::{self, Issue};
+use fhir::shape;
 use hcert::certificate::Names;
-use hcert::fhir::json::{self, Read};
-use hcert::fhir::shape;
 use hcert::interaction::{Before, Certificate, Standard, sound};
-use hcert::outcome::{self, Issue};
 use hcert::profile::Validator;
 use hcert::terminology::Terminology;
 

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use hcert::fhir::json::Json;
-use hcert::fhir::limits::STRING_CHARACTERS_MAX;
-use hcert::outcome::limits::BODY_ISSUES_MAX;
-use hcert::outcome::{Hcert, Issue, Language};
+use fhir::json::Json;
+use fhir::limits::STRING_CHARACTERS_MAX;
+use fhir::outcome::limits::BODY_ISSUES_MAX;
+use fhir::outcome::{Hcert, Issue, Language};
 
 use crate::base::{DRIVER_PAPER, OCCUPATIONAL};
 use crate::judge;

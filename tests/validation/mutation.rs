@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hcert::fhir::json::{self, Json, Object};
+use fhir::json::{self, Json, Object};
 
 #[derive(Clone, Copy, Debug)]
 pub enum Mutation<'m> {

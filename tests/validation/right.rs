@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::{env, fs};
 
+use fhir::outcome::{Hcert, Issue};
+use fhir::{json, shape};
 use hcert::corpus;
-use hcert::fhir::{json, shape};
-use hcert::outcome::{Hcert, Issue};
 
 use crate::judge;
 

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use hcert::fhir::json::Json;
+use fhir::json::Json;
 
 use crate::base::{self, Base};
 use crate::mutation::Mutation::{self, *};

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use fhir::json::Json;
+use fhir::outcome::Issue;
 use hcert::definitions;
-use hcert::fhir::json::Json;
-use hcert::outcome::Issue;
 
 use crate::base;
 use crate::judge::{self, Judged, NAMES, VALIDATOR};

@@ -8,7 +8,7 @@ pub mod query;
 pub mod record;
 pub mod request;
 
-use hcert::outcome::{Issue, Language};
+use fhir::outcome::{Issue, Language};
 
 /// The issues of one answer: not too many of them, and each says something in both languages.
 fn told(issues: &[Issue], most: usize) {

@@ -1,7 +1,7 @@
 //! Changes to a body that leave it JSON: bytes changed at random mostly end in the reader, these come as far as the rules.
 
 use crate::dice::Dice;
-use hcert::fhir::json::{self, Json, Object};
+use fhir::json::{self, Json, Object};
 
 /// Values for any place: of the wrong kind, or of the right one but odd.
 #[rustfmt::skip]

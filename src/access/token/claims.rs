@@ -7,7 +7,7 @@ use super::refused::Refused;
 use crate::access::Identity;
 use crate::certificate::PersonalCode;
 use crate::config::AccessToken;
-use crate::fhir::json::Json;
+use fhir::json::Json;
 
 /// Values of one claim that are looked at: roles, audiences. A token has one to three.
 pub const TOKEN_VALUES_MAX: usize = 32;

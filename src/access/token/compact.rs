@@ -7,8 +7,8 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 
 use super::refused::Refused;
 use crate::config::Algorithm;
-use crate::fhir::json::{self, Json};
-use crate::outcome::Hcert;
+use fhir::json::{self, Json};
+use fhir::outcome::Hcert;
 
 /// A token taken apart. Nothing of it is verified.
 #[derive(Debug)]

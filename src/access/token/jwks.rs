@@ -8,7 +8,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use super::compact::object;
 use super::key::{Key, Owner};
 use crate::config::Algorithm;
-use crate::fhir::json::Json;
+use fhir::json::Json;
 
 /// Keys of a set that are looked at.
 pub const JWKS_KEYS_MAX: usize = 64;

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::access::limits::TOKEN_ORDER_CHARACTERS_MAX;
 use crate::certificate::PersonalCode;
-use crate::fhir::json::{self, Json};
-use crate::outcome::Hcert;
+use fhir::json::{self, Json};
+use fhir::outcome::Hcert;
 
 /// Whom a token shall name.
 #[derive(Clone, Default, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use super::script::{Dice, about};
 use super::*;
 use crate::certificate::{Id, Seq, State, Version};
 use crate::engine::{HistoryQuery, SearchError};
-use crate::fhir::date_time::Span;
 use crate::search::filter::{ClassTest, Filter};
 use crate::search::{Page, Query, Sort, SortKey};
+use fhir::date_time::Span;
 
 /// Every id that a script uses, and some more.
 fn ids() -> impl Iterator<Item = Id> {

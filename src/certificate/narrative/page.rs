@@ -1,6 +1,6 @@
 //! A div under way: lines of markup of our own around texts of others, within bounds.
 
-use crate::fhir::json::Json;
+use fhir::json::Json;
 
 /// Lines of a narrative that is made from a certificate's fields. A certificate has about ten; one of a hundred restrictions is read
 /// in its fields.

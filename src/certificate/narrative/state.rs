@@ -4,8 +4,8 @@ use super::page::Page;
 use super::{Certificate, is_generated, is_generated_without_digest, set};
 use crate::certificate::section::{CANCEL_REASON, SUSPEND_REASON};
 use crate::certificate::{Names, State, Terms};
-use crate::fhir::json::{Json, Object};
-use crate::fhir::narrative::{begin_with, problems};
+use fhir::json::{Json, Object};
+use fhir::narrative::{begin_with, problems};
 
 /// How the part of a narrative begins that only the service writes.
 const OPENING: &str = r#"<div class="hcert-state" lang="et" xml:lang="et">"#;

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::fhir::{json, narrative};
+use fhir::{json, narrative};
 
 /// Bodies of every kind.
 const EXAMPLES: &[&str] = &[

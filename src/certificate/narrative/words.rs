@@ -2,7 +2,7 @@
 
 use super::page::{Line, is_blank};
 use crate::certificate::Terms;
-use crate::fhir::json::Json;
+use fhir::json::Json;
 
 /// A CodeableConcept in words.
 pub(super) struct Words<'c> {

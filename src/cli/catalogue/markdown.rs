@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::ways::way;
 use super::{Line, own, reflected};
 use crate::certificate::Names;
-use crate::outcome::Hcert;
-use crate::outcome::reflected::{System, all};
+use fhir::outcome::Hcert;
+use fhir::outcome::reflected::{System, all};
 
 const ABOUT: &str = "\
 # Errors

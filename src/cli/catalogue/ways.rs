@@ -1,6 +1,6 @@
 //! How to make each code of our own happen, for `docs/ERRORS.md`.
 
-use crate::outcome::Hcert;
+use fhir::outcome::Hcert;
 
 /// What to send, in Markdown, as the shortest way there is. A certificate stands for the body of any that is taken.
 #[rustfmt::skip]

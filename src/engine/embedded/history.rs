@@ -7,9 +7,9 @@ use super::store::record::Record;
 use super::store::{Change, Error, Reader, What};
 use crate::certificate::{Id, Seq, Version};
 use crate::engine::{HistoryPage, HistoryQuery};
-use crate::fhir::date_time::Span;
 use crate::search::Hit;
 use crate::search::filter::Filter;
+use fhir::date_time::Span;
 
 /// Changes looked at in one read, so that no read transaction grows old.
 const CHUNK_ROWS: usize = 4_096;

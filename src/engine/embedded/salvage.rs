@@ -17,7 +17,7 @@ use super::store::record::Record;
 use super::store::{Change, Error, What};
 use crate::certificate::{Access, Consent, Id, Stamp, State, Version};
 use crate::engine::{STORE_FILE, Stored};
-use crate::fhir::json;
+use fhir::json;
 
 /// Leaves of `version`: id and number to a record.
 const VERSIONS: Shape = Shape { key: Some(12), value: None };

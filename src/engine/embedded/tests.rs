@@ -193,7 +193,7 @@ fn a_refused_change_changes_nothing() {
     let done = fixture.create(State::Completed, "Patient/1");
     let seq = fixture.engine.seq();
     let moved = fixture.update(done.id, Trigger::Update, State::Completed, "Patient/2");
-    assert!(matches!(moved, Err(Refused::Rules(outcome)) if outcome.leading() == crate::outcome::Hcert::ElementFixed));
+    assert!(matches!(moved, Err(Refused::Rules(outcome)) if outcome.leading() == fhir::outcome::Hcert::ElementFixed));
     assert!(fixture.update(done.id, Trigger::Update, State::Draft, "Patient/1").is_err());
     assert_eq!(fixture.engine.seq(), seq);
     assert_eq!(fixture.engine.current(done.id).unwrap().unwrap().version, Version::FIRST);

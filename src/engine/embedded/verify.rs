@@ -24,7 +24,7 @@ use super::{Embedded, Shared};
 use crate::certificate::{Names, Seq};
 use crate::engine::limits::{CLOCK_BEHIND_MS_MAX, VERIFY_CHUNK_ROWS};
 use crate::engine::{ClockReset, DAMAGED};
-use crate::fhir::date_time;
+use fhir::date_time;
 
 /// Ids that are tried one by one behind a row that cannot be read: more than a page holds.
 const VERIFY_STEPS: u64 = 1024;

@@ -362,7 +362,7 @@ impl Run for Slow {
         interaction: crate::interaction::Interaction,
         _: crate::interaction::Context,
         _: Vec<u8>,
-    ) -> Result<crate::interaction::Answer, crate::outcome::Outcome> {
+    ) -> Result<crate::interaction::Answer, fhir::outcome::Outcome> {
         sleep(self.0).await;
         ok(&interaction)
     }

@@ -9,13 +9,13 @@ use crate::audit::{
     Action, Agent, AuditedEntity, Order, RESTFUL, Result as AuditResult, SEVERITY, Wanted, action_system, identifier,
 };
 use crate::certificate::{Id, Version};
-use crate::fhir::date_time;
-use crate::outcome::Issue;
 use crate::search::issue;
 use crate::search::parameter::{LooksAt, Modifier, Parameter, Personal, row};
 use crate::search::reference::{comparable, is_id};
 use crate::search::request::{Filters, Repeated, Sent, Settings};
 use crate::search::value::{Token, split, unescape};
+use fhir::date_time;
+use fhir::outcome::Issue;
 
 /// What a parameter looks at in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,10 +298,10 @@ fn times(text: &str) -> Option<RangeInclusive<i64>> {
 mod tests {
     use super::*;
     use crate::certificate::Names;
-    use crate::outcome::Hcert;
     use crate::search::paging::Counts;
     use crate::search::request::Request;
     use crate::search::seal::SealKey;
+    use fhir::outcome::Hcert;
 
     fn read(parameters: &[(&str, &str)]) -> Result<(Wanted, Order), Hcert> {
         let (names, seal) = (Names::default(), SealKey::new(&[7; 32]));

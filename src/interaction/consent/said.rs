@@ -3,10 +3,10 @@
 use super::super::asked::{members_of, missing, of_another_type, repeated};
 use super::super::context::Context;
 use crate::certificate::Access;
-use crate::fhir::json::{self, Json};
-use crate::fhir::shape;
-use crate::outcome::limits::BODY_ISSUES_MAX;
-use crate::outcome::{Hcert, Issue, Outcome};
+use fhir::json::{self, Json};
+use fhir::outcome::limits::BODY_ISSUES_MAX;
+use fhir::outcome::{Hcert, Issue, Outcome};
+use fhir::shape;
 
 /// The names of both parameters, of question and answer alike.
 pub const DOCTOR: &str = "doctor";

@@ -1,9 +1,9 @@
 //! The body of `$suspend` and `$cancel`: a Parameters resource with the one parameter `reason`. Contract 3.4.
 
-use crate::fhir::json;
-use crate::fhir::shape;
 use crate::interaction::limits::REASON_CHARACTERS_MAX;
-use crate::outcome::{Hcert, Issue, Outcome};
+use fhir::json;
+use fhir::outcome::{Hcert, Issue, Outcome};
+use fhir::shape;
 
 /// Reads the one parameter `reason`.
 ///

@@ -2,10 +2,10 @@
 
 use super::super::asked::{members_of, of_another_type, repeated};
 use super::super::context::Context;
-use crate::fhir::json::{self, Json, Read};
-use crate::fhir::shape;
-use crate::outcome::limits::BODY_ISSUES_MAX;
-use crate::outcome::{Hcert, Issue, Outcome, Problems};
+use fhir::json::{self, Json, Read};
+use fhir::outcome::limits::BODY_ISSUES_MAX;
+use fhir::outcome::{Hcert, Issue, Outcome, Problems};
+use fhir::shape;
 
 /// What a body is to be judged as. FHIR R5 value set `resource-validation-mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

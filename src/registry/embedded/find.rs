@@ -6,9 +6,9 @@ use jiff::civil::{Date, date};
 use super::{Embedded, population, unreadable};
 use crate::certificate::{Id, head};
 use crate::engine::{PatientWrite, PatientWritten, Refused};
-use crate::fhir::date_time;
-use crate::outcome::Chain;
 use crate::registry::{Caller, Failed, PersonalCode, Silent};
+use fhir::date_time;
+use fhir::outcome::Chain;
 
 impl Embedded {
     /// Ids of the patients with an identifier, ascending. `system` may name a whole branch: `…/pid/fin` stands for `…/pid/fin/ni` and

@@ -1,8 +1,8 @@
 //! What the registry asks of the headers of a request. Contract 1.4.
 
 use super::Refusals;
-use crate::outcome::Chain;
 use crate::registry::{HeaderText, PersonalCode, XRoad};
+use fhir::outcome::Chain;
 
 /// Headers the settings may demand, and the code that tells of a missing one.
 pub const DEMANDABLE: [(&str, &str); 4] =

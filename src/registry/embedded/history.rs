@@ -3,12 +3,12 @@
 use super::{Embedded, unreadable};
 use crate::certificate::{Id, Version};
 use crate::engine::StoredPatient;
-use crate::fhir::bundle::{About, Bundle, Change, VersionEntry};
-use crate::fhir::date_time::{self, Span};
 use crate::registry::{Caller, Failed, Told};
 use crate::search::link;
 use crate::search::paging::Paging;
 use crate::search::parameter::SHAPING;
+use fhir::bundle::{About, Bundle, Change, VersionEntry};
+use fhir::date_time::{self, Span};
 
 impl Embedded {
     /// # Errors

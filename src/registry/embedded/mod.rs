@@ -17,11 +17,11 @@ use super::{Ask, Caller, Failed, Identifier, Patient, Purpose, Silent, Told, sam
 use crate::certificate::{Id, IdentifierSystems, Names, Version};
 use crate::config::{AccessMode, Config, PopulationRegister, Registry};
 use crate::engine::{Clock, Engine, Error, PatientFacts, Refused, StoredPatient};
-use crate::outcome::reflected::{Entry, find};
-use crate::outcome::{Chain, IssueSystems, Language};
 use crate::search::paging::Counts;
 use crate::search::parameter::SHAPING;
 use base::log::event;
+use fhir::outcome::reflected::{Entry, find};
+use fhir::outcome::{Chain, IssueSystems, Language};
 pub use headers::DEMANDABLE;
 pub use search::KNOWN;
 

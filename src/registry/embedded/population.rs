@@ -5,9 +5,9 @@
 use jiff::civil::{Date, date};
 
 use crate::engine::PatientFacts;
-use crate::fhir::json::{Json, Object};
 use crate::registry::names::{FAMILY, FEMALE, MALE};
 use crate::registry::{PersonalCode, PersonalCodeError, Sex};
+use fhir::json::{Json, Object};
 
 /// Why the register has nobody to tell of: its own code.
 pub fn refusal(error: PersonalCodeError) -> &'static str {
@@ -65,7 +65,7 @@ pub fn person(code: PersonalCode, system: &str, today: Date) -> Option<(Json<'st
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::shape;
+    use fhir::shape;
 
     const SYSTEM: &str = "https://fhir.ee/sid/pid/est/ni";
 

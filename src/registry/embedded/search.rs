@@ -5,8 +5,6 @@ use std::sync::Arc;
 use super::{Embedded, Refusals, unreadable};
 use crate::certificate::Id;
 use crate::engine::PatientLine;
-use crate::fhir::bundle::Bundle;
-use crate::outcome::{Chain, Hcert};
 use crate::registry::{Caller, Failed, Silent, Told};
 use crate::search::limits::SEARCH_VALUES_MAX;
 use crate::search::link;
@@ -15,6 +13,8 @@ use crate::search::parameter::SHAPING;
 use crate::search::reference::is_id;
 use crate::search::value::{split, unescape};
 use base::trace::Trace;
+use fhir::bundle::Bundle;
+use fhir::outcome::{Chain, Hcert};
 
 /// Patients that a search of the embedded registry looks at. Each takes 40 bytes while it is answered; all of Estonia has fewer.
 const PATIENT_RESULTS_MAX: usize = 2_000_000;

@@ -5,10 +5,10 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, LAST_MODIFIED};
 
 use super::chain;
 use super::links::Move;
-use crate::fhir::date_time::parse_http_date;
-use crate::fhir::json::{self, Json};
-use crate::fhir::limits::ID_CHARACTERS_MAX;
 use crate::registry::{Ask, Failed, Silent, Told};
+use fhir::date_time::parse_http_date;
+use fhir::json::{self, Json};
+use fhir::limits::ID_CHARACTERS_MAX;
 
 /// An answer as it came.
 #[derive(Debug)]

@@ -2,9 +2,9 @@
 
 use uuid::Uuid;
 
-use crate::fhir::json::Json;
-use crate::outcome::reflected::Coding;
-use crate::outcome::{Chain, Reflected};
+use fhir::json::Json;
+use fhir::outcome::reflected::Coding;
+use fhir::outcome::{Chain, Reflected};
 
 /// Issues of another system's OperationOutcome that are told on. The longest chain of the specification has three.
 const REFLECTED_ISSUES_MAX: usize = 100;
@@ -78,7 +78,7 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::json;
+    use fhir::json;
 
     fn issues(text: &str) -> Option<Vec<Reflected>> {
         let json = json::parse_with_problems(text.as_bytes()).unwrap().value;

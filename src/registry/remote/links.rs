@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::fhir::json::Json;
+use fhir::json::Json;
 
 /// What stands under the first base address is to stand under the second. Both without a slash at the end.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ impl Move<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fhir::json;
+    use fhir::json;
 
     #[test]
     fn addresses_under_the_base_move_and_those_of_others_stay() {

@@ -6,10 +6,10 @@ use hyper::HeaderMap;
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, HeaderName, HeaderValue, USER_AGENT};
 
-use crate::fhir::limits::ID_CHARACTERS_MAX;
-use crate::outcome::Language;
 use crate::registry::{Ask, Caller, HeaderText, Purpose};
 use base::trace::Trace;
+use fhir::limits::ID_CHARACTERS_MAX;
+use fhir::outcome::Language;
 
 /// Path and query behind the base address: `/Patient?identifier=https%3A%2F%2Ffhir.ee%2Fsid%7C38001085718`. It names what is asked, and
 /// nothing else does. Nothing when an id or version is none of FHIR's, which is never sent.

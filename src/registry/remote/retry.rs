@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, SystemTime};
 
-use crate::fhir::date_time::parse_http_date;
+use fhir::date_time::parse_http_date;
 
 /// Milliseconds that the first pause between two tries lasts at most; each later one may last twice as long.
 const REGISTRY_PAUSE_MS: u64 = 50;

@@ -5,9 +5,6 @@ use std::sync::LazyLock;
 
 use super::*;
 use crate::certificate::{Id, Names, Profile};
-use crate::fhir::json;
-use crate::outcome::Hcert;
-use crate::outcome::limits::BODY_ISSUES_MAX;
 use crate::search::SortKey;
 use crate::search::extract::extract;
 use crate::search::limits::SEARCH_VALUES_MAX;
@@ -15,6 +12,9 @@ use crate::search::paging::Counts;
 use crate::search::request::SEARCH_TESTS_MAX;
 use crate::search::row::Row;
 use crate::search::seal::SealKey;
+use fhir::json;
+use fhir::outcome::Hcert;
+use fhir::outcome::limits::BODY_ISSUES_MAX;
 
 static NAMES: LazyLock<Names> = LazyLock::new(Names::default);
 static KEY: LazyLock<SealKey> = LazyLock::new(|| SealKey::new(&[7; 32]));
@@ -56,7 +56,7 @@ fn codes(text: &str) -> Vec<Hcert> {
 
 fn row(text: &str) -> Row {
     let json = json::parse(text.as_bytes()).unwrap();
-    let updated = crate::fhir::date_time::span("2025-06-01T12:00:00+03:00").unwrap().low;
+    let updated = fhir::date_time::span("2025-06-01T12:00:00+03:00").unwrap().low;
     extract(json.as_object().unwrap(), updated, &NAMES).unwrap()
 }
 

@@ -13,8 +13,8 @@ mod subject;
 mod together;
 mod walk;
 
+use fhir::outcome::{IssueSystems, reflected};
 use hcert::config::Config;
-use hcert::outcome::{IssueSystems, reflected};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;

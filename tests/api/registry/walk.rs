@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use fhir::outcome::reflected::{self, Entry, System};
 use hcert::config::Config;
-use hcert::outcome::reflected::{self, Entry, System};
 use serde_json::Value;
 
 use super::{about_patient, asking};

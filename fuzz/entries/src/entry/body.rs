@@ -3,12 +3,12 @@
 use std::sync::LazyLock;
 
 use super::is_one_in;
+use fhir::json::{self, Json, Object, Read};
+use fhir::narrative::problems as narrative_problems;
+use fhir::outcome::limits::BODY_ISSUES_MAX;
+use fhir::outcome::{Issue, Problems};
+use fhir::shape;
 use hcert::certificate::{Id, Names, Version, head, narrative};
-use hcert::fhir::json::{self, Json, Object, Read};
-use hcert::fhir::narrative::problems as narrative_problems;
-use hcert::fhir::shape;
-use hcert::outcome::limits::BODY_ISSUES_MAX;
-use hcert::outcome::{Issue, Problems};
 use hcert::profile::Validator;
 use hcert::terminology::Terminology;
 

@@ -2,11 +2,11 @@
 
 use std::sync::LazyLock;
 
-use hcert::certificate::{Consent, Id, Profile, State};
-use hcert::fhir::date_time::{
+use fhir::date_time::{
     Span, day, http_date, instant, is_date, is_time, normalise, normalise_instant, offset_minutes, parse_http_date,
     search_span, span,
 };
+use hcert::certificate::{Consent, Id, Profile, State};
 use hcert::search::class::Class;
 use hcert::search::filter::TimeField;
 use hcert::search::row::Row;

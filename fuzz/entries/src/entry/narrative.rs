@@ -4,7 +4,7 @@ use roxmltree::Document;
 
 use super::is_one_in;
 use crate::browser::{self, Tag};
-use hcert::fhir::narrative::{XHTML, is_bounded, plain_text, problems, section_text};
+use fhir::narrative::{XHTML, is_bounded, plain_text, problems, section_text};
 
 /// Elements that run, load or hide something, whatever a table of ours says.
 const ACTIVE: &[&str] = &[

@@ -1,18 +1,18 @@
 //! Any bytes as the body of an operation, read by each of them, and as an order for a token.
 
 use super::{is_one_in, told};
+use fhir::json::{self, Json};
+use fhir::outcome::Outcome;
+use fhir::outcome::limits::BODY_ISSUES_MAX;
 use hcert::access::limits::TOKEN_ORDER_CHARACTERS_MAX;
 use hcert::access::token::order::Order;
 use hcert::certificate::PersonalCode;
-use hcert::fhir::json::{self, Json};
 use hcert::interaction::Context;
 use hcert::interaction::asked::{Asked, Kind, Known, once};
 use hcert::interaction::consent::said::{DOCTOR, REPRESENTATIVE, said};
 use hcert::interaction::limits::REASON_CHARACTERS_MAX;
 use hcert::interaction::operation::reason::reason;
 use hcert::interaction::validate::asked::asked as validated;
-use hcert::outcome::Outcome;
-use hcert::outcome::limits::BODY_ISSUES_MAX;
 
 /// A parameter of every kind, by the names that operations on code lists have for them.
 const KNOWN: [Known; 7] = [

@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::{is_one_in, told};
+use fhir::bundle::Link;
+use fhir::json::{self, Json};
+use fhir::outcome::limits::BODY_ISSUES_MAX;
 use hcert::certificate::{Id, Names};
-use hcert::fhir::bundle::Link;
-use hcert::fhir::json::{self, Json};
 use hcert::http::query::{Pair, pairs};
-use hcert::outcome::limits::BODY_ISSUES_MAX;
 use hcert::search::Query;
 use hcert::search::extract::extract;
 use hcert::search::filter::Filter;

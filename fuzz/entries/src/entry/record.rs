@@ -2,6 +2,7 @@
 //!
 //! The first byte says which of them it is, as [`Kind`] numbers them.
 
+use fhir::json;
 use hcert::audit::encoding;
 use hcert::audit::header::{HEADER_BYTES, Header};
 use hcert::audit::record::{FRAME_BYTES, Hash, Piece, Walk, chain, open, sha256};
@@ -14,7 +15,6 @@ use hcert::engine::embedded::store::record::{Draft, Fields, Record, Tag};
 use hcert::engine::embedded::store::{consent, patient};
 use hcert::engine::embedded::who;
 use hcert::engine::{PatientFacts, Who};
-use hcert::fhir::json;
 use hcert::search::class::{Class, Coding};
 use hcert::search::row::Row;
 use hcert::search::row_bytes;
@@ -275,7 +275,7 @@ fn sample_row() -> Row {
         category: vec![coding.clone()],
         kind: vec![coding],
     };
-    let span = hcert::fhir::date_time::span("2026-11-01").ok();
+    let span = fhir::date_time::span("2026-11-01").ok();
     let mut terms = vec![
         Term::new(Field::Subject, Form::Code, "Patient/200"),
         Term::new(Field::Entry, Form::Code, "Observation/1"),

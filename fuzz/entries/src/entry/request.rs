@@ -8,12 +8,13 @@ use hyper::{HeaderMap, Method};
 
 use super::told;
 use crate::wire;
+use fhir::json;
+use fhir::outcome::{Language, Outcome};
 use hcert::access::token::claims::{self, Expected};
 use hcert::access::token::compact::Compact;
 use hcert::audit::{Action, Event};
 use hcert::config::limits::BODY_BYTES_MAX;
 use hcert::config::{AccessMode, AccessToken, Algorithm, Config};
-use hcert::fhir::json;
 use hcert::http::limits::REQUEST_ID_CHARACTERS_MAX;
 use hcert::http::media::{Content, Media};
 use hcert::http::route::{self, Route};
@@ -23,7 +24,6 @@ use hcert::http::wanted::Wanted;
 use hcert::http::x_road::{self, Place};
 use hcert::http::{account, condition, guard, media, message, query, request};
 use hcert::interaction::{Instance, Interaction};
-use hcert::outcome::{Language, Outcome};
 use hcert::search::link;
 
 /// A door as it stands on a developer's machine, and one behind a trusted proxy.

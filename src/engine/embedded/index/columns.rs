@@ -11,9 +11,9 @@ use tantivy::{DocId, DocSet, InvertedIndexReader, SegmentReader, TERMINATED};
 use super::arrays::Arrays;
 use super::{Error, title};
 use crate::certificate::{Id, Version};
-use crate::fhir::date_time::Span;
 use crate::search::filter::TimeField;
 use crate::search::term::Term;
+use fhir::date_time::Span;
 
 /// Times outside the years 0 to 9999 stand at these ends, so that a column stays narrow.
 const TIME_MIN: i64 = -100_000_000_000_000;

@@ -11,8 +11,8 @@ use super::columns::bounded;
 use super::{Error, Snapshot, title};
 use crate::certificate::{Id, Version};
 use crate::engine::embedded::overlay::Numbered;
-use crate::fhir::date_time::Span;
 use crate::search::filter::TimeField;
+use fhir::date_time::Span;
 
 /// What the index holds, or should hold, of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,12 +8,12 @@ use super::*;
 use crate::certificate::{Consent, Profile, State};
 use crate::engine::embedded::classes::Classes;
 use crate::engine::embedded::predicate::Predicate;
-use crate::fhir::date_time::Span;
 use crate::search::class::{Class, Coding};
 use crate::search::filter::{ClassTest, Filter, TimeField, TimeTest, TitleTest};
 use crate::search::row::Row;
 use crate::search::term::{Field as About, Form, Term as Carried};
 use crate::search::{Sort, SortKey};
+use fhir::date_time::Span;
 
 /// An index whose rounds are its segments.
 struct Fixture {

@@ -348,9 +348,7 @@ fn imported_versions_may_be_five_minutes_ahead_and_lead_no_other_change_there() 
     assert_eq!(clocks.create().unwrap().stamp.milliseconds, START);
     // The next version of the imported one can only be later.
     let refused = clocks.update(Id::FIRST);
-    assert!(
-        matches!(refused, Err(Refused::Rules(outcome)) if outcome.leading() == crate::outcome::Hcert::VersionAhead)
-    );
+    assert!(matches!(refused, Err(Refused::Rules(outcome)) if outcome.leading() == fhir::outcome::Hcert::VersionAhead));
     clocks.pass(5 * MINUTE + 1);
     assert_eq!(clocks.update(Id::FIRST).unwrap().stamp.milliseconds, clocks.at());
     assert_eq!(clocks.history(None).1, [(1, 2), (1, 1), (3, 1), (2, 1)]);
@@ -414,7 +412,7 @@ fn a_create_beyond_the_last_id_is_refused_and_changes_nothing() {
     for _ in 0..2 {
         let refused = clocks.create();
         assert!(
-            matches!(refused, Err(Refused::Rules(outcome)) if outcome.leading() == crate::outcome::Hcert::IdsUsedUp)
+            matches!(refused, Err(Refused::Rules(outcome)) if outcome.leading() == fhir::outcome::Hcert::IdsUsedUp)
         );
     }
     assert_eq!(clocks.fixture.engine.seq(), Seq(1));

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use super::*;
 use crate::certificate::{Access, Stamp};
 use crate::engine::{Action, ClockEvent, Committed, Particulars, Witness};
-use crate::outcome::Hcert;
+use fhir::outcome::Hcert;
 
 const CLOSED: Consent = Consent { doctor: Access::Closed, representative: Access::Open };
 

@@ -10,7 +10,7 @@ use proptest::sample::select;
 
 use super::*;
 use crate::certificate::{Access, Stamp};
-use crate::fhir::date_time::Span;
+use fhir::date_time::Span;
 
 const CLOSED: Consent = Consent { doctor: Access::Closed, representative: Access::Closed };
 

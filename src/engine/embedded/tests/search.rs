@@ -10,10 +10,10 @@ use proptest::sample::select;
 
 use super::*;
 use crate::certificate::Stamp;
-use crate::fhir::date_time::Span;
 use crate::search::class::Coding;
 use crate::search::collation;
 use crate::search::filter::{TimeField, TimeTest, TitleTest, TokenTest};
+use fhir::date_time::Span;
 
 /// One step of a history.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use super::Check;
 use crate::certificate::{Id, Version, head};
 use crate::engine::PatientFacts;
 use crate::engine::limits::VERIFY_CHUNK_ROWS;
-use crate::fhir::json::{self, Json};
+use fhir::json::{self, Json};
 
 /// A key before all others of the table of birth dates.
 const BEFORE_ALL: (i32, u64) = (i32::MIN, 0);

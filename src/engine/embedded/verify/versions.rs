@@ -12,9 +12,9 @@ use super::super::view::numbered;
 use super::Check;
 use super::indexed::Indexed;
 use crate::certificate::{Id, Seq, Stamp, State, Version, head};
-use crate::fhir::json::{self, Json};
 use crate::search::extract::extract;
 use crate::search::row::Row;
+use fhir::json::{self, Json};
 
 /// The versions of one certificate so far.
 struct Chain {

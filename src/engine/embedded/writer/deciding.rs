@@ -19,10 +19,10 @@ use crate::engine::embedded::witnessed::patient_of;
 use crate::engine::embedded::{Refused, Write, Written};
 use crate::engine::limits::{CLASSES_MAX, ID_MAX};
 use crate::engine::{Action, Committed, Standing, Who};
-use crate::outcome::{Hcert, Issue, Outcome};
 use crate::search::filter::Filter;
 use crate::search::row::Row;
 use crate::search::term::{Field, Form, Term};
+use fhir::outcome::{Hcert, Issue, Outcome};
 
 impl Writer {
     /// Judges and stores one write. The error is a failure of the store.

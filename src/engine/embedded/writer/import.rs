@@ -9,8 +9,8 @@ use super::{Pending, Writer};
 use crate::certificate::{Id, Stamp, State, Version, head};
 use crate::engine::limits::{ID_MAX, IMPORT_ID_MAX};
 use crate::engine::{Action, Who};
-use crate::fhir::date_time;
-use crate::outcome::Language;
+use fhir::date_time;
+use fhir::outcome::Language;
 
 /// How far the time of an imported version may be ahead of the clock, in milliseconds. Clocks of two machines differ by less. Contract 9.3.
 const IMPORT_AHEAD_MS_MAX: i64 = 5 * 60 * 1_000;

@@ -14,7 +14,7 @@ use crate::http::heads::HEADS_BYTES_PER_ADDRESS_MAX;
 use crate::http::limits::HEADER_BYTES_MAX;
 use crate::interaction::limits::LARGE_ANSWER_BYTES;
 use crate::interaction::{Answer, Context, Interaction};
-use crate::outcome::Outcome;
+use fhir::outcome::Outcome;
 
 /// Places of one address.
 const SHARE: usize = 3;

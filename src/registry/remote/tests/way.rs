@@ -11,8 +11,8 @@ use tokio_rustls::TlsAcceptor;
 use super::server::{Play, Server, json};
 use super::*;
 use crate::config::{CallersToken, Secret};
-use crate::outcome::Language;
 use crate::registry::{HeaderText, XRoad};
+use fhir::outcome::Language;
 
 #[tokio::test]
 async fn a_request_says_who_asks_and_in_which_language() {

@@ -1,0 +1,276 @@
+//! The elements of every R5 resource and datatype: names, types, cardinalities, flags, required bindings, reference targets.
+//!
+//! They stand in `data/r5-elements.txt` (`data/r5-elements.py` explains its form). A start reads none of it: the first question
+//! finds the types in the text, and a type is read when it is first asked for.
+
+mod checks;
+mod keys;
+mod table;
+
+use std::sync::OnceLock;
+
+use crate::primitive::Primitive;
+pub use checks::{Checks, ElementChecks};
+use keys::Keys;
+
+/// `max` of an element that may repeat without end (`*`).
+pub const MANY: u32 = u32::MAX;
+
+/// A resource, a datatype, or the backbone element at a path (`Composition.section`).
+#[derive(Debug)]
+pub struct TypeDefinition {
+    pub name: &'static str,
+    pub kind: Kind,
+    /// No value is of this type itself, as of `Resource` and `Element`.
+    pub is_abstract: bool,
+    /// The type it adds to, as far as the table needs it: `DomainResource`, `BackboneElement`, `Quantity` …
+    pub base: Option<&'static str>,
+    /// Inherited ones first, in R5's order. Empty for a primitive type, whose sibling object is an `Element`.
+    pub elements: Vec<Element>,
+    /// Every JSON name.
+    keys: Keys,
+    checks: OnceLock<Checks>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Resource,
+    Complex,
+    Primitive,
+    Backbone,
+}
+
+/// One element of a type.
+#[derive(Clone, Debug)]
+pub struct Element {
+    /// FHIRPath's name: `value` for `value[x]`.
+    pub name: &'static str,
+    /// One of several types, which JSON puts into the name (`valueQuantity`).
+    pub is_choice: bool,
+    pub min: u32,
+    /// Or [`MANY`].
+    pub max: u32,
+    /// `isSummary`
+    pub summary: bool,
+    /// `isModifier`
+    pub modifier: bool,
+    /// At least one.
+    pub types: Vec<ElementType>,
+    /// Value set of a required binding, without version.
+    pub value_set: Option<&'static str>,
+}
+
+/// A type that an element's value may have.
+#[derive(Clone, Debug)]
+pub struct ElementType {
+    /// `Reference`, `string`, or the path of a backbone element.
+    pub name: &'static str,
+    pub content: Content,
+    /// A value without sibling object: `id`, `Extension.url`, XHTML.
+    pub is_plain: bool,
+    /// Types that a Reference, canonical or CodeableReference may point to. Empty: any.
+    pub targets: Vec<&'static str>,
+    /// Profile of the datatype (`SimpleQuantity`), or the one type that a `Resource` may be.
+    pub profile: Option<&'static str>,
+    definition: OnceLock<&'static TypeDefinition>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    Primitive(Primitive),
+    Complex,
+    /// Any resource: `contained`, `Bundle.entry.resource`, `Parameters.parameter.resource`.
+    Resource,
+}
+
+/// What a JSON name means.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    pub element: &'static Element,
+    /// Its place among the elements of the type.
+    pub at: usize,
+    pub kind: &'static ElementType,
+    /// The name begins with `_`: id and extensions of a primitive value.
+    pub is_sibling: bool,
+}
+
+/// The definition of a resource type, a datatype or a backbone element (`Composition.section`).
+pub fn of(name: &str) -> Option<&'static TypeDefinition> {
+    table::of(name)
+}
+
+/// The definition of a resource type that a resource can be of, which an abstract one is not.
+pub fn of_resource(name: &str) -> Option<&'static TypeDefinition> {
+    // A path names a backbone element, never a resource.
+    of(name).filter(|definition| definition.kind == Kind::Resource && !definition.is_abstract)
+}
+
+impl TypeDefinition {
+    /// What a JSON name means here: `subject`, `valueQuantity`, `_date`. `resourceType` is no element.
+    pub fn find(&'static self, json: &str) -> Option<Found> {
+        let (name, is_sibling) = match json.strip_prefix('_') {
+            Some(name) => (name, true),
+            None => (json, false),
+        };
+        let key = self.keys.find(name)?;
+        let element = &self.elements[key.element];
+        let kind = &element.types[key.kind];
+        if is_sibling && !kind.has_sibling() {
+            return None;
+        }
+        Some(Found { element, at: key.element, kind, is_sibling })
+    }
+}
+
+impl TypeDefinition {
+    /// What R5 asks of every value of this type, beyond the form of its elements.
+    pub fn checks(&'static self) -> &'static Checks {
+        self.checks.get_or_init(|| Checks::of(self))
+    }
+}
+
+impl Element {
+    /// Whether JSON shows it as an array.
+    pub fn repeats(&self) -> bool {
+        self.max > 1
+    }
+}
+
+impl ElementType {
+    /// The definition of the value's own elements: for a primitive type those of its sibling object. `None` for a resource,
+    /// whose type only its `resourceType` tells.
+    pub fn definition(&'static self) -> Option<&'static TypeDefinition> {
+        let name = match self.content {
+            Content::Resource => return None,
+            Content::Primitive(_) => "Element",
+            Content::Complex => self.name,
+        };
+        Some(self.definition.get_or_init(|| of(name).expect("a test follows every type of the table")))
+    }
+
+    fn has_sibling(&self) -> bool {
+        matches!(self.content, Content::Primitive(_)) && !self.is_plain
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn names(definition: &TypeDefinition, which: impl Fn(&&Element) -> bool) -> Vec<&'static str> {
+        definition.elements.iter().filter(which).map(|element| element.name).collect()
+    }
+
+    #[test]
+    fn a_composition_has_what_r5_says() {
+        let composition = of_resource("Composition").unwrap();
+        assert_eq!(names(composition, |element| element.min > 0), ["status", "type", "date", "author", "title"]);
+        assert_eq!(names(composition, |element| element.modifier), ["implicitRules", "modifierExtension", "status"]);
+        assert!(!composition.find("section").unwrap().element.summary);
+        assert_eq!(&names(composition, |_| true)[..5], ["id", "meta", "implicitRules", "language", "text"]);
+        let status = composition.find("status").unwrap();
+        assert_eq!(status.element.value_set, Some("http://hl7.org/fhir/ValueSet/composition-status"));
+        assert_eq!(status.kind.content, Content::Primitive(Primitive::Code));
+        let author = composition.find("author").unwrap();
+        assert_eq!((author.element.min, author.element.max), (1, MANY));
+        assert_eq!(author.kind.targets[..2], ["Practitioner", "PractitionerRole"]);
+        assert!(composition.find("subject").unwrap().kind.targets.is_empty());
+    }
+
+    #[test]
+    fn a_json_name_leads_to_its_element_and_type() {
+        let observation = of("Observation").unwrap();
+        let value = observation.find("valueQuantity").unwrap();
+        assert_eq!((value.element.name, value.kind.name, value.is_sibling), ("value", "Quantity", false));
+        assert!(value.element.is_choice);
+        let sibling = observation.find("_valueDateTime").unwrap();
+        assert_eq!((sibling.element.name, sibling.kind.name, sibling.is_sibling), ("value", "dateTime", true));
+        assert!(std::ptr::eq(value.element, sibling.element));
+        assert_eq!(sibling.kind.definition().unwrap().name, "Element");
+    }
+
+    #[test]
+    fn names_that_json_does_not_know_are_not_found() {
+        let observation = of("Observation").unwrap();
+        for name in [
+            "",
+            "_",
+            "value",
+            "value[x]",
+            "valueAddress",
+            "valuequantity",
+            "_valueQuantity",
+            "__issued",
+            "_id",
+            "resourceType",
+            "Status",
+        ] {
+            assert!(observation.find(name).is_none(), "{name}");
+        }
+        assert!(of("Narrative").unwrap().find("_div").is_none());
+        assert!(of("Extension").unwrap().find("_url").is_none());
+    }
+
+    #[test]
+    fn content_references_lead_back() {
+        let section = of("Composition").unwrap().find("section").unwrap().kind.definition().unwrap();
+        assert_eq!(
+            (section.name, section.kind, section.base),
+            ("Composition.section", Kind::Backbone, Some("BackboneElement"))
+        );
+        let inner = section.find("section").unwrap().kind.definition().unwrap();
+        assert!(std::ptr::eq(section, inner));
+        assert!(std::ptr::eq(of("Composition.section").unwrap(), inner));
+        assert!(section.find("modifierExtension").is_some() && section.find("contained").is_none());
+    }
+
+    #[test]
+    fn only_concrete_resources_are_resources() {
+        for name in [
+            "Resource",
+            "DomainResource",
+            "MetadataResource",
+            "Quantity",
+            "string",
+            "Composition.section",
+            "composition",
+            "",
+        ] {
+            assert!(of_resource(name).is_none(), "{name}");
+        }
+        assert!(of_resource("Parameters").unwrap().find("text").is_none());
+        assert!(of("Composition.nothing").is_none() && of("Composition.").is_none() && of("#").is_none());
+    }
+
+    #[test]
+    fn profiles_of_datatypes_are_kept() {
+        let quantity = of("Claim.item").unwrap().find("quantity").unwrap();
+        assert_eq!((quantity.kind.name, quantity.kind.profile), ("Quantity", Some("SimpleQuantity")));
+        let age = of("Age").unwrap();
+        assert!(age.base == Some("Quantity") && age.find("comparator").is_some());
+    }
+
+    #[test]
+    fn every_type_of_the_table_is_there_and_leads_only_to_types_that_are_there() {
+        let (mut open, mut seen): (Vec<_>, HashSet<_>) = (table::names().collect(), table::names().collect());
+        let (mut resources, mut elements) = (0, 0);
+        while let Some(name) = open.pop() {
+            let definition = of(name).unwrap_or_else(|| panic!("{name} is missing"));
+            resources += usize::from(of_resource(name).is_some());
+            elements += definition.elements.len();
+            assert!(definition.elements.len() <= 128, "{name} has more elements than places have bits");
+            let mut json = HashSet::new();
+            assert!(definition.keys.iter().all(|key| json.insert(key.json.clone())), "{name} has a name twice");
+            for kind in definition.elements.iter().flat_map(|element| &element.types) {
+                assert!(kind.targets.iter().chain(&kind.profile).all(|to| of(to).is_some() || *to == "SimpleQuantity"));
+                if let Some(inner) = kind.definition().filter(|inner| seen.insert(inner.name)) {
+                    open.push(inner.name);
+                }
+            }
+        }
+        assert_eq!(resources, 158);
+        assert!(elements > 9_000, "{elements}");
+    }
+}

@@ -1,0 +1,453 @@
+//! From text to terms: a lexer and a parser by precedence.
+
+use std::iter::Peekable;
+
+use super::ExpressionError;
+use crate::codes;
+use crate::element;
+use crate::primitive::Primitive;
+
+/// One step of an expression. A missing `on` is the input of the step.
+#[derive(Debug)]
+pub enum Term {
+    Text(String),
+    Number(f64),
+    Boolean(bool),
+    /// `{}`
+    Nothing,
+    /// `$this`
+    This,
+    Variable(Variable),
+    Member {
+        on: Option<Box<Term>>,
+        name: String,
+    },
+    Call {
+        on: Option<Box<Term>>,
+        call: Call,
+    },
+    Index {
+        on: Box<Term>,
+        at: Box<Term>,
+    },
+    TypeTest {
+        on: Box<Term>,
+        name: String,
+        keeps: bool,
+    },
+    Binary {
+        operator: Operator,
+        left: Box<Term>,
+        right: Box<Term>,
+    },
+    Negative(Box<Term>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variable {
+    Context,
+    Resource,
+    RootResource,
+    Ucum,
+}
+
+/// A function with its arguments.
+#[derive(Debug)]
+pub enum Call {
+    All(Box<Term>),
+    AllFalse,
+    AllTrue,
+    Children,
+    Combine(Box<Term>),
+    /// Of a text; the operator `contains` is another thing.
+    Contains(Box<Term>),
+    Count,
+    Descendants,
+    Distinct,
+    Empty,
+    EndsWith(Box<Term>),
+    Exists(Option<Box<Term>>),
+    First,
+    HasValue,
+    Iif(Box<Term>, Box<Term>, Option<Box<Term>>),
+    Intersect(Box<Term>),
+    IsDistinct,
+    Length,
+    Matches(Pattern),
+    MemberOf(String),
+    Not,
+    OfType(String),
+    Repeat(Box<Term>),
+    ReplaceMatches(Pattern, Box<Term>),
+    Resolve,
+    Select(Box<Term>),
+    StartsWith(Box<Term>),
+    Substring(Box<Term>, Option<Box<Term>>),
+    Tail,
+    ToInteger,
+    ToString,
+    Trace,
+    Where(Box<Term>),
+}
+
+/// A regular expression, compiled with the expression that holds it.
+#[derive(Debug)]
+pub struct Pattern(pub regex::Regex);
+
+#[rustfmt::skip]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operator {
+    Implies, Or, Xor, And, In, Contains, Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual, Union, Add, Subtract, Join,
+}
+
+impl Operator {
+    /// Whether it joins truths.
+    pub fn is_logical(self) -> bool {
+        matches!(self, Operator::And | Operator::Or | Operator::Xor | Operator::Implies)
+    }
+
+    /// How tightly it binds; `is` and `as` stand at 8.
+    fn precedence(self) -> u8 {
+        use Operator::*;
+        match self {
+            Implies => 1,
+            Or | Xor => 2,
+            And => 3,
+            In | Contains => 4,
+            Equal | NotEqual => 5,
+            Less | LessOrEqual | Greater | GreaterOrEqual => 6,
+            Union => 7,
+            Add | Subtract | Join => 9,
+        }
+    }
+
+    fn of(token: &Token) -> Option<Operator> {
+        use Operator::*;
+        Some(match token {
+            Token::Name(name) => match name.as_str() {
+                "implies" => Implies,
+                "or" => Or,
+                "xor" => Xor,
+                "and" => And,
+                "in" => In,
+                "contains" => Contains,
+                _ => return None,
+            },
+            Token::Sign(sign) => match *sign {
+                "=" => Equal,
+                "!=" => NotEqual,
+                "<" => Less,
+                "<=" => LessOrEqual,
+                ">" => Greater,
+                ">=" => GreaterOrEqual,
+                "|" => Union,
+                "+" => Add,
+                "-" => Subtract,
+                "&" => Join,
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+}
+
+const TYPE_TEST_PRECEDENCE: u8 = 8;
+
+/// Terms inside terms; a limit, since the parser calls itself.
+const DEPTH_MAX: usize = 64;
+
+#[derive(Clone, Debug, PartialEq)]
+enum Token {
+    Name(String),
+    Text(String),
+    Number(f64),
+    /// `$this`, `%resource`
+    Special(String),
+    Sign(&'static str),
+}
+
+/// Longer ones first.
+const SIGNS: [&str; 20] =
+    ["<=", ">=", "!=", "(", ")", "[", "]", "{", "}", ".", ",", "=", "<", ">", "|", "+", "-", "&", "*", "/"];
+
+pub fn parse(text: &str) -> Result<Term, ExpressionError> {
+    let tokens = tokens(text)?;
+    let mut parser = Parser { tokens: tokens.into_iter().peekable(), end: text.len(), depth: 0 };
+    let term = parser.expression(0)?;
+    match parser.tokens.next() {
+        None => Ok(term),
+        Some((token, at)) => Err(ExpressionError { problem: format!("{token:?} stands behind the end"), at }),
+    }
+}
+
+fn tokens(text: &str) -> Result<Vec<(Token, usize)>, ExpressionError> {
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(first) = text[at..].chars().next() {
+        let rest = &text[at..];
+        let (token, length) = match first {
+            ' ' | '\t' | '\r' | '\n' => {
+                at += 1;
+                continue;
+            }
+            // R5's own invariants write a text between double quotation marks too.
+            '\'' | '"' | '`' => {
+                let (quoted, length) = quoted(rest, first).map_err(|problem| ExpressionError { problem, at })?;
+                (if first == '`' { Token::Name(quoted) } else { Token::Text(quoted) }, length)
+            }
+            '$' | '%' => {
+                let length = 1 + word(&rest[1..]);
+                (Token::Special(rest[..length].to_owned()), length)
+            }
+            '0'..='9' => {
+                let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+                let mut length = digits(rest);
+                if rest[length..].starts_with('.') && digits(&rest[length + 1..]) > 0 {
+                    length += 1 + digits(&rest[length + 1..]);
+                }
+                (Token::Number(rest[..length].parse().expect("digits are a number")), length)
+            }
+            _ if first.is_ascii_alphabetic() || first == '_' => {
+                let length = word(rest);
+                (Token::Name(rest[..length].to_owned()), length)
+            }
+            _ => match SIGNS.iter().find(|sign| rest.starts_with(**sign)) {
+                Some(sign) => (Token::Sign(sign), sign.len()),
+                None => return Err(ExpressionError { problem: format!("'{first}' is not known"), at }),
+            },
+        };
+        tokens.push((token, at));
+        at += length;
+    }
+    Ok(tokens)
+}
+
+fn word(text: &str) -> usize {
+    text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count()
+}
+
+/// The text between quotation marks, and the bytes it takes with them.
+fn quoted(text: &str, mark: char) -> Result<(String, usize), String> {
+    let mut out = String::new();
+    let mut characters = text.char_indices().skip(1);
+    while let Some((at, character)) = characters.next() {
+        match character {
+            _ if character == mark => return Ok((out, at + 1)),
+            '\\' => match characters.next().map(|(_, escaped)| escaped) {
+                Some('n') => out.push('\n'),
+                Some('r') => out.push('\r'),
+                Some('t') => out.push('\t'),
+                Some(escaped @ ('\\' | '\'' | '"' | '`' | '/')) => out.push(escaped),
+                // R5's own patterns escape more than the language knows (`'\*'`), and mean the pattern's escape.
+                Some(escaped) => out.extend(['\\', escaped]),
+                None => break,
+            },
+            _ => out.push(character),
+        }
+    }
+    Err("a text has no end".to_owned())
+}
+
+struct Parser<I: Iterator<Item = (Token, usize)>> {
+    tokens: Peekable<I>,
+    end: usize,
+    depth: usize,
+}
+
+impl<I: Iterator<Item = (Token, usize)>> Parser<I> {
+    fn expression(&mut self, least: u8) -> Result<Term, ExpressionError> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(self.error("the expression nests too deep"));
+        }
+        let mut left = self.path()?;
+        while let Some((token, _)) = self.tokens.peek() {
+            let keeps = *token == Token::Name("as".into());
+            if (keeps || *token == Token::Name("is".into())) && TYPE_TEST_PRECEDENCE >= least {
+                self.tokens.next();
+                let name = self.type_name()?;
+                left = Term::TypeTest { on: Box::new(left), name, keeps };
+                continue;
+            }
+            let Some(operator) = Operator::of(token).filter(|operator| operator.precedence() >= least) else { break };
+            self.tokens.next();
+            let right = self.expression(operator.precedence() + 1)?;
+            left = Term::Binary { operator, left: Box::new(left), right: Box::new(right) };
+        }
+        self.depth -= 1;
+        Ok(left)
+    }
+
+    fn path(&mut self) -> Result<Term, ExpressionError> {
+        let mut term = self.first()?;
+        loop {
+            if self.takes(".") {
+                let (token, at) = self.next()?;
+                let Token::Name(name) = token else {
+                    return Err(ExpressionError { problem: "a name is missing behind the dot".to_owned(), at });
+                };
+                term = self.step(Some(Box::new(term)), name, at)?;
+            } else if self.takes("[") {
+                let index = self.expression(0)?;
+                self.expect("]")?;
+                term = Term::Index { on: Box::new(term), at: Box::new(index) };
+            } else {
+                return Ok(term);
+            }
+        }
+    }
+
+    fn first(&mut self) -> Result<Term, ExpressionError> {
+        let (token, at) = self.next()?;
+        Ok(match token {
+            Token::Text(text) => Term::Text(text),
+            Token::Number(number) => Term::Number(number),
+            Token::Name(name) if name == "true" => Term::Boolean(true),
+            Token::Name(name) if name == "false" => Term::Boolean(false),
+            Token::Name(name) => self.step(None, name, at)?,
+            Token::Special(name) => match name.as_str() {
+                "$this" => Term::This,
+                "%context" => Term::Variable(Variable::Context),
+                "%resource" => Term::Variable(Variable::Resource),
+                "%rootResource" => Term::Variable(Variable::RootResource),
+                "%ucum" => Term::Variable(Variable::Ucum),
+                _ => return Err(ExpressionError { problem: format!("the variable {name} is not known"), at }),
+            },
+            Token::Sign("(") => {
+                let inner = self.expression(0)?;
+                self.expect(")")?;
+                inner
+            }
+            Token::Sign("{") => {
+                self.expect("}")?;
+                Term::Nothing
+            }
+            Token::Sign("-") => Term::Negative(Box::new(self.path()?)),
+            Token::Sign(sign) => return Err(ExpressionError { problem: format!("'{sign}' stands first"), at }),
+        })
+    }
+
+    /// A member, or a function where a parenthesis follows.
+    fn step(&mut self, on: Option<Box<Term>>, name: String, at: usize) -> Result<Term, ExpressionError> {
+        if !self.takes("(") {
+            return Ok(Term::Member { on, name });
+        }
+        if matches!(name.as_str(), "ofType" | "is" | "as") {
+            let type_name = self.type_name()?;
+            self.expect(")")?;
+            let call = Call::OfType(type_name.clone());
+            return Ok(match name.as_str() {
+                "is" => Term::TypeTest { on: Box::new(on.map_or(Term::This, |on| *on)), name: type_name, keeps: false },
+                _ => Term::Call { on, call },
+            });
+        }
+        let mut arguments = Vec::new();
+        if !self.takes(")") {
+            loop {
+                arguments.push(self.expression(0)?);
+                if self.takes(")") {
+                    break;
+                }
+                self.expect(",")?;
+            }
+        }
+        let count = arguments.len();
+        let call = call(&name, arguments).map_err(|problem| ExpressionError { problem, at })?;
+        let call = call.ok_or_else(|| ExpressionError {
+            problem: format!("the function {name} with {count} arguments is not known"),
+            at,
+        })?;
+        Ok(Term::Call { on, call })
+    }
+
+    /// `Observation`, `FHIR.Observation`, `System.String`
+    fn type_name(&mut self) -> Result<String, ExpressionError> {
+        let (token, at) = self.next()?;
+        let Token::Name(mut name) = token else {
+            return Err(ExpressionError { problem: "a type is missing".to_owned(), at });
+        };
+        if matches!(name.as_str(), "FHIR" | "System") && self.takes(".") {
+            let (token, at) = self.next()?;
+            let Token::Name(inner) = token else {
+                return Err(ExpressionError { problem: "a type is missing".to_owned(), at });
+            };
+            name = inner;
+        }
+        let known = element::of(&name).is_some() || Primitive::of(&name).is_some();
+        if known { Ok(name) } else { Err(ExpressionError { problem: format!("the type {name} is not known"), at }) }
+    }
+
+    fn next(&mut self) -> Result<(Token, usize), ExpressionError> {
+        self.tokens
+            .next()
+            .ok_or_else(|| ExpressionError { problem: "the expression ends too early".into(), at: self.end })
+    }
+
+    fn takes(&mut self, sign: &str) -> bool {
+        self.tokens.next_if(|(token, _)| matches!(token, Token::Sign(found) if *found == sign)).is_some()
+    }
+
+    fn expect(&mut self, sign: &str) -> Result<(), ExpressionError> {
+        if self.takes(sign) { Ok(()) } else { Err(self.error(&format!("'{sign}' is missing"))) }
+    }
+
+    fn error(&mut self, problem: &str) -> ExpressionError {
+        let at = self.tokens.peek().map_or(self.end, |(_, at)| *at);
+        ExpressionError { problem: problem.to_owned(), at }
+    }
+}
+
+/// The function of a name and its arguments; nothing when there is no such one.
+///
+/// # Errors
+/// A pattern or a value set that the function cannot work with.
+fn call(name: &str, arguments: Vec<Term>) -> Result<Option<Call>, String> {
+    let mut arguments = arguments.into_iter().map(Box::new);
+    let given = (arguments.next(), arguments.next(), arguments.next());
+    if arguments.next().is_some() {
+        return Ok(None);
+    }
+    Ok(Some(match (name, given) {
+        ("all", (Some(test), None, None)) => Call::All(test),
+        ("allFalse", (None, ..)) => Call::AllFalse,
+        ("allTrue", (None, ..)) => Call::AllTrue,
+        ("children", (None, ..)) => Call::Children,
+        ("combine", (Some(other), None, None)) => Call::Combine(other),
+        ("contains", (Some(part), None, None)) => Call::Contains(part),
+        ("count", (None, ..)) => Call::Count,
+        ("descendants", (None, ..)) => Call::Descendants,
+        ("distinct", (None, ..)) => Call::Distinct,
+        ("empty", (None, ..)) => Call::Empty,
+        ("endsWith", (Some(part), None, None)) => Call::EndsWith(part),
+        ("exists", (test, None, None)) => Call::Exists(test),
+        ("first", (None, ..)) => Call::First,
+        ("hasValue", (None, ..)) => Call::HasValue,
+        ("iif", (Some(test), Some(then), otherwise)) => Call::Iif(test, then, otherwise),
+        ("intersect", (Some(other), None, None)) => Call::Intersect(other),
+        ("isDistinct", (None, ..)) => Call::IsDistinct,
+        ("length", (None, ..)) => Call::Length,
+        ("matches", (Some(pattern), None, None)) => Call::Matches(compile(&pattern)?),
+        ("memberOf", (Some(value_set), None, None)) => match *value_set {
+            Term::Text(address) if codes::of(&address).is_some() => Call::MemberOf(address),
+            _ => return Err("memberOf knows the value sets of R5's required bindings only".to_owned()),
+        },
+        ("not", (None, ..)) => Call::Not,
+        ("repeat", (Some(step), None, None)) => Call::Repeat(step),
+        ("replaceMatches", (Some(pattern), Some(by), None)) => Call::ReplaceMatches(compile(&pattern)?, by),
+        ("resolve", (None, ..)) => Call::Resolve,
+        ("select", (Some(of), None, None)) => Call::Select(of),
+        ("startsWith", (Some(part), None, None)) => Call::StartsWith(part),
+        ("substring", (Some(start), length, None)) => Call::Substring(start, length),
+        ("tail", (None, ..)) => Call::Tail,
+        ("toInteger", (None, ..)) => Call::ToInteger,
+        ("toString", (None, ..)) => Call::ToString,
+        ("trace", (Some(_), _, None)) => Call::Trace,
+        ("where", (Some(test), None, None)) => Call::Where(test),
+        _ => return Ok(None),
+    }))
+}
+
+fn compile(pattern: &Term) -> Result<Pattern, String> {
+    let Term::Text(pattern) = pattern else { return Err("a pattern must be a plain text".to_owned()) };
+    regex::Regex::new(pattern).map(Pattern).map_err(|error| format!("the pattern {pattern} cannot be used: {error}"))
+}
