@@ -14,8 +14,8 @@ use fhir::json::{self, Json};
 use fhir::shape;
 use hcert::certificate::Names;
 use hcert::corpus;
-use hcert::profile::Validator;
 use hcert::terminology::Terminology;
+use hcert::validation::Validator;
 
 const ROUNDS: usize = 15;
 /// Bytes that a round goes through at least.

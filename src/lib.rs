@@ -14,7 +14,7 @@
 //! - [`audit`]: the audit trail: who saw and did what, in files that are only ever appended to.
 //! - [`registry`]: the way to the patient registry, and personal codes.
 //! - [`search`]: the query language, pure: the table of parameters, what a query asks, what a row says, how pages are linked.
-//! - [`profile`]: the validator, pure: profiles read into rules, one walk that asks R5 and them.
+//! - [`validation`]: the validator, pure: profiles read into rules, one walk that asks R5 and them.
 //! - [`terminology`]: code systems and value sets at hand, and whether a code is one of theirs.
 //! - [`definitions`]: profiles, code lists and operations that ship with the binary, as FHIR resources.
 //! - [`certificate`]: the domain, pure: ids, states, the nine transitions, sections with reasons, head and tail of the stored bytes.
@@ -45,9 +45,9 @@ pub mod http;
 pub mod interaction;
 pub mod management;
 pub mod output;
-pub mod profile;
 pub mod registry;
 pub mod search;
 pub mod socket;
 pub mod terminology;
 mod tls;
+pub mod validation;

@@ -6,9 +6,9 @@ use super::rulebook::Standard;
 use super::subject::{self, Resolved};
 use crate::certificate::transition::{Need, Trigger, decide};
 use crate::certificate::{Id, Names, State, Status, head, narrative, section, usable};
-use crate::profile::Profile;
 use crate::search::extract::{check_terms, extract};
 use crate::search::row::Row;
+use crate::validation::Profile;
 use fhir::json::{self, Json, Object, Source};
 use fhir::narrative::plain_text;
 use fhir::outcome::{Hcert, Issue, Outcome, Problems};
@@ -320,8 +320,8 @@ mod tests {
     use std::sync::{Arc, LazyLock};
 
     use super::*;
-    use crate::profile::Validator;
     use crate::terminology::Terminology;
+    use crate::validation::Validator;
     use fhir::json::Read;
     use fhir::outcome::limits::BODY_ISSUES_MAX;
 

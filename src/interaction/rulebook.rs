@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Lists;
 use crate::certificate::Names;
 use crate::engine::Engine;
-use crate::profile::Validator;
 use crate::terminology::Terminology;
+use crate::validation::Validator;
 
 /// Everything that the checks of a certificate stand on.
 pub struct Rulebook {

@@ -9,8 +9,8 @@ use fhir::outcome::limits::BODY_ISSUES_MAX;
 use fhir::outcome::{Issue, Problems};
 use fhir::shape;
 use hcert::certificate::{Id, Names, Version, head, narrative};
-use hcert::profile::Validator;
 use hcert::terminology::Terminology;
+use hcert::validation::Validator;
 
 /// All that a certificate is judged by: each profile with code lists that warn of an unknown code, or refuse it.
 struct Judge {
