@@ -18,10 +18,10 @@ use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::TcpStream;
 use std::sync::Arc;
 
+use certificate::{Access, Id};
 use hcert::access::Tokens;
 use hcert::access::token::{Order, issue_in};
 use hcert::audit::{Log, Options};
-use hcert::certificate::{Access, Id};
 use hcert::config::Config;
 use hcert::engine::{Clock, Who, Write};
 use hcert::http::Server;
@@ -78,7 +78,7 @@ fn main() {
     };
     let doctor = bench.token("doctor", None, None);
     println!("{:<52} {:>9} {:>8}", "", "CPU µs", "ratio");
-    let id = store.ids(hcert::certificate::State::Completed).nth(100).expect("there are completed ones");
+    let id = store.ids(certificate::State::Completed).nth(100).expect("there are completed ones");
     let read = format!("/fhir/Composition/{id}");
     bench.compare("read", &read, &doctor, 4_000, true);
     let patient = store.subjects(5)[0];

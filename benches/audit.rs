@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use certificate::{Id, Version};
 use hcert::audit::{Action, Event, Log, Options, Order, verify};
-use hcert::certificate::{Id, Version};
 use hcert::config::limits::AUDIT_FILE_MB;
 
 const EVENTS: u64 = 20_000;

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use certificate::{Id, Version};
 use hcert::audit::{Action, Agent, AuditedEntity, Event, Log, Options, Order, Wanted, folder};
-use hcert::certificate::{Id, Version};
 use hcert::config::limits::AUDIT_FILE_MB;
 
 const EVENTS: u64 = 100_000;

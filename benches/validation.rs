@@ -10,12 +10,12 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use certificate::Names;
+use certificate::terminology::Terminology;
+use certificate::validation::Validator;
 use fhir::json::{self, Json};
 use fhir::shape;
-use hcert::certificate::Names;
 use hcert::corpus;
-use hcert::terminology::Terminology;
-use hcert::validation::Validator;
 
 const ROUNDS: usize = 15;
 /// Bytes that a round goes through at least.

@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 
-use crate::search::limits::{COUNT_DEFAULT, COUNT_MAX};
 pub use access::{Access, AccessMode, AccessToken, Algorithm, ChangeBy};
+use certificate::search::limits::{COUNT_DEFAULT, COUNT_MAX};
 use document::Document;
 pub use exposure::SettingsFile;
 pub use management::Management;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use hcert::certificate::{Seq, State};
+use certificate::{Seq, State};
 use hcert::corpus;
 use hcert::engine::{self, Engine, QuickRepair, Stored};
 use serde_json::{Value, json};

@@ -5,8 +5,8 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
+use certificate::Version;
 use fhir::outcome::Outcome;
-use hcert::certificate::Version;
 use hcert::http::{Listen, Run, Server, serve};
 use hcert::interaction::{Answer, Context, Interaction};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};

@@ -17,7 +17,7 @@ use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use hcert::certificate::State;
+use certificate::State;
 use hcert::config::Config;
 use hcert::http::{Run, Server, Settings};
 use http_body_util::Full;

@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use certificate::search::paging::Counts;
+use certificate::{Names, State};
 use hcert::access::Tokens;
 use hcert::bulk::{self, ImportOptions};
-use hcert::certificate::{Names, State};
 use hcert::config::Config;
 use hcert::corpus::{Corpus, Facts};
 use hcert::engine::{self, Clock, Engine, QuickRepair};
 use hcert::http::{Server, Settings};
 use hcert::interaction::{self, Policy, Rulebook, Service};
 use hcert::registry::Registry;
-use hcert::search::paging::Counts;
 
 const SEED: u64 = 7;
 

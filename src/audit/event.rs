@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::operator::Operator;
 use crate::audit::limits::{AUDIT_QUERY_BYTES_MAX, AUDIT_TEXT_BYTES_MAX};
-use crate::certificate::{Id, Seq, Version};
+use certificate::{Id, Seq, Version};
 
 /// One access. It and its parts hold personal data, which belongs into the trail and nowhere else; their `Debug` tells none of it.
 #[derive(Clone, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::Number;
 use super::record::{Hash, sha256};
-use crate::certificate::Seq;
+use certificate::Seq;
 
 const MAGIC: &[u8; 8] = b"hcertAT1";
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::event::{Entity, Event, text_within};
-use crate::certificate::{Id, IdentifierSystems};
+use certificate::{Id, IdentifierSystems};
 
 /// One thing that an event can be found by. Every search for a patient, a certificate or an agent asks these keys, so an index of them
 /// finds whatever the search would find.

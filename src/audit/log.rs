@@ -18,10 +18,10 @@ use super::search::Search;
 use super::trail::Trail;
 use super::{Action, Event, Order, Verified, Wanted, encoding, keeper};
 use crate::audit::limits::AUDIT_WRITE_BYTES_MAX;
-use crate::certificate::Seq;
 use crate::config::limits::AUDIT_PENDING_BYTES_MAX;
 use base::log::event;
 use base::threads;
+use certificate::Seq;
 
 /// Number of an event, from 1 without gaps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -11,7 +11,7 @@ use super::log::{Current, Head, Number, Ready};
 use super::record::{Hash, Piece, Walk};
 use super::trail::{Part, Trail};
 use super::{encoding, keeper};
-use crate::certificate::Seq;
+use certificate::Seq;
 
 /// Free bytes of the newest file below which the next one is made before the trail is used.
 const ROOM_BYTES: u64 = 16 * 1024;

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::{Action, Entity, Event, Method, Number, Operator};
-use crate::certificate::Names;
+use certificate::Names;
 use fhir::date_time;
 use fhir::json::{Json, Object};
 use fhir::outcome::reflected;
@@ -233,7 +233,7 @@ fn list<const N: usize>(items: [Json<'static>; N]) -> Json<'static> {
 mod tests {
     use super::*;
     use crate::audit::{From, Who};
-    use crate::certificate::{Id, Seq, Version};
+    use certificate::{Id, Seq, Version};
     use fhir::{json, shape};
 
     fn names() -> Names {

@@ -245,7 +245,7 @@ fn expanded(sealed: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::Seq;
+    use certificate::Seq;
 
     #[test]
     fn a_file_of_a_later_format_is_told_from_a_damaged_one() {

@@ -12,7 +12,7 @@ use super::record::{Hash, Piece, Walk, sha256};
 use super::seal::{SEAL_BYTES, Seal};
 use super::trail::{Part, Trail};
 use super::{Action, Head, Number, encoding};
-use crate::certificate::Seq;
+use certificate::Seq;
 
 /// Problems of an audit trail that are told one by one. What is more is counted.
 const AUDIT_PROBLEMS_MAX: usize = 100;

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use super::{Action, Entity, Event, Key};
-use crate::certificate::{Id, Version};
+use certificate::{Id, Version};
 
 /// Conditions that an event has to meet, all of them; each is met by one of its values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use super::chain::{Archive, up_to};
 use super::member::Member;
 use super::{Progress, check, read, take};
 use crate::audit;
-use crate::certificate::Seq;
 use crate::engine::{Beginning, Ending, RESTORING, Restore, StoredList};
+use certificate::Seq;
 
 /// What is to be restored, and where.
 #[derive(Clone, Debug)]

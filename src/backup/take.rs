@@ -10,8 +10,8 @@ use super::Progress;
 use super::about::{About, Base};
 use super::member::Member;
 use crate::audit::{self, Action, Event, Log};
-use crate::certificate::Seq;
 use crate::engine::{CopyCheck, Engine, Error, Moment, Piece, StoredList};
+use certificate::Seq;
 
 /// Takes the members of an archive, in their order.
 pub trait Sink {

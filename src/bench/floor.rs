@@ -9,11 +9,11 @@ use tokio::net::TcpListener;
 
 use super::figures::Sampled;
 use super::stop::{Stop, Trouble};
-use crate::certificate::Version;
 use crate::config::Config;
 use crate::engine::{CommitFloor, QuickRepair};
 use crate::http::{self, Run, Server, Settings};
 use crate::interaction::{Answer, Context, Interaction};
+use certificate::Version;
 use fhir::outcome::Outcome;
 
 /// A certificate as most of them are.

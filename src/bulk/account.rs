@@ -2,8 +2,8 @@
 
 use super::Progress;
 use crate::audit::{Action, Event, Log};
-use crate::certificate::Seq;
 use crate::engine::system_clock;
+use certificate::Seq;
 
 /// Writes down that a command was run, and makes it durable. `change` is the last change of an import, whose versions have no events of
 /// their own.

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::audit::{self, Action, AuditedEntity, Event, Log, Order, Wanted};
-use crate::certificate::{Id, Names};
 use crate::engine::Engine;
 use crate::interaction::{PatientsOf, names_of_person};
+use certificate::{Id, Names};
 use fhir::date_time;
 
 /// What is to be written out.

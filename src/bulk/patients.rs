@@ -10,9 +10,9 @@ use super::chunk::{Chunk, Chunks, LINE_BYTES_MAX};
 use super::import::{refused_words, words};
 use super::{Event, ImportOptions, Progress};
 use crate::bulk::limits::BAD_PATIENTS_TOLD_MAX;
-use crate::certificate::{Id, IdentifierSystems};
 use crate::engine::{Engine, Error, PatientWrite, PatientWritten, Refused, StoredPatient};
 use crate::registry::person;
+use certificate::{Id, IdentifierSystems};
 use fhir::json::{self, Json};
 
 /// Batches handed to the writer and not answered yet: while one is committed the next one is read.
@@ -175,7 +175,7 @@ pub fn list(
     tell(Listed::End)
 }
 
-fn ids(engine: &Engine, identifier: Option<&str>) -> Result<Vec<crate::certificate::Id>, Error> {
+fn ids(engine: &Engine, identifier: Option<&str>) -> Result<Vec<certificate::Id>, Error> {
     let mut ids: Vec<_> = match identifier {
         None => {
             let all = engine.patients_all(usize::MAX)?.expect("nothing is more than the largest number");

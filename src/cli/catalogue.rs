@@ -10,7 +10,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Failure, note, open, say, settings};
-use crate::certificate::Names;
+use certificate::Names;
 use fhir::outcome::reflected::{ISSUE_TYPE, System, all};
 use fhir::outcome::{Hcert, Language, entry};
 

@@ -12,10 +12,10 @@ use super::{Common, Failure, counted, note, open, salvage};
 use crate::audit::Action;
 use crate::bulk::entry::{self, Line};
 use crate::bulk::{self, Event, Progress};
-use crate::certificate::{Id, Seq, Version};
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::socket::{self, Request};
+use certificate::{Id, Seq, Version};
 use fhir::json;
 
 /// Write every version of every certificate as NDJSON

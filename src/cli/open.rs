@@ -13,17 +13,17 @@ use crate::access::token::DEVELOPER_KEY_FILE;
 use crate::audit::{self, Action, Head, Log, Trail};
 use crate::backup;
 use crate::bulk;
-use crate::certificate::{Names, Seq};
 use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
 use crate::engine::{self, Clock, DAMAGED, Engine, Purpose, RESTORING, STORE_FILE, Witness};
 use crate::interaction::account::{self, Witnessing};
 use crate::interaction::{Policy, Rulebook, Service, Settings, TokenPolicy, subjects};
 use crate::registry::Registry;
-use crate::search::paging::Counts;
 use crate::socket::{self, Connection, Request};
 use base::log::event;
 use base::metrics::Metrics;
 use base::regular_file;
+use certificate::search::paging::Counts;
+use certificate::{Names, Seq};
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;

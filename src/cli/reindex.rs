@@ -7,9 +7,9 @@ use clap::Args;
 use super::progress::Steps;
 use super::{Common, Failure, note, open, room};
 use crate::audit::Action;
-use crate::certificate::Seq;
 use crate::config::Config;
 use crate::socket::{self, Request, Step};
+use certificate::Seq;
 
 /// Build the search index again from the store
 ///

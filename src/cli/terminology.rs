@@ -15,7 +15,7 @@ use crate::engine::{Engine, system_clock};
 use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
 use crate::interaction::{ListLine, Lists};
 use crate::socket::Request;
-use crate::terminology;
+use certificate::terminology;
 use fhir::date_time::instant;
 
 /// Load, list or remove code systems and value sets

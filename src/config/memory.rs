@@ -10,7 +10,7 @@ use crate::config::limits::{
 };
 use crate::engine::limits::{OVERLAY_ROWS_MAX, STORE_ASIDE_BYTES_MAX};
 use crate::output::limits::LOG_QUEUE_BYTES_MAX;
-use crate::terminology::limits::TERMINOLOGY_BYTES_MAX;
+use certificate::terminology::limits::TERMINOLOGY_BYTES_MAX;
 
 /// One bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! Source: specification, section 2; the guide's profiles; namespaces of Contract 1.1.
 
 use super::calendar::{Day, Moment};
-use super::certificate::{Category, Certificate, Decision, Purpose};
+use super::composition::{Category, Certificate, Decision, Purpose};
 use super::digits::{number, padded};
 use super::observation;
 use super::phrases::{self, Topic};

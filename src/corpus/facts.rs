@@ -2,9 +2,9 @@
 
 use jiff::civil::Date;
 
-use super::certificate::{Category, Certificate, Declaration};
-use crate::certificate::State;
+use super::composition::{Category, Certificate, Declaration};
 use crate::registry::PersonalCode;
+use certificate::State;
 
 /// Everything a search may ask of a version. Texts are written as the search writes them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use super::calendar::Tick;
 use super::random::Random;
-use crate::certificate::State;
-use crate::certificate::transition::{Need, Trigger};
+use certificate::State;
+use certificate::transition::{Need, Trigger};
 
 /// One change of a certificate, leading to one version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +116,7 @@ pub(super) fn draw(random: &mut Random) -> &'static [Step] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::transition::decide;
+    use certificate::transition::decide;
 
     #[test]
     fn every_life_is_legal_by_the_table_of_transitions() {

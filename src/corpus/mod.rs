@@ -11,7 +11,7 @@
 
 mod body;
 mod calendar;
-mod certificate;
+mod composition;
 mod digits;
 mod entry;
 mod facts;
@@ -30,15 +30,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use calendar::Tick;
-pub use certificate::{Category, Declaration};
-use certificate::{Certificate, Scale};
+pub use composition::{Category, Declaration};
+use composition::{Certificate, Scale};
 pub use facts::Facts;
 pub use history::Step;
 pub use renaming::Renaming;
 
-use crate::certificate::{Id, State, Version};
 use crate::corpus::limits::CORPUS_CERTIFICATES_MAX;
 use crate::registry::PersonalCode;
+use certificate::{Id, State, Version};
 
 /// All changes of `count` certificates, in the order of time.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl Corpus {
     ///
     /// Subjects of a corpus begin at 1000; there is one for five certificates.
     pub fn patient(&self, subject: u64) -> Option<(PersonalCode, &'static str, &'static str)> {
-        let index = subject.checked_sub(certificate::PATIENT_FIRST).filter(|index| *index < self.scale.patients())?;
+        let index = subject.checked_sub(composition::PATIENT_FIRST).filter(|index| *index < self.scale.patients())?;
         let person = people::patient(self.scale.seed, index);
         Some((person.code, person.given, person.family))
     }

@@ -3,7 +3,7 @@
 //! Codes are those the public guide shows; each Observation follows its profile.
 
 use super::body::Body;
-use super::certificate::{Category, Decision};
+use super::composition::{Category, Decision};
 use super::digits::{number, padded};
 use super::phrases::Topic;
 

@@ -2,7 +2,7 @@
 
 use super::digits::padded;
 use super::random::Random;
-use crate::certificate::personal_code::check_digit;
+use certificate::personal_code::check_digit;
 
 /// A registered body: its registry code and its name.
 #[derive(Clone, Copy, Debug)]

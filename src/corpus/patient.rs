@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Corpus;
-use super::certificate::PATIENT_FIRST;
+use super::composition::PATIENT_FIRST;
 use super::digits::number;
 use crate::registry::Sex;
 
@@ -43,8 +43,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::certificate::IdentifierSystems;
     use crate::registry::person;
+    use certificate::IdentifierSystems;
     use fhir::json;
 
     #[test]

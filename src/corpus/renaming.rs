@@ -1,6 +1,6 @@
 //! A corpus is written in the default namespaces; this module replaces them with those of a service. Decision 140.
 
-use crate::certificate::Names;
+use certificate::Names;
 
 /// How addresses of the service's own namespaces begin.
 const START: &str = "https://fhir.ee/";
@@ -53,8 +53,8 @@ impl Renaming {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::IdentifierSystems;
     use crate::corpus::Corpus;
+    use certificate::IdentifierSystems;
 
     #[test]
     fn default_namespaces_change_nothing_and_others_leave_none_behind() {

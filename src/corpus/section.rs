@@ -3,10 +3,10 @@
 //! Source: specification 2.5; the guide's profiles.
 
 use super::body::{Body, Contents};
-use super::certificate::{Decision, Declaration};
+use super::composition::{Decision, Declaration};
 use super::digits::number;
 use super::phrases::Topic;
-use crate::certificate::State;
+use certificate::State;
 
 impl Body<'_> {
     /// The list of sections, the last element of a body.

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 
 use super::*;
-use crate::certificate::Profile;
-use crate::certificate::transition::decide;
+use certificate::Profile;
+use certificate::transition::decide;
 use fhir::json::{self, Json};
 
 fn lines(seed: u64, count: u64) -> Vec<String> {

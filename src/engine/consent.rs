@@ -1,7 +1,7 @@
 //! Consent as it is kept: every change of it with who and when, counted for each certificate from 1.
 
 use super::Who;
-use crate::certificate::{Consent, Seq, Stamp, Version};
+use certificate::{Consent, Seq, Stamp, Version};
 
 /// One change of a certificate's consent.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ClockReset, Purpose, StoredList};
-use crate::certificate::Seq;
+use certificate::Seq;
 
 /// A moment of the store: everything that is not in its logs, and how far these go.
 #[derive(Clone, Debug)]

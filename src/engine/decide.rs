@@ -2,11 +2,11 @@
 
 use super::Standing;
 use super::write::{Refused, Write};
-use crate::certificate::transition::{Need, Trigger, decide};
-use crate::certificate::{Condition, Consent, Id, State, Version};
-use crate::search::filter::Filter;
-use crate::search::row::Row;
-use crate::search::term::{Field, Form, Term};
+use certificate::search::filter::Filter;
+use certificate::search::row::Row;
+use certificate::search::term::{Field, Form, Term};
+use certificate::transition::{Need, Trigger, decide};
+use certificate::{Condition, Consent, Id, State, Version};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
 impl Standing {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::certificate::Seq;
+use certificate::Seq;
 
 /// The engine at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]

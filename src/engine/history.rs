@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::certificate::{Id, Seq};
-use crate::search::Hit;
-use crate::search::filter::Filter;
+use certificate::search::Hit;
+use certificate::search::filter::Filter;
+use certificate::{Id, Seq};
 use fhir::date_time::Span;
 
 /// FHIR `history`. Source: Contract 4.1.

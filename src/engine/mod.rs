@@ -36,8 +36,8 @@ pub use write::{Content, Import, Imported, Particulars, Refused, Subject, Who, W
 
 use serde::{Deserialize, Serialize};
 
-use crate::certificate::{Id, Stamp, State, Version};
-use crate::search::row::Row;
+use certificate::search::row::Row;
+use certificate::{Id, Stamp, State, Version};
 
 /// The file of the store in a data folder.
 pub const STORE_FILE: &str = "store.redb";

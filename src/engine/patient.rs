@@ -1,6 +1,6 @@
 //! Patients of the embedded registry, as the engine keeps them: it reads their facts and passes the rest through.
 
-use crate::certificate::{Id, Stamp, Version};
+use certificate::{Id, Stamp, Version};
 
 /// What the engine knows of one version of a patient without reading its resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct PatientWrite {
     /// System and value that nobody else should have: one who has it is told, and hinders nothing.
     pub alone: Option<(String, String)>,
     pub facts: PatientFacts,
-    /// The bytes behind the head ([`crate::certificate::head::tail`]).
+    /// The bytes behind the head ([`certificate::head::tail`]).
     pub tail: Vec<u8>,
 }
 

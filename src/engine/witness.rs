@@ -2,8 +2,8 @@
 //! what it missed.
 
 use super::{ClockProblem, Who};
-use crate::certificate::consent::Consent;
-use crate::certificate::{Id, Seq, State, Version};
+use certificate::consent::Consent;
+use certificate::{Id, Seq, State, Version};
 
 /// Is told of changes, on the writer's thread: the next commit waits until it returns.
 pub trait Witness: Send + Sync {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::embedded::Error;
-use crate::certificate::transition::{Need, Trigger};
-use crate::certificate::{Access, Condition, Consent, Id, Stamp, State, Version};
-use crate::search::filter::Filter;
-use crate::search::row::Row;
-use crate::search::term::Term;
+use certificate::search::filter::Filter;
+use certificate::search::row::Row;
+use certificate::search::term::Term;
+use certificate::transition::{Need, Trigger};
+use certificate::{Access, Condition, Consent, Id, Stamp, State, Version};
 use fhir::outcome::Outcome;
 
 /// A change of one certificate, prepared before the queue: read, checked and compressed.
@@ -53,7 +53,7 @@ pub struct Content {
     /// Update, `$suspend` and `$cancel` differ in what they need.
     pub trigger: Trigger,
     pub brings: Need,
-    /// The bytes behind the head ([`crate::certificate::head::tail`]).
+    /// The bytes behind the head ([`certificate::head::tail`]).
     pub tail: Vec<u8>,
     pub row: Row,
     pub who: Who,

@@ -18,9 +18,9 @@ use super::pretty::indent;
 use super::request_id::{REQUEST_ID, uuid};
 use super::security::HEADERS_USUAL;
 use super::wanted::Wanted;
-use crate::certificate::Version;
 use crate::interaction::{Answer, Instead, Turn};
 use base::log::{Refused, shown};
+use certificate::Version;
 use fhir::date_time;
 use fhir::outcome::{Hcert, Language, Outcome};
 

@@ -8,8 +8,8 @@ use super::query::decode;
 use super::smart::SMART_PATH;
 use super::token::{KEYS_PATH, TOKEN_PATH};
 use super::x_road::Fault;
-use crate::certificate::{Id, Version};
 use crate::interaction::{Ask, DefinitionKind, Instance, Interaction, ListKind};
+use certificate::{Id, Version};
 use fhir::limits::ID_CHARACTERS_MAX;
 
 /// What a method and a path lead to.

@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::header;
 use super::request_id::{RequestId, random};
-use crate::certificate::personal_code::PersonalCode;
 use base::trace::Trace;
+use certificate::personal_code::PersonalCode;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 

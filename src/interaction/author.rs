@@ -4,8 +4,8 @@
 
 use super::context::Context;
 use super::service::Service;
-use crate::certificate::Names;
-use crate::search::reference::comparable;
+use certificate::Names;
+use certificate::search::reference::comparable;
 use fhir::json::{Json, Object};
 use fhir::outcome::{Hcert, Issue, Outcome};
 

@@ -3,11 +3,11 @@
 //! Source: specification 4.8; FHIR R5 `capabilitystatement.html`.
 
 use super::{DefinitionKind, audit_event, conformance, expand};
-use crate::certificate::Names;
-use crate::certificate::Profile;
-use crate::search::paging::Counts;
-use crate::search::parameter::{LooksAt, PARAMETERS, Parameter, SORT_KEYS};
-use crate::terminology::{About, Terminology};
+use certificate::Names;
+use certificate::Profile;
+use certificate::search::paging::Counts;
+use certificate::search::parameter::{LooksAt, PARAMETERS, Parameter, SORT_KEYS};
+use certificate::terminology::{About, Terminology};
 use fhir::json::{Json, Object};
 
 /// Day of this version, for the statement and the software in it.

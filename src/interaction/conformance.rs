@@ -8,14 +8,14 @@ use super::page::{ENTRY_BYTES, within};
 use super::read::reduced;
 use super::service::Service;
 use super::{Answer, DefinitionKind, Turn, search_parameter};
-use crate::certificate::Names;
-use crate::definitions;
 use crate::interaction::limits::LARGE_ANSWER_BYTES;
-use crate::search::issue;
-use crate::search::parameter::{LooksAt, Parameter, Personal, row};
-use crate::search::request::{Filters, Repeated, Request, Sent};
-use crate::search::value::{split, unescape};
-use crate::terminology::{About, CodeSystem, Terminology, ValueSet};
+use certificate::Names;
+use certificate::definitions;
+use certificate::search::issue;
+use certificate::search::parameter::{LooksAt, Parameter, Personal, row};
+use certificate::search::request::{Filters, Repeated, Request, Sent};
+use certificate::search::value::{split, unescape};
+use certificate::terminology::{About, CodeSystem, Terminology, ValueSet};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// A definition that never changes while the server runs.

@@ -5,12 +5,12 @@ use super::prepare::{Before, Certificate, sound};
 use super::service::Service;
 use super::{Answer, Shown, update};
 use crate::access::rights::May;
-use crate::certificate::transition::Trigger;
 use crate::engine::{Content, Write};
 use crate::registry::Purpose;
-use crate::search::Hit;
-use crate::search::term::{Field, Term};
-use crate::search::value::Token;
+use certificate::search::Hit;
+use certificate::search::term::{Field, Term};
+use certificate::search::value::Token;
+use certificate::transition::Trigger;
 use fhir::json::{self, Read};
 use fhir::outcome::{Hcert, Issue, Outcome};
 

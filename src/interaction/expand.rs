@@ -9,7 +9,7 @@ use super::asked::{Asked, Kind, Known, missing, not_at_hand, once};
 use super::conformance::{check_version, value_set};
 use super::context::Context;
 use super::service::Service;
-use crate::terminology::{Coded, Terminology, ValueSet};
+use certificate::terminology::{Coded, Terminology, ValueSet};
 use fhir::date_time;
 use fhir::json::{self, Json, Object};
 use fhir::outcome::limits::BODY_ISSUES_MAX;

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 
-use crate::certificate::Names;
 use crate::engine::{Engine, ListChange, ListKey, StoredList};
 use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
-use crate::terminology::{self, About, Loaded, Origin, Terminology};
+use certificate::Names;
+use certificate::terminology::{self, About, Loaded, Origin, Terminology};
 use fhir::json::{self, Json};
 
 /// The lists in force, and the way to change them.

@@ -6,7 +6,7 @@ use super::Answer;
 use super::asked::{Asked, Coding, Kind, Known, missing, not_at_hand, once, parameters, told};
 use super::context::Context;
 use super::service::Service;
-use crate::terminology::{CodeSystem, Concept, Terminology};
+use certificate::terminology::{CodeSystem, Concept, Terminology};
 use fhir::json::Json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 

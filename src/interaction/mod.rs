@@ -38,10 +38,10 @@ mod update;
 pub mod validate;
 mod validate_code;
 
-use crate::certificate::Version;
 pub use crate::registry::Ask;
 pub use account::{Account, Shown};
 pub use capabilities::TokenPolicy;
+use certificate::Version;
 pub use context::{Condition, Context, HandedOn, HeaderText, Identity, Language, Prefer, Return, Subset, Tag, XRoad};
 pub use lists::{ListLine, Lists};
 pub use named::{PatientsOf, names_of_person, subjects};

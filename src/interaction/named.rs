@@ -8,15 +8,15 @@ use std::sync::Arc;
 use super::audit_event::{self, AuditLooks};
 use super::{Ask, Interaction};
 use crate::audit::{self, Named, identifier, of_personal_code};
-use crate::certificate::section::EMPLOYER;
-use crate::certificate::{Id, Names, Version};
 use crate::engine::{Engine, Error, Subject};
-use crate::search::narrow::employers;
-use crate::search::parameter::{self, Looks, LooksAt, Modifier, PARAMETERS, Parameter, Unknown};
-use crate::search::reference::{comparable, is_id};
-use crate::search::request::base;
-use crate::search::term::Field;
-use crate::search::value::{Token, split, unescape};
+use certificate::search::narrow::employers;
+use certificate::search::parameter::{self, Looks, LooksAt, Modifier, PARAMETERS, Parameter, Unknown};
+use certificate::search::reference::{comparable, is_id};
+use certificate::search::request::base;
+use certificate::search::term::Field;
+use certificate::search::value::{Token, split, unescape};
+use certificate::section::EMPLOYER;
+use certificate::{Id, Names, Version};
 use fhir::json::{self, Json};
 use fhir::narrative::plain_text;
 
@@ -322,7 +322,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::search::parameter::OTHER_NAMES;
+    use certificate::search::parameter::OTHER_NAMES;
 
     /// What a parameter names, in short: p patient, i identifier, o institution, c certificate.
     fn told(interaction: &Interaction, name: &str, value: &str) -> Vec<String> {

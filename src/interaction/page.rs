@@ -10,13 +10,13 @@ use super::read::{reduced, write_reduced};
 use super::service::{Service, unreadable};
 use super::show::Shower;
 use super::{Answer, Shown};
-use crate::certificate::{State, Version};
 use crate::config::limits::BUNDLE_BYTES_MAX;
 use crate::engine::{Error, Packed};
 use crate::interaction::limits::LARGE_ANSWER_BYTES;
-use crate::search::Hit;
-use crate::search::request::Request;
 use base::trace::Trace;
+use certificate::search::Hit;
+use certificate::search::request::Request;
+use certificate::{State, Version};
 use fhir::bundle::{About, Bundle, Change, Link, VersionEntry};
 use fhir::outcome::{Hcert, Issue, Outcome};
 

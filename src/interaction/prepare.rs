@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use super::rulebook::Standard;
 use super::subject::{self, Resolved};
-use crate::certificate::transition::{Need, Trigger, decide};
-use crate::certificate::{Id, Names, State, Status, head, narrative, section, usable};
-use crate::search::extract::{check_terms, extract};
-use crate::search::row::Row;
-use crate::validation::Profile;
+use certificate::search::extract::{check_terms, extract};
+use certificate::search::row::Row;
+use certificate::transition::{Need, Trigger, decide};
+use certificate::validation::Profile;
+use certificate::{Id, Names, State, Status, head, narrative, section, usable};
 use fhir::json::{self, Json, Object, Source};
 use fhir::narrative::plain_text;
 use fhir::outcome::{Hcert, Issue, Outcome, Problems};
@@ -320,8 +320,8 @@ mod tests {
     use std::sync::{Arc, LazyLock};
 
     use super::*;
-    use crate::terminology::Terminology;
-    use crate::validation::Validator;
+    use certificate::terminology::Terminology;
+    use certificate::validation::Validator;
     use fhir::json::Read;
     use fhir::outcome::limits::BODY_ISSUES_MAX;
 

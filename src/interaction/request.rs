@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::certificate::{Id, Version};
 use crate::registry::Ask;
+use certificate::{Id, Version};
 
 /// What a request asks for, with everything of its path read. After this nobody looks at paths again.
 #[derive(Clone, Debug, PartialEq, Eq)]

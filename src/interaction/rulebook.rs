@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::Lists;
-use crate::certificate::Names;
 use crate::engine::Engine;
-use crate::terminology::Terminology;
-use crate::validation::Validator;
+use certificate::Names;
+use certificate::terminology::Terminology;
+use certificate::validation::Validator;
 
 /// Everything that the checks of a certificate stand on.
 pub struct Rulebook {

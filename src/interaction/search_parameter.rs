@@ -1,9 +1,9 @@
 //! The search parameters of certificates as SearchParameter resources, made from the table that the search itself reads.
 
-use crate::certificate::Names;
-use crate::search::filter::TimeField;
-use crate::search::parameter::{Looks, LooksAt, Modifier, PARAMETERS, Parameter};
-use crate::search::term::Field;
+use certificate::Names;
+use certificate::search::filter::TimeField;
+use certificate::search::parameter::{Looks, LooksAt, Modifier, PARAMETERS, Parameter};
+use certificate::search::term::Field;
 use fhir::json::{Json, Object};
 
 /// All of them, in the order of the table.
@@ -118,12 +118,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::certificate::Id;
-    use crate::search::extract::extract;
-    use crate::search::paging::Counts;
-    use crate::search::query::{Found, Search, Settings};
-    use crate::search::row::Row;
-    use crate::search::seal::SealKey;
+    use certificate::Id;
+    use certificate::search::extract::extract;
+    use certificate::search::paging::Counts;
+    use certificate::search::query::{Found, Search, Settings};
+    use certificate::search::row::Row;
+    use certificate::search::seal::SealKey;
     use fhir::fhirpath::{self, Expression, Node};
     use fhir::{date_time, json, narrative, shape};
 

@@ -13,9 +13,9 @@ use super::service::{Service, unsearchable};
 use super::subject::unanswered;
 use crate::access::rights::May;
 use crate::registry::{Failed, LookedUp, Purpose};
-use crate::search::query::{Found, Search};
-use crate::search::{Page, Query, query};
 use base::trace::Trace;
+use certificate::search::query::{Found, Search};
+use certificate::search::{Page, Query, query};
 use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 
 /// Certificates that the event of a search names that names an identifier and only counts what has it. An identifier is that of one
@@ -224,12 +224,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::certificate::Names;
     use crate::engine::{self, Engine, QuickRepair, system_clock};
     use crate::interaction::turns::Turns;
     use crate::interaction::{Interaction, Policy, Rulebook, Settings};
     use crate::registry::Registry;
-    use crate::search::paging::Counts;
+    use certificate::Names;
+    use certificate::search::paging::Counts;
 
     /// A service over an empty store, for which every search is a heavy one.
     fn service(folder: &std::path::Path) -> Service {

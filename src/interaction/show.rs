@@ -7,12 +7,12 @@ use super::read::reduced;
 use super::rights::Held;
 use super::service::Service;
 use crate::access::rights::{May, Scope, View};
-use crate::certificate::{Names, employer};
 use crate::engine::{Engine, Error, Packed, Stored};
-use crate::search::Hit;
-use crate::search::class::Class;
-use crate::search::row::Row;
-use crate::terminology::Terminology;
+use certificate::search::Hit;
+use certificate::search::class::Class;
+use certificate::search::row::Row;
+use certificate::terminology::Terminology;
+use certificate::{Names, employer};
 use fhir::json::{self, Json};
 
 /// Makes certificates what a caller is shown, on whichever thread.

@@ -6,7 +6,7 @@ use super::context::Context;
 use super::service::{Service, unreadable};
 use crate::engine::{Stored, Subject};
 use crate::registry::{Failed, Patient, Purpose, Silent};
-use crate::search::reference::{comparable, is_id};
+use certificate::search::reference::{comparable, is_id};
 use fhir::json::{self, Json, Object};
 use fhir::outcome::{Hcert, Issue, Outcome, Reflected};
 

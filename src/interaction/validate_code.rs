@@ -10,7 +10,7 @@ use super::conformance::{check_version, code_system, value_set};
 use super::context::Context;
 use super::service::Service;
 use super::{Answer, ListKind};
-use crate::terminology::{Certainty, CodeSystem, Membership, Terminology, ValueSet};
+use certificate::terminology::{Certainty, CodeSystem, Membership, Terminology, ValueSet};
 use fhir::json::Json;
 use fhir::outcome::{Language, Outcome};
 

@@ -16,8 +16,8 @@ pub mod remote;
 mod samples;
 mod side;
 
-pub use crate::certificate::{PersonalCode, PersonalCodeError, Sex};
 pub use ask::{Ask, Caller, Failed, HeaderText, Purpose, Silent, Told, XRoad};
+pub use certificate::{PersonalCode, PersonalCodeError, Sex};
 pub use embedded::Embedded;
 pub use health::{BreakerState, CredentialState, Health, Remembered};
 pub use patient::{Identifier, Patient};

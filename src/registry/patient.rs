@@ -1,6 +1,6 @@
 //! A patient as far as certificates look at one.
 
-use crate::search::reference::is_id;
+use certificate::search::reference::is_id;
 use fhir::json::Json;
 
 /// What a registry says of one patient.

@@ -9,8 +9,8 @@ use super::Connection;
 use super::server::send;
 use crate::audit::{Action, Log};
 use crate::bulk;
-use crate::certificate::Names;
 use crate::engine::{Engine, Verified, Verifying};
+use certificate::Names;
 
 /// What the server sends, one a line.
 #[derive(Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{self, Poll};
 use std::time::Duration;
 
-use hcert::certificate::{Id, Version};
+use certificate::{Id, Version};
 use hcert::interaction::{Context, Instance, Interaction, Subset};
 use http_body_util::{BodyExt, Full};
 use hyper::Request;

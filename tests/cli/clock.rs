@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use hcert::bulk::{self, ImportOptions};
-use hcert::certificate;
 use hcert::config::Config;
 use hcert::engine::{self, Engine, QuickRepair, elapsed_clock};
 use hcert::interaction::Rulebook;

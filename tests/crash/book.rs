@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use certificate::{State, Status};
 use fhir::date_time;
-use hcert::certificate::{State, Status};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
 
-use hcert::certificate::State;
+use certificate::State;
 
 use crate::Random;
 use crate::book::{Certificate, Doubt, Kept, Part};

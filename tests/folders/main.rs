@@ -15,7 +15,6 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use base::metrics::Metrics;
-use hcert::certificate;
 use hcert::config::Config;
 use hcert::engine::{Engine, Names, Options, QuickRepair, Verified, elapsed_clock, system_clock};
 use tempfile::TempDir;

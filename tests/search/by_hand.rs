@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hcert::certificate::{Seq, State};
+use certificate::{Seq, State};
 use hcert::engine::Engine;
 
 use crate::known::Known;

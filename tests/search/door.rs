@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use hcert::certificate::{Id, Names};
+use certificate::search::paging::Counts;
+use certificate::{Id, Names};
 use hcert::config::Config;
 use hcert::engine::{Clock, Engine, PatientFacts, PatientWrite};
 use hcert::http;
 use hcert::interaction::{self, Policy, Rulebook, Service};
 use hcert::registry::Registry;
-use hcert::search::paging::Counts;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Request};

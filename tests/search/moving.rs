@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use hcert::certificate::{Id, Version};
+use certificate::search::Page;
+use certificate::{Id, Version};
 use hcert::corpus::Corpus;
 use hcert::engine::SearchError;
-use hcert::search::Page;
 use serde_json::{Value, json};
 
 use crate::by_hand::{Answer, Log, World};

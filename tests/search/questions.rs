@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use hcert::search::condition::PatientIdentifier;
-use hcert::search::parameter::{Modifier, PARAMETERS, Parameter};
+use certificate::search::condition::PatientIdentifier;
+use certificate::search::parameter::{Modifier, PARAMETERS, Parameter};
 
 use crate::by_hand::World;
 use crate::dice::Dice;

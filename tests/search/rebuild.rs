@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use hcert::certificate::transition::{Need, Trigger};
-use hcert::certificate::{Consent, Profile};
-use hcert::certificate::{Id, Stamp, State, Version};
+use certificate::search::class::{Class, Coding};
+use certificate::search::filter::Filter;
+use certificate::search::row::Row;
+use certificate::search::term::{Field, Form, Term};
+use certificate::search::{Page, Query, Sort, SortKey};
+use certificate::transition::{Need, Trigger};
+use certificate::{Consent, Profile};
+use certificate::{Id, Stamp, State, Version};
 use hcert::engine::{Content, Engine, Import, Imported, SearchError, Who, Write};
-use hcert::search::class::{Class, Coding};
-use hcert::search::filter::Filter;
-use hcert::search::row::Row;
-use hcert::search::term::{Field, Form, Term};
-use hcert::search::{Page, Query, Sort, SortKey};
 
 use crate::store::{DEADLINE, Store};
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use certificate::search::parameter::{PARAMETERS, SORT_KEYS};
 use hcert::corpus::{Category, Corpus, Declaration, Facts};
-use hcert::search::parameter::{PARAMETERS, SORT_KEYS};
 use serde_json::Value;
 
 use crate::by_hand::{Answer, Log, World, page_of};

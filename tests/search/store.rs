@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
+use certificate::Names;
+use certificate::search::paging::Counts;
+use certificate::search::query::{Found, Search, Settings};
+use certificate::search::seal::SealKey;
+use certificate::search::{Page, Query};
 use hcert::bulk::{self, Event, ImportOptions};
-use hcert::certificate::Names;
 use hcert::engine::{self, Engine, QuickRepair, SearchError};
 use hcert::interaction::Rulebook;
-use hcert::search::paging::Counts;
-use hcert::search::query::{Found, Search, Settings};
-use hcert::search::seal::SealKey;
-use hcert::search::{Page, Query};
 use tempfile::TempDir;
 
 use crate::known::BASE_URL;

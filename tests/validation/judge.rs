@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
+use certificate::Names;
+use certificate::terminology::Terminology;
+use certificate::validation::Validator;
 use fhir::json::{self, Read};
 use fhir::outcome::{self, Issue};
 use fhir::shape;
-use hcert::certificate::Names;
 use hcert::interaction::{Before, Certificate, Standard, sound};
-use hcert::terminology::Terminology;
-use hcert::validation::Validator;
 
 /// How a body is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub fn broken(body: &[u8], judged: Judged) -> BTreeSet<&'static str> {
     broken.into_iter().map(|number| VALIDATOR.rules()[usize::from(number)].as_str()).collect()
 }
 
-fn profile(id: &str) -> &'static hcert::validation::Profile {
+fn profile(id: &str) -> &'static certificate::validation::Profile {
     let known = VALIDATOR.profiles().iter().find(|profile| profile.id == id);
     known.unwrap_or_else(|| panic!("there is no profile {id}"))
 }

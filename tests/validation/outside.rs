@@ -7,9 +7,9 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
+use certificate::definitions;
 use fhir::json::{Json, Object};
 use fhir::outcome::{self, Issue};
-use hcert::definitions;
 
 use crate::judge::{self, Judged, NAMES};
 use crate::rows::TABLES;

@@ -1,9 +1,9 @@
 //! Mutations nobody thought of: whatever is done to a right certificate, it passes or there are issues.
 
+use certificate::head::{self, Stamp};
+use certificate::{Id, Version};
 use fhir::json::{Json, Object};
 use fhir::outcome::limits::BODY_ISSUES_MAX;
-use hcert::certificate::head::{self, Stamp};
-use hcert::certificate::{Id, Version};
 use proptest::prelude::*;
 use proptest::sample::Index;
 

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use certificate::definitions;
 use fhir::json::Json;
 use fhir::outcome::Issue;
-use hcert::definitions;
 
 use crate::base;
 use crate::judge::{self, Judged, NAMES, VALIDATOR};

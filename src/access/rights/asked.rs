@@ -5,10 +5,10 @@
 
 use super::permissions::{Grant, May};
 use super::{Own, Rights};
-use crate::certificate::State;
-use crate::search::filter::TokenTest;
-use crate::search::narrow::Asked;
-use crate::search::term::{Field, Form, Term};
+use certificate::State;
+use certificate::search::filter::TokenTest;
+use certificate::search::narrow::Asked;
+use certificate::search::term::{Field, Form, Term};
 
 impl Rights {
     /// The parameter whose value lies outside of what a permission reaches, as far as that is known without asking the registry.

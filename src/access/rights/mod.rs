@@ -14,8 +14,8 @@ use aws_lc_rs::digest::{SHA256, digest};
 use smallvec::SmallVec;
 
 use crate::access::identity::Identity;
-use crate::certificate::Names;
 use crate::config::{ChangeBy, suggestion};
+use certificate::Names;
 use permissions::{Grant, Rows};
 pub use permissions::{May, View};
 pub use scope::Scope;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use crate::certificate::{State, Status};
+use certificate::{State, Status};
 
 /// What a permission permits. Reading takes old versions in, and searching by POST is searching.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]

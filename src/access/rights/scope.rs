@@ -2,13 +2,13 @@
 
 use super::permissions::{Grant, May, View};
 use super::{Own, Rights};
-use crate::certificate::Id;
 use crate::config::ChangeBy;
-use crate::search::filter::{ClassTest, Filter, TokenTest};
-use crate::search::row::Row;
-use crate::search::section_code_text;
-use crate::search::term::{Field, Form, Term};
-use crate::search::value::Token;
+use certificate::Id;
+use certificate::search::filter::{ClassTest, Filter, TokenTest};
+use certificate::search::row::Row;
+use certificate::search::section_code_text;
+use certificate::search::term::{Field, Form, Term};
+use certificate::search::value::Token;
 
 /// Which certificates are reached, and how much of each is shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! Every role, every permission, every certificate: judged by the rights and by a table written by hand beside them.
 
 use super::*;
-use crate::certificate::{Access, Consent, Id, Profile, State};
-use crate::search::class::{Class, Coding};
-use crate::search::filter::TokenTest;
-use crate::search::narrow::Asked;
-use crate::search::row::Row;
-use crate::search::section_code_text;
-use crate::search::term::{Field, Form, Term};
+use certificate::search::class::{Class, Coding};
+use certificate::search::filter::TokenTest;
+use certificate::search::narrow::Asked;
+use certificate::search::row::Row;
+use certificate::search::section_code_text;
+use certificate::search::term::{Field, Form, Term};
+use certificate::{Access, Consent, Id, Profile, State};
 
 const ME: &str = "37605030299";
 const PARTY: &str = "16978044";
@@ -247,7 +247,7 @@ fn values_outside_of_the_rights_are_refused() {
 
 #[test]
 fn another_persons_certificates_are_not_to_be_asked_for() {
-    use crate::search::condition::PatientIdentifier;
+    use certificate::search::condition::PatientIdentifier;
     let identifier = |system: Option<&str>, value: &str| Asked {
         identifiers: vec![PatientIdentifier { system: system.map(str::to_owned), value: value.to_owned() }],
         ..Asked::default()

@@ -5,8 +5,8 @@
 use super::compact::object;
 use super::refused::Refused;
 use crate::access::Identity;
-use crate::certificate::PersonalCode;
 use crate::config::AccessToken;
+use certificate::PersonalCode;
 use fhir::json::Json;
 
 /// Values of one claim that are looked at: roles, audiences. A token has one to three.

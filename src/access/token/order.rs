@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use crate::access::limits::TOKEN_ORDER_CHARACTERS_MAX;
-use crate::certificate::PersonalCode;
+use certificate::PersonalCode;
 use fhir::json::{self, Json};
 use fhir::outcome::Hcert;
 

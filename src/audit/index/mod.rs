@@ -14,7 +14,7 @@ pub use keeper::{Indexes, is_name, keep, omits, path};
 use super::record::sha256;
 use super::wanted::{Agent, AuditedEntity, Result, Wanted};
 use super::{Action, Event, Key};
-use crate::certificate::{Id, Version};
+use certificate::{Id, Version};
 
 /// Whom a certificate is about, in a version or as its first one says: the patient's id, and `system|value` of identifiers. None: it is
 /// not there now, or could not be read, so that a later search may be told otherwise.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::disk::{Disk, Machine, Target};
 use super::*;
-use crate::certificate::{Id, Seq, Version};
+use certificate::{Id, Seq, Version};
 
 const FILE_BYTES: u64 = 4 * 1024;
 const NOON: i64 = 1_793_000_000_000;

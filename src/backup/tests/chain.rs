@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::certificate::Seq;
+use certificate::Seq;
 
 fn more(place: &Place, seed: u64) {
     play(&place.engine, &place.now, &Script::new(seed, 30), u64::MAX, u64::MAX);

@@ -5,9 +5,9 @@ use std::fs;
 use serde_json::json;
 
 use super::*;
-use crate::certificate::State;
-use crate::certificate::transition::Trigger;
 use crate::engine::{PatientFacts, PatientWrite, Write};
+use certificate::State;
+use certificate::transition::Trigger;
 
 /// A small archive with something of everything.
 fn small() -> (Place, Archive, Vec<u8>) {

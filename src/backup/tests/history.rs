@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use super::script::{Dice, about};
 use super::*;
-use crate::certificate::{Id, Seq, State, Version};
 use crate::engine::{HistoryQuery, SearchError};
-use crate::search::filter::{ClassTest, Filter};
-use crate::search::{Page, Query, Sort, SortKey};
+use certificate::search::filter::{ClassTest, Filter};
+use certificate::search::{Page, Query, Sort, SortKey};
+use certificate::{Id, Seq, State, Version};
 use fhir::date_time::Span;
 
 /// Every id that a script uses, and some more.

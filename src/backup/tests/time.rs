@@ -2,9 +2,9 @@
 
 use super::script::content;
 use super::*;
-use crate::certificate::transition::Trigger;
-use crate::certificate::{Id, Stamp, State, Version};
 use crate::engine::{ClockDecision, Content, Import, Imported, PatientFacts, PatientWrite, Refused, Write, Written};
+use certificate::transition::Trigger;
+use certificate::{Id, Stamp, State, Version};
 
 const YEARS: i64 = 10 * 365 * 86_400_000;
 
@@ -36,7 +36,7 @@ fn import(engine: &Engine, id: u64, milliseconds: i64) {
 }
 
 fn problems(engine: &Engine) -> Vec<String> {
-    let verified = engine.verify(&crate::certificate::Names::default(), &mut |_| ()).unwrap();
+    let verified = engine.verify(&certificate::Names::default(), &mut |_| ()).unwrap();
     let of_time = |text: &String| text.contains("older") || text.contains("stamp") || text.contains("time");
     verified.problems.into_iter().map(|problem| problem.text).filter(of_time).collect()
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::ways::way;
 use super::{Line, own, reflected};
-use crate::certificate::Names;
+use certificate::Names;
 use fhir::outcome::Hcert;
 use fhir::outcome::reflected::{System, all};
 

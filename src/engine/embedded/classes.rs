@@ -5,9 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::index::Ranks;
 use super::store::Error;
-use crate::certificate::{Consent, Profile, State};
 use crate::engine::limits::CLASSES_MAX;
-use crate::search::class::{Class, Coding};
+use certificate::search::class::{Class, Coding};
+use certificate::{Consent, Profile, State};
 
 /// All classes the store has met, by number from 0. Replaced, never changed, so that a view keeps the list of its moment.
 #[derive(Clone, Debug, Default)]

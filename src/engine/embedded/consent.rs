@@ -3,8 +3,8 @@
 use super::store::Error;
 use super::store::consent::record::Record;
 use super::{Embedded, who};
-use crate::certificate::Id;
 use crate::engine::ConsentRecord;
+use certificate::Id;
 
 impl Embedded {
     /// The last change of a certificate's consent; none when it was never changed, so that it is open.

@@ -9,10 +9,10 @@ use super::store::patient::record::Record as PatientRecord;
 use super::store::record::Record;
 use super::store::{Error, What};
 use super::{Embedded, standing};
-use crate::certificate::{Seq, State};
 use crate::engine::limits::{COPY_RECORD_BYTES_MAX, ID_MAX};
 use crate::engine::{KeptTime, Moment, Piece};
-use crate::search::row::Row;
+use certificate::search::row::Row;
+use certificate::{Seq, State};
 
 impl Embedded {
     /// The newest moment, read in one short transaction.

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use super::Embedded;
 use super::store::record::Record;
 use super::store::{Change, Error, Reader, What};
-use crate::certificate::{Id, Seq, Version};
 use crate::engine::{HistoryPage, HistoryQuery};
-use crate::search::Hit;
-use crate::search::filter::Filter;
+use certificate::search::Hit;
+use certificate::search::filter::Filter;
+use certificate::{Id, Seq, Version};
 use fhir::date_time::Span;
 
 /// Changes looked at in one read, so that no read transaction grows old.

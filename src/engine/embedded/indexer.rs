@@ -19,7 +19,6 @@ use super::overlay::{Generation, Numbered};
 use super::reindex::{Beside, clear_away, exchange};
 use super::store::Error;
 use super::view::View;
-use crate::certificate::{Id, Seq, Version};
 use base::log::event;
 use base::threads::{self, is_beyond_limits};
 pub use bell::Bell;
@@ -27,6 +26,7 @@ pub use bell::Bell;
 pub use building::Building;
 use building::build;
 pub use building::{CHUNK_ROWS, chunk};
+use certificate::{Id, Seq, Version};
 
 /// Bytes of the index up to which its files are compared with their checksums before the start is done: some 20 ms. Those of a larger one
 /// are compared while reads are served already, and searches wait.

@@ -9,9 +9,9 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::certificate::{Id, Seq, Version};
-use crate::search::row::Row;
-use crate::search::term::Term;
+use certificate::search::row::Row;
+use certificate::search::term::Term;
+use certificate::{Id, Seq, Version};
 
 /// Terms of one counted row of the overlay. Most certificates have fewer.
 const OVERLAY_ROW_TERMS: usize = 32;
@@ -225,10 +225,10 @@ impl Hasher for Spread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::State;
-    use crate::certificate::{Consent, Profile};
-    use crate::search::class::Class;
-    use crate::search::term::{Field, Form};
+    use certificate::State;
+    use certificate::search::class::Class;
+    use certificate::search::term::{Field, Form};
+    use certificate::{Consent, Profile};
 
     fn term(value: &str) -> Term {
         Term::new(Field::Subject, Form::Code, value)

@@ -4,9 +4,9 @@ use super::store::body::{self, Dictionary};
 use super::store::record::Record;
 use super::store::{Error, Lying, Reader};
 use super::{Shared, Stored};
-use crate::certificate::{Id, Stamp, State, Version, head};
-use crate::search::class::Class;
-use crate::search::row_bytes;
+use certificate::search::class::Class;
+use certificate::search::row_bytes;
+use certificate::{Id, Stamp, State, Version, head};
 
 /// A version whose resource is still compressed. It holds memory of the store's cache, so it is kept no longer than an answer takes.
 pub struct Packed {

@@ -9,9 +9,9 @@ use super::store::patient::record::Record;
 use super::store::{Error, Reader};
 use super::writer::Job;
 use super::{Embedded, Shared};
-use crate::certificate::{Id, Version, head};
 use crate::engine::limits::{BIRTH_DATE_DAYS_MAX, IMPORT_ID_MAX, LINKED_PATIENTS_MAX};
 use crate::engine::{PatientFacts, PatientLine, PatientWrite, PatientWritten, Refused, StoredPatient};
+use certificate::{Id, Version, head};
 
 impl Embedded {
     /// The newest version of a patient; none when the id is unknown.

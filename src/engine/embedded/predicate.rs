@@ -2,9 +2,9 @@
 
 use super::classes::Classes;
 use super::overlay::Numbered;
-use crate::certificate::Id;
-use crate::search::filter::{Filter, TimeField, TimeTest, TitleTest};
-use crate::search::term::Term;
+use certificate::Id;
+use certificate::search::filter::{Filter, TimeField, TimeTest, TitleTest};
+use certificate::search::term::Term;
 
 /// A filter that asks no class by its text any more. Trees are as flat as the filter allows, and constants stand only at the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,10 +148,10 @@ fn merged(parts: Vec<Predicate>, join: impl Fn(bool, bool) -> bool) -> Vec<Predi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::{Consent, Profile, State};
-    use crate::search::class::Class;
-    use crate::search::filter::ClassTest;
-    use crate::search::term::{Field, Form};
+    use certificate::search::class::Class;
+    use certificate::search::filter::ClassTest;
+    use certificate::search::term::{Field, Form};
+    use certificate::{Consent, Profile, State};
 
     fn classes() -> Classes {
         let mut classes = Classes::default();

@@ -17,9 +17,9 @@ use std::time::Duration;
 use super::index::{self, Snapshot, Writer};
 use super::indexer::{CHUNK_ROWS, chunk};
 use super::{Embedded, Shared};
-use crate::certificate::Seq;
 use base::log::event;
 use base::threads::give_way;
+use certificate::Seq;
 
 /// Changes that a reindex puts into the index beside before it commits them: a quarter of a million, so that its segments are few.
 const REINDEX_COMMIT_ROWS: usize = 262_144;

@@ -12,9 +12,9 @@ use super::store::copy::{CopiedChange, read_changes};
 use super::store::record::Record;
 use super::store::{self, Batch, Commit, Error, Position, Store, What};
 use super::{Names, QuickRepair};
-use crate::certificate::{Consent, Id, Seq, State, Version};
 use crate::engine::{Beginning, ClockReset, Ending};
-use crate::search::row::Row;
+use certificate::search::row::Row;
+use certificate::{Consent, Id, Seq, State, Version};
 
 /// A store that is being restored. Nobody else can open its folder until [`finish`](Restore::finish) was called, and not after that
 /// was never reached.

@@ -15,8 +15,8 @@ use super::store::body::{self, Dictionary};
 use super::store::pages::{Leaf, Lost, Met, Pages, Shape};
 use super::store::record::Record;
 use super::store::{Change, Error, What};
-use crate::certificate::{Access, Consent, Id, Stamp, State, Version};
 use crate::engine::{STORE_FILE, Stored};
+use certificate::{Access, Consent, Id, Stamp, State, Version};
 use fhir::json;
 
 /// Leaves of `version`: id and number to a record.
@@ -429,7 +429,7 @@ fn to_whom(consent: Consent) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::Seq;
+    use certificate::Seq;
 
     fn leaf(changes: &[Change]) -> Option<Vec<Change>> {
         let mut bytes = vec![1, 0, changes.len() as u8, 0];

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::store::record::Record;
 use super::store::{Error, Reader, body};
 use super::{Embedded, Shared};
-use crate::certificate::{Consent, Id, State, Version, head};
 use crate::engine::{Standing, Stored, Versioned};
-use crate::search::row::Row;
-use crate::search::row_bytes;
+use certificate::search::row::Row;
+use certificate::search::row_bytes;
+use certificate::{Consent, Id, State, Version, head};
 
 impl Embedded {
     /// The row of a version as it was stored, so that its consent is open; none for a tombstone or when there is no such version.

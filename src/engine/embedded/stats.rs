@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::panics::caught;
 use super::store::{self, Error, Measured, record};
 use super::{Embedded, index};
-use crate::search::row_bytes;
+use certificate::search::row_bytes;
 
 /// Everything that is counted and measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -21,13 +21,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tempfile::TempDir;
 
 use super::*;
-use crate::certificate::transition::{Need, Trigger};
-use crate::certificate::{Consent, Profile};
 use crate::engine::{Content, HistoryQuery, Who};
-use crate::search::class::Class;
-use crate::search::filter::{ClassTest, Filter};
-use crate::search::term::{Field, Form, Term};
-use crate::search::{Sort, SortKey};
+use certificate::search::class::Class;
+use certificate::search::filter::{ClassTest, Filter};
+use certificate::search::term::{Field, Form, Term};
+use certificate::search::{Sort, SortKey};
+use certificate::transition::{Need, Trigger};
+use certificate::{Consent, Profile};
 
 struct Fixture {
     folder: TempDir,
@@ -277,7 +277,7 @@ fn versions_out_of_the_order_of_their_times_come_in_the_order_of_their_times() {
         Import {
             id: Id::new(id).unwrap(),
             version: Version::FIRST,
-            stamp: crate::certificate::Stamp::at(milliseconds),
+            stamp: certificate::Stamp::at(milliseconds),
             state: State::Completed,
             content: Some((content.tail, content.row)),
         }
@@ -441,7 +441,7 @@ fn an_import_cannot_use_up_the_ids() {
     let fixture = Fixture::new();
     let import = |id: u64| {
         let content = content(Trigger::Create, State::Completed, "Patient/5");
-        let stamp = crate::certificate::Stamp::at(1_600_000_000_000);
+        let stamp = certificate::Stamp::at(1_600_000_000_000);
         let content = Some((content.tail, content.row));
         Import { id: Id::new(id).unwrap(), version: Version::FIRST, stamp, state: State::Completed, content }
     };

@@ -10,9 +10,9 @@ use tokio::sync::oneshot;
 use super::store::{Error, Position};
 use super::writer::Job;
 use super::{Embedded, Refused, Shared};
-use crate::certificate::Stamp;
 use crate::engine::{ClockDecision, ClockEvent, ClockGuard, ClockProblem, ClockReading, ClockReset, ClockState};
 use base::log::event;
+use certificate::Stamp;
 
 /// The time of a change.
 #[derive(Clone, Copy)]

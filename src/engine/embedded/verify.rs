@@ -21,9 +21,9 @@ use super::classes::Classes;
 use super::panics::caught;
 use super::store::{Error, FORMAT, Position, Reader, Records};
 use super::{Embedded, Shared};
-use crate::certificate::{Names, Seq};
 use crate::engine::limits::{CLOCK_BEHIND_MS_MAX, VERIFY_CHUNK_ROWS};
 use crate::engine::{ClockReset, DAMAGED};
+use certificate::{Names, Seq};
 use fhir::date_time;
 
 /// Ids that are tried one by one behind a row that cannot be read: more than a page holds.

@@ -7,11 +7,11 @@ use super::counters::Counters;
 use super::index::{self, Candidate, OrderBy, Plan, Snapshot, Test};
 use super::overlay::{Entry, Generation, Numbered};
 use super::predicate::Predicate;
-use crate::certificate::{Id, Seq};
-use crate::search::filter::Filter;
-use crate::search::row::Row;
-use crate::search::term::Term;
-use crate::search::{Hit, Page, Query, Sort, SortKey};
+use certificate::search::filter::Filter;
+use certificate::search::row::Row;
+use certificate::search::term::Term;
+use certificate::search::{Hit, Page, Query, Sort, SortKey};
+use certificate::{Id, Seq};
 
 /// Rows from which a count is worth remembering: about 50 µs of work.
 const COUNTED_ROWS_MIN: u64 = 4_096;
@@ -355,8 +355,8 @@ pub fn numbered(classes: &Classes, mut row: Row) -> Option<Arc<Numbered>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::State;
-    use crate::search::term::{Field, Form};
+    use certificate::State;
+    use certificate::search::term::{Field, Form};
 
     fn term(value: &str) -> Filter {
         Filter::Term(Term::new(Field::Subject, Form::Code, value))
@@ -381,7 +381,7 @@ mod tests {
     #[test]
     fn the_overlay_is_asked_by_what_every_match_must_have() {
         let present = Filter::Term(Term::new(Field::Subject, Form::Present, ""));
-        let draft = Filter::Class(crate::search::filter::ClassTest::State(State::Draft));
+        let draft = Filter::Class(certificate::search::filter::ClassTest::State(State::Draft));
         for (filter, expected) in [
             (term("a"), "a"),
             (present.clone(), "all"),

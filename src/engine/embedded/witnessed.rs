@@ -6,9 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::store::record::{Record, Tag};
 use super::store::{Change, Error, Reader, What};
 use super::{Embedded, Shared, subject, who};
-use crate::certificate::{Id, Seq, State, Version};
 use crate::engine::{Action, Committed};
 use base::log::event;
+use certificate::{Id, Seq, State, Version};
 
 impl Embedded {
     /// Changes after one, in their order, at most `max`: the same as the witness was told when they were made.

@@ -8,12 +8,12 @@ use std::ops::RangeInclusive;
 use crate::audit::{
     Action, Agent, AuditedEntity, Order, RESTFUL, Result as AuditResult, SEVERITY, Wanted, action_system, identifier,
 };
-use crate::certificate::{Id, Version};
-use crate::search::issue;
-use crate::search::parameter::{LooksAt, Modifier, Parameter, Personal, row};
-use crate::search::reference::{comparable, is_id};
-use crate::search::request::{Filters, Repeated, Sent, Settings};
-use crate::search::value::{Token, split, unescape};
+use certificate::search::issue;
+use certificate::search::parameter::{LooksAt, Modifier, Parameter, Personal, row};
+use certificate::search::reference::{comparable, is_id};
+use certificate::search::request::{Filters, Repeated, Sent, Settings};
+use certificate::search::value::{Token, split, unescape};
+use certificate::{Id, Version};
 use fhir::date_time;
 use fhir::outcome::Issue;
 
@@ -297,10 +297,10 @@ fn times(text: &str) -> Option<RangeInclusive<i64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::Names;
-    use crate::search::paging::Counts;
-    use crate::search::request::Request;
-    use crate::search::seal::SealKey;
+    use certificate::Names;
+    use certificate::search::paging::Counts;
+    use certificate::search::request::Request;
+    use certificate::search::seal::SealKey;
     use fhir::outcome::Hcert;
 
     fn read(parameters: &[(&str, &str)]) -> Result<(Wanted, Order), Hcert> {

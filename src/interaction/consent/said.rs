@@ -2,7 +2,7 @@
 
 use super::super::asked::{members_of, missing, of_another_type, repeated};
 use super::super::context::Context;
-use crate::certificate::Access;
+use certificate::Access;
 use fhir::json::{self, Json};
 use fhir::outcome::limits::BODY_ISSUES_MAX;
 use fhir::outcome::{Hcert, Issue, Outcome};

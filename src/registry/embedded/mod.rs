@@ -14,12 +14,12 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use super::{Ask, Caller, Failed, Identifier, Patient, Purpose, Silent, Told, samples};
-use crate::certificate::{Id, IdentifierSystems, Names, Version};
 use crate::config::{AccessMode, Config, PopulationRegister, Registry};
 use crate::engine::{Clock, Engine, Error, PatientFacts, Refused, StoredPatient};
-use crate::search::paging::Counts;
-use crate::search::parameter::SHAPING;
 use base::log::event;
+use certificate::search::paging::Counts;
+use certificate::search::parameter::SHAPING;
+use certificate::{Id, IdentifierSystems, Names, Version};
 use fhir::outcome::reflected::{Entry, find};
 use fhir::outcome::{Chain, IssueSystems, Language};
 pub use headers::DEMANDABLE;

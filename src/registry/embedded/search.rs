@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use super::{Embedded, Refusals, unreadable};
-use crate::certificate::Id;
 use crate::engine::PatientLine;
 use crate::registry::{Caller, Failed, Silent, Told};
-use crate::search::limits::SEARCH_VALUES_MAX;
-use crate::search::link;
-use crate::search::paging::{Counts, Paging};
-use crate::search::parameter::SHAPING;
-use crate::search::reference::is_id;
-use crate::search::value::{split, unescape};
 use base::trace::Trace;
+use certificate::Id;
+use certificate::search::limits::SEARCH_VALUES_MAX;
+use certificate::search::link;
+use certificate::search::paging::{Counts, Paging};
+use certificate::search::parameter::SHAPING;
+use certificate::search::reference::is_id;
+use certificate::search::value::{split, unescape};
 use fhir::bundle::Bundle;
 use fhir::outcome::{Chain, Hcert};
 

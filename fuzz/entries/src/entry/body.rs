@@ -3,14 +3,14 @@
 use std::sync::LazyLock;
 
 use super::is_one_in;
+use certificate::terminology::Terminology;
+use certificate::validation::Validator;
+use certificate::{Id, Names, Version, head, narrative};
 use fhir::json::{self, Json, Object, Read};
 use fhir::narrative::problems as narrative_problems;
 use fhir::outcome::limits::BODY_ISSUES_MAX;
 use fhir::outcome::{Issue, Problems};
 use fhir::shape;
-use hcert::certificate::{Id, Names, Version, head, narrative};
-use hcert::terminology::Terminology;
-use hcert::validation::Validator;
 
 /// All that a certificate is judged by: each profile with code lists that warn of an unknown code, or refuse it.
 struct Judge {

@@ -2,15 +2,15 @@
 
 use std::sync::LazyLock;
 
+use certificate::search::class::Class;
+use certificate::search::filter::TimeField;
+use certificate::search::row::Row;
+use certificate::search::time::filter;
+use certificate::{Consent, Id, Profile, State};
 use fhir::date_time::{
     Span, day, http_date, instant, is_date, is_time, normalise, normalise_instant, offset_minutes, parse_http_date,
     search_span, span,
 };
-use hcert::certificate::{Consent, Id, Profile, State};
-use hcert::search::class::Class;
-use hcert::search::filter::TimeField;
-use hcert::search::row::Row;
-use hcert::search::time::filter;
 
 /// 2026-11-01, in milliseconds since 1970 UTC.
 const NOW: i64 = 1_793_491_200_000;

@@ -1,12 +1,12 @@
 //! Any bytes as the body of an operation, read by each of them, and as an order for a token.
 
 use super::{is_one_in, told};
+use certificate::PersonalCode;
 use fhir::json::{self, Json};
 use fhir::outcome::Outcome;
 use fhir::outcome::limits::BODY_ISSUES_MAX;
 use hcert::access::limits::TOKEN_ORDER_CHARACTERS_MAX;
 use hcert::access::token::order::Order;
-use hcert::certificate::PersonalCode;
 use hcert::interaction::Context;
 use hcert::interaction::asked::{Asked, Kind, Known, once};
 use hcert::interaction::consent::said::{DOCTOR, REPRESENTATIVE, said};

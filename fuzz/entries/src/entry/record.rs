@@ -2,23 +2,23 @@
 //!
 //! The first byte says which of them it is, as [`Kind`] numbers them.
 
+use certificate::search::class::{Class, Coding};
+use certificate::search::row::Row;
+use certificate::search::row_bytes;
+use certificate::search::term::{Field, Form, Term};
+use certificate::{Consent, Id, Names, Seq, Stamp, State, Version};
 use fhir::json;
 use hcert::audit::encoding;
 use hcert::audit::header::{HEADER_BYTES, Header};
 use hcert::audit::record::{FRAME_BYTES, Hash, Piece, Walk, chain, open, sha256};
 use hcert::audit::resource::resource;
 use hcert::audit::{Action, Event, Number};
-use hcert::certificate::{Consent, Id, Names, Seq, Stamp, State, Version};
 use hcert::engine::embedded::store::change::{CHANGE_BYTES, Change, What};
 use hcert::engine::embedded::store::crc::crc;
 use hcert::engine::embedded::store::record::{Draft, Fields, Record, Tag};
 use hcert::engine::embedded::store::{consent, patient};
 use hcert::engine::embedded::who;
 use hcert::engine::{PatientFacts, Who};
-use hcert::search::class::{Class, Coding};
-use hcert::search::row::Row;
-use hcert::search::row_bytes;
-use hcert::search::term::{Field, Form, Term};
 
 /// What is stored, in the order of its numbers.
 #[derive(Clone, Copy, Debug)]
@@ -270,7 +270,7 @@ fn sample_row() -> Row {
     let coding = Coding { system: Some("https://fhir.ee/CodeSystem/a".into()), code: Some("b".into()) };
     let class = Class {
         state: State::Completed,
-        profile: hcert::certificate::Profile::Driver,
+        profile: certificate::Profile::Driver,
         consent: Consent::default(),
         category: vec![coding.clone()],
         kind: vec![coding],

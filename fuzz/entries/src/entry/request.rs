@@ -8,6 +8,7 @@ use hyper::{HeaderMap, Method};
 
 use super::told;
 use crate::wire;
+use certificate::search::link;
 use fhir::json;
 use fhir::outcome::{Language, Outcome};
 use hcert::access::token::claims::{self, Expected};
@@ -24,7 +25,6 @@ use hcert::http::wanted::Wanted;
 use hcert::http::x_road::{self, Place};
 use hcert::http::{account, condition, guard, media, message, query, request};
 use hcert::interaction::{Instance, Interaction};
-use hcert::search::link;
 
 /// A door as it stands on a developer's machine, and one behind a trusted proxy.
 static DOORS: LazyLock<[Settings; 2]> = LazyLock::new(|| {

@@ -10,9 +10,9 @@ use tantivy::DocId;
 use super::Error;
 use super::columns::Columns;
 use super::order::{OrderBy, Ranks, Sortable};
-use crate::certificate::Id;
-use crate::search::Sort;
-use crate::search::filter::TimeField;
+use certificate::Id;
+use certificate::search::Sort;
+use certificate::search::filter::TimeField;
 
 /// Orders of which a segment keeps an array: 4 bytes for each of its documents, so 32 MB for a million certificates at most.
 const ORDER_ARRAYS_MAX: usize = 8;

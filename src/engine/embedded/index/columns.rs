@@ -10,9 +10,9 @@ use tantivy::{DocId, DocSet, InvertedIndexReader, SegmentReader, TERMINATED};
 
 use super::arrays::Arrays;
 use super::{Error, title};
-use crate::certificate::{Id, Version};
-use crate::search::filter::TimeField;
-use crate::search::term::Term;
+use certificate::search::filter::TimeField;
+use certificate::search::term::Term;
+use certificate::{Id, Version};
 use fhir::date_time::Span;
 
 /// Times outside the years 0 to 9999 stand at these ends, so that a column stays narrow.

@@ -9,9 +9,9 @@ use tantivy::DocId;
 
 use super::columns::bounded;
 use super::{Error, Snapshot, title};
-use crate::certificate::{Id, Version};
 use crate::engine::embedded::overlay::Numbered;
-use crate::search::filter::TimeField;
+use certificate::search::filter::TimeField;
+use certificate::{Id, Version};
 use fhir::date_time::Span;
 
 /// What the index holds, or should hold, of a certificate.

@@ -15,8 +15,8 @@ use tantivy::{Index, IndexMeta, ReloadPolicy, SegmentReader, TantivyDocument};
 
 use super::columns::Columns;
 use super::{Error, Fields, Medium, Origin, Payload, Segment, Snapshot, schema};
-use crate::certificate::Seq;
 use base::regular_file;
+use certificate::Seq;
 
 /// The list of the files of the last commit, and of all that were ever made.
 const LISTS: [&str; 2] = ["meta.json", ".managed.json"];

@@ -12,8 +12,8 @@ use super::arrays::{Indexed, Sequence};
 use super::columns::Segment;
 use super::order::{Candidate, OrderBy, Place};
 use super::plan::{Member, Test};
-use crate::certificate::{Id, Version};
-use crate::search::Hit;
+use certificate::search::Hit;
+use certificate::{Id, Version};
 
 /// The rows from `skip` on, at most `take` of them: those of the segments that meet their tests and are not masked, and `overlay`.
 pub fn merge(

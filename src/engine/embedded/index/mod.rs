@@ -30,11 +30,11 @@ use tantivy::{
 };
 
 use super::overlay::Numbered;
-use crate::certificate::{Id, Seq, Version};
-use crate::search::filter::Filter;
-use crate::search::{Sort, SortKey};
 use base::log::event;
 use base::threads::explained;
+use certificate::search::filter::Filter;
+use certificate::search::{Sort, SortKey};
+use certificate::{Id, Seq, Version};
 use columns::Columns;
 pub use columns::Segment;
 pub use held::{Held, Holdings};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::columns::beginning;
 use super::title;
-use crate::certificate::{Id, Version};
-use crate::search::class::Class;
-use crate::search::filter::TimeField;
-use crate::search::row::Row;
-use crate::search::{Sort, SortKey};
+use certificate::search::class::Class;
+use certificate::search::filter::TimeField;
+use certificate::search::row::Row;
+use certificate::search::{Sort, SortKey};
+use certificate::{Id, Version};
 
 /// Sort keys of one search at most: there are no more.
 pub const KEYS_MAX: usize = 7;
@@ -41,7 +41,7 @@ impl Ranks {
         codes.dedup();
         let rank = |code: &str| codes.binary_search(&code).expect("the list was made of these codes") as u64;
         let status = |class: &Arc<Class>| {
-            let mut all = crate::certificate::Status::ALL.map(|status| status.code());
+            let mut all = certificate::Status::ALL.map(|status| status.code());
             all.sort_unstable();
             all.iter().position(|code| *code == class.state.status().code()).unwrap_or(all.len()) as u64
         };

@@ -5,9 +5,9 @@ use tantivy::{DocId, DocSet, TERMINATED};
 
 use super::Error;
 use super::columns::{Columns, Segment};
-use crate::certificate::Id;
 use crate::engine::embedded::predicate::{Predicate, meets};
-use crate::search::filter::{TimeField, TimeTest};
+use certificate::Id;
+use certificate::search::filter::{TimeField, TimeTest};
 
 /// A predicate made ready for one segment. Documents must be asked in ascending order where it holds [`Test::Postings`].
 pub enum Test {

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use tempfile::TempDir;
 
 use super::*;
-use crate::certificate::{Consent, Profile, State};
 use crate::engine::embedded::classes::Classes;
 use crate::engine::embedded::predicate::Predicate;
-use crate::search::class::{Class, Coding};
-use crate::search::filter::{ClassTest, Filter, TimeField, TimeTest, TitleTest};
-use crate::search::row::Row;
-use crate::search::term::{Field as About, Form, Term as Carried};
-use crate::search::{Sort, SortKey};
+use certificate::search::class::{Class, Coding};
+use certificate::search::filter::{ClassTest, Filter, TimeField, TimeTest, TitleTest};
+use certificate::search::row::Row;
+use certificate::search::term::{Field as About, Form, Term as Carried};
+use certificate::search::{Sort, SortKey};
+use certificate::{Consent, Profile, State};
 use fhir::date_time::Span;
 
 /// An index whose rounds are its segments.

@@ -3,7 +3,7 @@
 //! A zero byte of the key is followed by 255 and the key ends with two zero bytes, so that a key that is the beginning of another
 //! comes first.
 
-use crate::search::collation;
+use certificate::search::collation;
 
 /// The column value of a title.
 pub fn value(title: &str) -> Vec<u8> {

@@ -7,7 +7,7 @@ use super::arrays::Indexed;
 use super::columns::{Columns, Segment};
 use super::order::{Candidate, Keys, OrderBy};
 use super::plan::{Drive, Plan, Test};
-use crate::certificate::Id;
+use certificate::Id;
 
 /// What a segment holds of a search.
 #[derive(Debug, Default)]

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use super::{TAIL_ROWS_MAX, balance, put};
-use crate::certificate::Seq;
 use crate::engine::embedded::Shared;
 use crate::engine::embedded::index::Writer;
+use certificate::Seq;
 
 /// Changes read from the store in one go, so that no read lasts longer than some milliseconds.
 pub const CHUNK_ROWS: usize = 4_096;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Sealed;
-use crate::certificate::{Consent, Id, Seq, Version};
 use crate::engine::embedded::classes::Classes;
 use crate::engine::embedded::counters::{self, Counters};
 use crate::engine::embedded::index::Snapshot;
@@ -14,6 +13,7 @@ use crate::engine::embedded::store::record::Record;
 use crate::engine::embedded::store::{Change, Error, Reader, Stands, What};
 use crate::engine::embedded::view::{View, numbered};
 use crate::engine::embedded::{Published, Shared, State};
+use certificate::{Consent, Id, Seq, Version};
 
 /// Rows the indexer takes in one round. Rounds of this size keep the overlay small and the cost of a commit (3 to 5 ms) unseen.
 const INDEX_ROUND_ROWS_MAX: usize = 16_384;

@@ -6,13 +6,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::certificate::Seq;
 use crate::engine::Disk;
 use crate::engine::embedded::Shared;
 use crate::engine::embedded::index::{Medium, Writer};
 use crate::engine::embedded::indexer::look_through;
 use base::log::event;
 use base::threads::is_beyond_limits;
+use certificate::Seq;
 
 /// Bytes free on the index's disk below which a failure of the index is put down to the disk. A round of the indexer writes less.
 const INDEX_ROOM_BYTES_MIN: u64 = 1024 * 1024;

@@ -8,8 +8,8 @@ use super::reader::newest;
 use super::table::{WriteTransaction, WrittenTable};
 use super::{CHANGE, CLASS, COUNTER, Error, META, TIME, VERSION, record};
 use super::{consent, list, patient};
-use crate::certificate::{Consent, Id, Seq, Stamp, Version};
 use crate::engine::{ListChange, PatientWrite};
+use certificate::{Consent, Id, Seq, Stamp, Version};
 
 /// The open write transaction.
 ///

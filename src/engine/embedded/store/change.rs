@@ -1,7 +1,7 @@
 //! The log of changes: every version and every change of consent that the store took, numbered.
 
 use super::Error;
-use crate::certificate::{Id, Seq, Version};
+use certificate::{Id, Seq, Version};
 
 /// One row of `change`: what happened, to which certificate, when, and how many versions the store had then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use redb::TableDefinition;
 
 use super::table::{ReadTransaction, WriteTransaction, WrittenTable};
 use super::{Error, MayBeOpen, opened};
-use crate::certificate::{Consent, Id, Seq};
+use certificate::{Consent, Id, Seq};
 use record::Record;
 
 /// Id and number of the change to record.

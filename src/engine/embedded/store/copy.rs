@@ -15,9 +15,9 @@ use super::change::{CHANGE_BYTES, Change, What};
 use super::opening::{PURPOSE, purpose_of};
 use super::table::begin_write;
 use super::{Batch, DICTIONARY, Error, META, Reader, Store, body, patient};
-use crate::certificate::{Id, Version};
 use crate::engine::limits::COPY_PIECE_BYTES;
 use crate::engine::{Piece, Purpose};
+use certificate::{Id, Version};
 
 /// Milliseconds that a backup reads at one moment; while it does, pages that writers gave up are not used again.
 const COPY_READ_MS: u64 = 50;
@@ -92,7 +92,7 @@ pub fn changes(store: &Store, after: u64, until: u64) -> Result<Piece, Error> {
     let reader = store.reader()?;
     let mut filling = Filling::new(after);
     while filling.piece.last < until && !filling.is_full() {
-        let from = crate::certificate::Seq(filling.piece.last);
+        let from = certificate::Seq(filling.piece.last);
         let changes = reader.changes_after(from, ROWS_AT_ONCE)?;
         let wanted = changes.iter().take_while(|change| change.seq.0 <= until);
         let before = filling.piece.rows;

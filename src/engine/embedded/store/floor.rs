@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::record::{Draft, Record, Tag};
 use super::{Change, Commit, Error, Medium, Options, Position, Store, What};
-use crate::certificate::{Stamp, State, Version};
 use crate::engine::{Names, QuickRepair};
+use certificate::{Stamp, State, Version};
 
 /// A store that is filled with copies of its own rows.
 pub struct CommitFloor {

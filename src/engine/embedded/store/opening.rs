@@ -13,8 +13,8 @@ use super::{
     CHANGE, CLASS, COUNTER, DICTIONARY, Error, FILE, FORMAT, Holder, META, Medium, Options, TIME, VERSION, body, io,
     migration,
 };
-use crate::certificate::{Id, Seq};
 use crate::engine::{ClockReset, Names, Purpose, STORE_FILE};
+use certificate::{Id, Seq};
 
 /// What the store knows of itself when it is opened.
 #[derive(Clone, Debug)]

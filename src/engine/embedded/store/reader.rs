@@ -10,8 +10,8 @@ use super::change::{CHANGE_BYTES, Change};
 use super::pages::Pages;
 use super::table::{ReadOnlyTable, ReadTransaction, Table};
 use super::{CHANGE, DICTIONARY, Error, META, TIME, VERSION, consent, list, patient};
-use crate::certificate::{Consent, Id, Seq, Version};
 use crate::engine::{PatientLine, StoredList};
+use certificate::{Consent, Id, Seq, Version};
 use patient::record::Record as Patient;
 
 /// One moment of the store.

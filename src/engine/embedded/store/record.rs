@@ -21,7 +21,7 @@
 //! with it it takes some 80 bytes; alone it would take 250.
 
 use super::Error;
-use crate::certificate::{Seq, Stamp, State};
+use certificate::{Seq, Stamp, State};
 
 pub const FORMAT: u8 = 1;
 

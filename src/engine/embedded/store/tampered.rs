@@ -7,7 +7,7 @@ use redb::{Database, Key, ReadableTable, TableDefinition, Value};
 use super::consent::CONSENT;
 use super::patient::PATIENT;
 use super::{CHANGE, DICTIONARY, META, VERSION};
-use crate::certificate::{Id, Seq, Version};
+use certificate::{Id, Seq, Version};
 
 /// Edits the record of a version in the store's file, which nobody has open.
 pub fn edit_version(file: &Path, id: Id, version: Version, edit: impl FnOnce(&mut Vec<u8>)) {

@@ -2,8 +2,8 @@
 //! operator accepted. All of it lies in `meta`.
 
 use super::{Batch, Change, Error, META, Position, Reader};
-use crate::certificate::Seq;
 use crate::engine::ClockReset;
+use certificate::Seq;
 
 /// The newest time stamp as of a change: i64, then the change as u64. Earlier releases wrote the time stamp alone.
 pub const LATEST_STAMP: &str = "latest-stamp";

@@ -5,9 +5,9 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 
 use super::*;
-use crate::certificate::Stamp;
 use crate::engine::limits::{ID_MAX, IMPORT_ID_MAX};
 use crate::engine::{ClockDecision, ClockEvent, ClockProblem, Committed, system_clock};
+use certificate::Stamp;
 
 const START: i64 = 1_736_676_000_000;
 const MINUTE: i64 = 60_000;
@@ -93,7 +93,7 @@ impl Clocks {
 
     /// What a check finds: problems and notes.
     fn verified(&self) -> (Vec<Problem>, Vec<String>) {
-        let verified = self.fixture.engine.verify(&crate::certificate::Names::default(), &mut |_| ()).unwrap();
+        let verified = self.fixture.engine.verify(&certificate::Names::default(), &mut |_| ()).unwrap();
         // Rows made by hand are not those of their bodies.
         let problems = verified.problems.into_iter().filter(|problem| !problem.text.contains("its body gives no row"));
         (problems.collect(), verified.notes)

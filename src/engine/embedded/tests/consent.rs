@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::certificate::{Access, Stamp};
 use crate::engine::{Action, ClockEvent, Committed, Particulars, Witness};
+use certificate::{Access, Stamp};
 use fhir::outcome::Hcert;
 
 const CLOSED: Consent = Consent { doctor: Access::Closed, representative: Access::Open };
@@ -109,7 +109,7 @@ fn rights_are_judged_behind_404_and_410_and_before_the_rest() {
     let draft = fixture.create(State::Draft, "Patient/1").id;
     let seq = fixture.engine.seq();
     let nobody = || Some(Arc::new(Filter::Any(vec![])));
-    let if_match = || Some(crate::certificate::Condition::Any);
+    let if_match = || Some(certificate::Condition::Any);
     let update = |id, rows| {
         let content = content(Trigger::Update, State::Draft, "Patient/1");
         fixture.write(Write::Update { id, content, if_match: None, base: Version::new(9), rows })

@@ -106,7 +106,7 @@ fn a_row_of_an_unknown_form_is_damage_that_nobody_passes_over() {
             };
             expect_damaged(what, read(&engine));
             expect_damaged(what, backed_up(&engine));
-            let verified = engine.verify(&crate::certificate::Names::default(), &mut |_| ()).unwrap();
+            let verified = engine.verify(&certificate::Names::default(), &mut |_| ()).unwrap();
             let is_told = |problem: &Problem| {
                 problem.part == *part
                     && !problem.text.contains("its body gives no row")

@@ -125,7 +125,7 @@ fn nothing_is_written_into_a_file_that_was_removed_moved_or_replaced() {
         assert_eq!(fixture.engine.health().store, StoreHealth::Gone, "{name}");
         assert!(fixture.engine.current(Id::FIRST).unwrap().is_some(), "{name}: what can be read is read");
         let gone = Error::Gone.to_string();
-        let verified = fixture.engine.verify(&crate::certificate::Names::default(), &mut |_| ());
+        let verified = fixture.engine.verify(&certificate::Names::default(), &mut |_| ());
         let told =
             verified.map(|verified| verified.problems.into_iter().map(|problem| problem.text).collect::<String>());
         let told = told.unwrap_or_else(|error| error.to_string());

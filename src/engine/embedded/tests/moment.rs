@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::certificate::{Access, Stamp};
+use certificate::{Access, Stamp};
 use fhir::date_time::Span;
 
 const CLOSED: Consent = Consent { doctor: Access::Closed, representative: Access::Closed };

@@ -6,8 +6,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::*;
-use crate::certificate::Names as Namespaces;
 use crate::engine::{STORE_FILE, Salvage, StoreHealth};
+use certificate::Names as Namespaces;
 
 const PAGE_BYTES: usize = 4096;
 
@@ -77,7 +77,7 @@ fn filled() -> Fixture {
             fixture.delete(written.id).unwrap();
         }
     }
-    let closed = Consent { doctor: crate::certificate::Access::Closed, ..Consent::default() };
+    let closed = Consent { doctor: certificate::Access::Closed, ..Consent::default() };
     for id in 2..6 {
         fixture.set_consent(Id::new(id).unwrap(), closed).unwrap();
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::atomic::AtomicBool;
 
 use super::*;
-use crate::certificate::Access;
+use certificate::Access;
 
 fn reindex(engine: &Engine) -> Result<u64, String> {
     engine.reindex(&mut |_, _| ())

@@ -9,10 +9,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::certificate::Stamp;
-use crate::search::class::Coding;
-use crate::search::collation;
-use crate::search::filter::{TimeField, TimeTest, TitleTest, TokenTest};
+use certificate::Stamp;
+use certificate::search::class::Coding;
+use certificate::search::collation;
+use certificate::search::filter::{TimeField, TimeTest, TitleTest, TokenTest};
 use fhir::date_time::Span;
 
 /// One step of a history.

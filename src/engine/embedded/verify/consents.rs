@@ -3,7 +3,7 @@
 use super::super::store::consent::record::Record;
 use super::super::store::{Error, Reader, Records, What};
 use super::Check;
-use crate::certificate::{Consent, Id};
+use certificate::{Consent, Id};
 
 impl Check<'_> {
     /// Walks over all changes of consent, then over what holds.

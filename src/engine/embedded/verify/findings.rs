@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::index::Standing;
-use crate::certificate::Seq;
+use certificate::Seq;
 
 /// Problems that a check tells one by one; of more only the number. Whoever has a hundred wants a backup, not a list.
 const VERIFY_PROBLEMS_MAX: usize = 100;

@@ -9,7 +9,7 @@ use super::super::index::{self, Found, Snapshot};
 use super::super::panics::caught;
 use super::super::{Embedded, Shared};
 use super::findings::Findings;
-use crate::certificate::Seq;
+use certificate::Seq;
 
 /// What is known of the index's files, and what becomes of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

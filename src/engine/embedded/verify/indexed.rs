@@ -6,7 +6,7 @@ use super::super::index::{self, Held, Holdings, Snapshot};
 use super::super::overlay::Numbered;
 use super::super::panics::caught;
 use super::findings::Findings;
-use crate::certificate::{Id, Seq, Version};
+use certificate::{Id, Seq, Version};
 
 /// What the index holds, compared certificate by certificate in the order of their ids.
 pub struct Indexed<'s> {

@@ -7,9 +7,9 @@ use super::super::store::patient::BornRow;
 use super::super::store::patient::record::{Record, write_links};
 use super::super::store::{Error, Reader, Records};
 use super::Check;
-use crate::certificate::{Id, Version, head};
 use crate::engine::PatientFacts;
 use crate::engine::limits::VERIFY_CHUNK_ROWS;
+use certificate::{Id, Version, head};
 use fhir::json::{self, Json};
 
 /// A key before all others of the table of birth dates.

@@ -2,7 +2,7 @@
 
 use super::super::store::{Error, LATEST_STAMP, LatestStamp};
 use super::Check;
-use crate::certificate::Seq;
+use certificate::Seq;
 
 impl Check<'_> {
     /// Names, numbers and keys are there and can be used; no dictionary is missing; every code list can be read.

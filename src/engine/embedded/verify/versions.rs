@@ -11,9 +11,9 @@ use super::super::store::{Error, Reader, Records, What, body};
 use super::super::view::numbered;
 use super::Check;
 use super::indexed::Indexed;
-use crate::certificate::{Id, Seq, Stamp, State, Version, head};
-use crate::search::extract::extract;
-use crate::search::row::Row;
+use certificate::search::extract::extract;
+use certificate::search::row::Row;
+use certificate::{Id, Seq, Stamp, State, Version, head};
 use fhir::json::{self, Json};
 
 /// The versions of one certificate so far.

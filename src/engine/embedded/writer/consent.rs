@@ -9,8 +9,8 @@ use super::super::store::{Batch, Change, Error, What};
 use super::super::time::Now;
 use super::deciding::{By, Met};
 use super::{Newest, Pending, Writer};
-use crate::certificate::{Consent, Id};
 use crate::engine::{Action, Committed, Written};
+use certificate::{Consent, Id};
 
 /// What is said of a certificate, and by whom.
 pub(super) struct Said<'d> {

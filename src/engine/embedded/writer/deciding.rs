@@ -6,7 +6,6 @@ use std::sync::atomic;
 
 use super::consent::Said;
 use super::{Made, Newest, Pending, Writer};
-use crate::certificate::{Id, Stamp, State, Version};
 use crate::engine::decide::{Decision, judge};
 use crate::engine::embedded::classes::{self, Classes};
 use crate::engine::embedded::overlay::{NewEntry, Numbered};
@@ -19,9 +18,10 @@ use crate::engine::embedded::witnessed::patient_of;
 use crate::engine::embedded::{Refused, Write, Written};
 use crate::engine::limits::{CLASSES_MAX, ID_MAX};
 use crate::engine::{Action, Committed, Standing, Who};
-use crate::search::filter::Filter;
-use crate::search::row::Row;
-use crate::search::term::{Field, Form, Term};
+use certificate::search::filter::Filter;
+use certificate::search::row::Row;
+use certificate::search::term::{Field, Form, Term};
+use certificate::{Id, Stamp, State, Version};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
 impl Writer {

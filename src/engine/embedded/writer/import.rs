@@ -6,9 +6,9 @@ use super::super::time::Now;
 use super::super::{Import, Imported};
 use super::deciding::{By, Step, classes_full};
 use super::{Pending, Writer};
-use crate::certificate::{Id, Stamp, State, Version, head};
 use crate::engine::limits::{ID_MAX, IMPORT_ID_MAX};
 use crate::engine::{Action, Who};
+use certificate::{Id, Stamp, State, Version, head};
 use fhir::date_time;
 use fhir::outcome::Language;
 

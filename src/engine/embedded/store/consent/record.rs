@@ -16,7 +16,7 @@
 use super::super::Error;
 use super::super::crc::crc;
 use super::super::record::{Fields, unknown_format};
-use crate::certificate::{Consent, Id, Seq, Stamp, Version};
+use certificate::{Consent, Id, Seq, Stamp, Version};
 
 pub const FORMAT: u8 = 1;
 const FIXED_BYTES: usize = 24;

@@ -10,9 +10,9 @@ use super::super::record::Record;
 use super::super::table::{ReadTransaction, begin_read};
 use super::super::{COUNTER, DICTIONARY, Error, VERSION};
 use super::Walk;
-use crate::certificate::{Id, State};
 use crate::engine::embedded::classes::Classes;
 use crate::engine::embedded::standing::{lay, read_row};
+use certificate::{Id, State};
 
 /// Counts, unless a table of counters is there. They are few, so all of them are one commit.
 pub fn count(walk: &Walk) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use super::super::patient::{PATIENT, id_of};
 use super::super::reader::version_of;
 use super::super::table::begin_read;
 use super::Walk;
-use crate::certificate::{Id, Version};
+use certificate::{Id, Version};
 
 /// Fills the log. How far it came says the log itself: versions of patients do not change meanwhile, so their order is the same each time.
 pub fn fill(walk: &Walk) -> Result<(), Error> {

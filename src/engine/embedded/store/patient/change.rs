@@ -7,7 +7,7 @@ use redb::{TableDefinition, TableHandle};
 use super::super::Error;
 use super::super::bare::Ascending;
 use super::super::table::{ReadTransaction, WriteTransaction, WrittenTable};
-use crate::certificate::{Id, Version};
+use certificate::{Id, Version};
 
 /// Bytes of a row: id u64, version u32, little-endian.
 const BYTES: usize = 12;

@@ -21,8 +21,8 @@
 use super::super::Error;
 use super::super::crc::crc;
 use super::super::record::unknown_format;
-use crate::certificate::{Id, Stamp, Version};
 use crate::engine::PatientFacts;
+use certificate::{Id, Stamp, Version};
 
 pub const FORMAT: u8 = 1;
 const FIXED_BYTES: usize = 28;

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::super::*;
 use super::request::{Answer, Foreign, Request, identifier, list, list_key, patient_tail, subject};
-use crate::certificate::{Stamp, head};
 use crate::engine::decide::{Decision, judge};
 use crate::engine::embedded::store::{Reader, What};
 use crate::engine::{ClockDecision, PatientWritten, Standing};
+use certificate::{Stamp, head};
 
 /// A version of a patient: its time, the number in its identifier, and the id it links to.
 type MadePatient = (i64, u64, Option<u64>);

@@ -4,8 +4,8 @@ use tokio::sync::oneshot;
 
 use super::super::*;
 use super::dice::Dice;
-use crate::certificate::Stamp;
 use crate::engine::{ClockDecision, ListKey, PatientFacts, PatientWrite, PatientWritten};
+use certificate::Stamp;
 
 /// One request.
 #[derive(Clone, Debug)]

@@ -27,7 +27,7 @@ pub mod term;
 pub mod time;
 pub mod value;
 
-use crate::certificate::{Id, Seq, Version};
+use crate::{Id, Seq, Version};
 use filter::Filter;
 
 /// A search as the engine runs it.

@@ -6,8 +6,8 @@ use super::organisations::{self, EMPLOYERS, INSTITUTIONS, Organisation};
 use super::people::{self, PRACTITIONERS, Person};
 use super::phrases::Topic;
 use super::random::Random;
-use crate::certificate::Profile;
-use crate::certificate::State;
+use certificate::Profile;
+use certificate::State;
 
 /// Use case of a certificate, one per code of `Composition.category`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

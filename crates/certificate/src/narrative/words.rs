@@ -1,7 +1,7 @@
 //! A coded value in words. Contract 8.5.
 
 use super::page::{Line, is_blank};
-use crate::certificate::Terms;
+use crate::Terms;
 use fhir::json::Json;
 
 /// A CodeableConcept in words.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::concept::{Concept, speaks};
 use super::{About, Terminology, without_version};
-use crate::certificate::Terms;
+use crate::Terms;
 
 /// Estonian, as lists name it.
 pub const ESTONIAN: &str = "et";

@@ -116,7 +116,7 @@ fn a_profile_must_stand_on_one_that_is_there_and_loosen_nothing() {
 fn no_profile_of_ours_can_be_missing() {
     let ids: Vec<String> = validator().profiles().iter().map(|profile| profile.id.clone()).collect();
     assert_eq!(ids.len(), 10);
-    for known in crate::certificate::Profile::ALL {
+    for known in crate::Profile::ALL {
         assert!(ids.iter().any(|id| id == known.name()), "{}", known.name());
     }
 }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::certificate::Names;
+use crate::Names;
 use fhir::json::{self, Json};
 use fhir::outcome::reflected::System;
 
@@ -22,7 +22,7 @@ macro_rules! definitions {
         pub const DEFINITIONS: &[Definition] = &[$($(Definition {
             resource_type: $resource_type,
             id: $id,
-            text: include_str!(concat!("../data/", $folder, "/", $id, ".json")),
+            text: include_str!(concat!("../../../data/", $folder, "/", $id, ".json")),
         },)*)*];
     };
 }

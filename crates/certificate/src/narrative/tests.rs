@@ -5,17 +5,17 @@ use fhir::{json, narrative};
 
 /// Bodies of every kind.
 const EXAMPLES: &[&str] = &[
-    include_str!("../../../examples/driver-draft.json"),
-    include_str!("../../../examples/driver-external-declaration.json"),
-    include_str!("../../../examples/driver-final.json"),
-    include_str!("../../../examples/driver-final-changed.json"),
-    include_str!("../../../examples/occupational-draft.json"),
-    include_str!("../../../examples/occupational-final.json"),
-    include_str!("../../../examples/occupational-rejected.json"),
+    include_str!("../../../../examples/driver-draft.json"),
+    include_str!("../../../../examples/driver-external-declaration.json"),
+    include_str!("../../../../examples/driver-final.json"),
+    include_str!("../../../../examples/driver-final-changed.json"),
+    include_str!("../../../../examples/occupational-draft.json"),
+    include_str!("../../../../examples/occupational-final.json"),
+    include_str!("../../../../examples/occupational-rejected.json"),
 ];
 
 /// Words for a few codes. Every code system is `urn:c`, but for the one of sections.
-pub(in crate::certificate) struct Few;
+pub(crate) struct Few;
 
 impl Terms for Few {
     fn term(&self, system: &str, code: &str) -> Option<&str> {

@@ -8,7 +8,7 @@ use super::request::Settings;
 use super::term::{Form, Term};
 use super::value::{Token, split, unescape};
 use super::{reference, section_code_text, time};
-use crate::certificate::{Id, Status};
+use crate::{Id, Status};
 use fhir::date_time::TimeError;
 use fhir::outcome::Issue;
 

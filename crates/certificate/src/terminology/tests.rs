@@ -2,7 +2,7 @@
 
 use super::Membership::{Member, NotMember, Unknown};
 use super::*;
-use crate::certificate::Terms;
+use crate::Terms;
 use crate::terminology::expansion::ALLOWED_CODES_MAX;
 use crate::terminology::value_set::TERMINOLOGY_IMPORTS_MAX;
 use fhir::json;
@@ -362,7 +362,7 @@ fn a_code_is_called_by_its_code_system_then_by_a_value_set_that_lists_it() {
 
 #[test]
 fn a_code_without_a_name_has_a_meaning_and_one_with_an_amount_has_a_unit() {
-    use crate::certificate::Terms;
+    use crate::Terms;
 
     let terminology = terminology(false, &[]);
     let restrictions = "https://fhir.ee/CodeSystem/tervisetoendi-piirangud";

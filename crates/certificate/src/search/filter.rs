@@ -3,7 +3,7 @@
 use super::class::Class;
 use super::row::Row;
 use super::term::Term;
-use crate::certificate::{Access, Id, State};
+use crate::{Access, Id, State};
 use fhir::date_time::Span;
 
 /// A condition on one version of a certificate.

@@ -9,7 +9,7 @@ use super::parameter::{self, LooksAt, Modifier, Parameter, SHAPING, Unknown};
 use super::seal::SealKey;
 use super::value::split;
 use super::{issue, link};
-use crate::certificate::Names;
+use crate::Names;
 use crate::search::limits::SEARCH_VALUES_MAX;
 use fhir::bundle::Link;
 use fhir::outcome::limits::BODY_ISSUES_MAX;

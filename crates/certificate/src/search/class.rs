@@ -4,7 +4,7 @@
 //! `:missing`, is decided once per class instead of once per certificate, and the exact number of certificates that meet it is a
 //! sum over classes.
 
-use crate::certificate::{Consent, Profile, State};
+use crate::{Consent, Profile, State};
 
 /// One coding of `category` or `type`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

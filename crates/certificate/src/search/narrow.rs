@@ -6,8 +6,8 @@ use super::condition::{Condition, PatientIdentifier};
 use super::filter::{ClassTest, Filter, TokenTest};
 use super::term::{Field, Form, Term};
 use super::value::{Token, split, unescape};
-use crate::certificate::State;
-use crate::certificate::section::is_advice;
+use crate::State;
+use crate::section::is_advice;
 use fhir::narrative::collapsed;
 
 /// The values that a search names by itself, not behind `:not` or `:missing`.

@@ -2,17 +2,21 @@
 
 pub mod condition;
 pub mod consent;
+pub mod definitions;
 pub mod employer;
 pub mod head;
 pub mod names;
 pub mod narrative;
 pub mod personal_code;
 pub mod profile;
+pub mod search;
 pub mod section;
 pub mod state;
+pub mod terminology;
 pub mod terms;
 pub mod transition;
 pub mod usable;
+pub mod validation;
 
 use std::fmt;
 use std::num::NonZeroU64;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::certificate::Profile;
+use crate::Profile;
 use fhir::outcome::IssueSystems;
 
 /// The placeholders of the specification, filled from the configuration; none ends with a slash.

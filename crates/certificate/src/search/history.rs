@@ -101,7 +101,7 @@ fn time(name: &str, value: &str) -> Result<Span, Issue> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::Names;
+    use crate::Names;
     use crate::search::paging::Counts;
     use crate::search::seal::SealKey;
     use fhir::outcome::Hcert;

@@ -15,7 +15,7 @@ mod value_set;
 
 use std::collections::{HashMap, HashSet};
 
-use crate::certificate::Names;
+use crate::Names;
 use crate::definitions;
 use crate::terminology::limits::TERMINOLOGY_BYTES_MAX;
 pub use about::{About, Origin};

@@ -16,7 +16,7 @@ mod tests;
 mod value;
 mod walk;
 
-use crate::certificate::Names;
+use crate::Names;
 use crate::definitions;
 use crate::terminology::Terminology;
 use fhir::fhirpath;

@@ -98,10 +98,10 @@ impl Prefix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::certificate::{Consent, Profile};
-    use crate::certificate::{Id, State};
     use crate::search::class::Class;
     use crate::search::row::Row;
+    use crate::{Consent, Profile};
+    use crate::{Id, State};
 
     fn row(date: Option<Span>, period: Option<Span>) -> Row {
         let class = Class {

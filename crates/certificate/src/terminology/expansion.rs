@@ -7,7 +7,7 @@ use super::concept::Concept;
 use super::term::in_language;
 use super::value_set::Include;
 use super::{About, Certainty, Membership, Terminology, ValueSet};
-use crate::certificate::Terms;
+use crate::Terms;
 use fhir::json::Json;
 
 /// Codes that a message lists. More than twenty nobody reads.

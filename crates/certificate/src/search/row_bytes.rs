@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::class::{Class, Coding};
 use super::row::Row;
 use super::term::Term;
-use crate::certificate::{Consent, Profile, State};
+use crate::{Consent, Profile, State};
 use fhir::date_time::Span;
 
 /// First byte of every stored row. Another layout gets another number, and old rows stay readable.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::*;
-use crate::certificate::{Id, Names, Profile};
 use crate::search::SortKey;
 use crate::search::extract::extract;
 use crate::search::limits::SEARCH_VALUES_MAX;
@@ -12,6 +11,7 @@ use crate::search::paging::Counts;
 use crate::search::request::SEARCH_TESTS_MAX;
 use crate::search::row::Row;
 use crate::search::seal::SealKey;
+use crate::{Id, Names, Profile};
 use fhir::json;
 use fhir::outcome::Hcert;
 use fhir::outcome::limits::BODY_ISSUES_MAX;

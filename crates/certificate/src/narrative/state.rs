@@ -2,8 +2,8 @@
 
 use super::page::Page;
 use super::{Certificate, is_generated, is_generated_without_digest, set};
-use crate::certificate::section::{CANCEL_REASON, SUSPEND_REASON};
-use crate::certificate::{Names, State, Terms};
+use crate::section::{CANCEL_REASON, SUSPEND_REASON};
+use crate::{Names, State, Terms};
 use fhir::json::{Json, Object};
 use fhir::narrative::{begin_with, problems};
 
