@@ -19,11 +19,11 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use certificate::{Access, Id};
+use engine::{Clock, Who, Write};
 use hcert::access::Tokens;
 use hcert::access::token::{Order, issue_in};
 use hcert::audit::{Log, Options};
 use hcert::config::Config;
-use hcert::engine::{Clock, Who, Write};
 use hcert::http::Server;
 use hcert::interaction::{Policy, Service};
 

@@ -38,7 +38,6 @@ pub mod bulk;
 pub mod cli;
 pub mod config;
 pub mod corpus;
-pub mod engine;
 pub mod http;
 pub mod interaction;
 pub mod management;

@@ -5,8 +5,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where citations stand.
-const PLACES: &[&str] =
-    &["src", "tests", "benches", "fuzz", "docs", "data", "packaging", "examples", "hcert.toml", "README.md", ".ci"];
+const PLACES: &[&str] = &[
+    "src",
+    "crates",
+    "tests",
+    "benches",
+    "fuzz",
+    "docs",
+    "data",
+    "packaging",
+    "examples",
+    "hcert.toml",
+    "README.md",
+    ".ci",
+];
 
 #[test]
 fn every_cited_rule_of_the_contract_exists() {

@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use certificate::{Seq, State};
+use engine::{self, Engine, QuickRepair, Stored};
 use hcert::corpus;
-use hcert::engine::{self, Engine, QuickRepair, Stored};
 use serde_json::{Value, json};
 
 use dice::{Dice, seed};

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use certificate::search::paging::Counts;
 use certificate::{Names, State};
+use engine::{self, Clock, Engine, QuickRepair};
 use hcert::access::Tokens;
 use hcert::bulk::{self, ImportOptions};
 use hcert::config::Config;
 use hcert::corpus::{Corpus, Facts};
-use hcert::engine::{self, Clock, Engine, QuickRepair};
 use hcert::http::{Server, Settings};
 use hcert::interaction::{self, Policy, Rulebook, Service};
 use hcert::registry::Registry;

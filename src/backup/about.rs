@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
-use crate::engine::{KeptTime, Names, Purpose};
+use engine::{KeptTime, Names, Purpose};
 
 /// Number of the form of archives. One with a higher number is refused.
 const FORMAT: u32 = 3;
@@ -182,7 +182,7 @@ pub fn sample() -> About {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::ClockReset;
+    use engine::ClockReset;
 
     #[test]
     fn an_archive_from_before_a_name_was_a_setting_has_its_default() {

@@ -6,8 +6,8 @@ use super::chain::Archive;
 use super::member::Member;
 use super::{Progress, read, take};
 use crate::audit::{self, Head};
-use crate::engine::CopyCheck;
 use certificate::Seq;
+use engine::CopyCheck;
 
 /// What was found in archives that are whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use super::member::Member;
 use super::sealing::{self, Keys, NEEDS_IDENTITY, Source};
 use super::write::digest_path;
 use crate::backup::limits::BACKUP_MANIFEST_BYTES_MAX;
-use crate::engine::limits::{COPY_PIECE_BYTES, COPY_RECORD_BYTES_MAX};
 use base::regular_file;
+use engine::limits::{COPY_PIECE_BYTES, COPY_RECORD_BYTES_MAX};
 
 /// Bytes of a member of an archive that is held in memory: a piece with the largest record behind it. Files of the audit trail are
 /// copied without being held.

@@ -10,8 +10,8 @@ use super::chain::{Archive, up_to};
 use super::member::Member;
 use super::{Progress, check, read, take};
 use crate::audit;
-use crate::engine::{Beginning, Ending, RESTORING, Restore, StoredList};
 use certificate::Seq;
+use engine::{Beginning, Ending, RESTORING, Restore, StoredList};
 
 /// What is to be restored, and where.
 #[derive(Clone, Debug)]
@@ -98,7 +98,7 @@ fn fill(
     let (lists, dictionaries) = beside(last)?;
     let beginning =
         Beginning { store: last.about.store.clone(), names: wanted.names.clone(), dictionaries, to: Seq(until) };
-    let words = |error: crate::engine::Error| error.to_string();
+    let words = |error: engine::Error| error.to_string();
     let mut restore = Restore::begin(&wanted.data, wanted.cache_bytes, beginning).map_err(words)?;
     let mut progress =
         Progress { changes_total: until, patients_total: last.about.patients_until, ..Progress::default() };

@@ -13,9 +13,9 @@ use super::sealing::{Keys, Sealing, UNSIGNED};
 use super::take::{Sink, Taking, take};
 use super::{Target, Unfinished, folder};
 use crate::audit::Log;
-use crate::engine::{Clock, Engine};
 use base::log::event;
 use base::threads;
+use engine::{Clock, Engine};
 
 /// Minutes after which a scheduled backup that failed is tried again; a disk that was full may have room by then.
 const BACKUP_RETRY_MINUTES: u64 = 10;

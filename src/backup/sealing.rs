@@ -20,8 +20,8 @@ use super::about::{About, Base};
 use super::digest::{Digest, Digesting};
 use super::folder;
 use crate::backup::limits::BACKUP_MANIFEST_BYTES_MAX;
-use crate::engine::STORE_FILE;
 use base::regular_file;
+use engine::STORE_FILE;
 
 /// How the name of an encrypted archive ends, behind that of a plain one.
 pub const ENDING: &str = ".age";

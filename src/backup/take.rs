@@ -10,8 +10,8 @@ use super::Progress;
 use super::about::{About, Base};
 use super::member::Member;
 use crate::audit::{self, Action, Event, Log};
-use crate::engine::{CopyCheck, Engine, Error, Moment, Piece, StoredList};
 use certificate::Seq;
+use engine::{CopyCheck, Engine, Error, Moment, Piece, StoredList};
 
 /// Takes the members of an archive, in their order.
 pub trait Sink {
@@ -242,14 +242,14 @@ pub fn read_list(bytes: &[u8]) -> Option<StoredList> {
     let (resource_type, rest) = rest.split_at_checked(u32::from_le_bytes(*type_bytes) as usize)?;
     let (url, text) = rest.split_at_checked(u32::from_le_bytes(*url_bytes) as usize)?;
     let own = |text: &[u8]| String::from_utf8(text.to_vec()).ok();
-    let key = crate::engine::ListKey { resource_type: own(resource_type)?, url: own(url)? };
+    let key = engine::ListKey { resource_type: own(resource_type)?, url: own(url)? };
     Some(StoredList { key, at: i64::from_le_bytes(*at), text: text.to_vec() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::ListKey;
+    use engine::ListKey;
 
     #[test]
     fn a_code_list_comes_back_and_a_cut_one_is_told() {

@@ -10,10 +10,10 @@ use tokio::net::TcpListener;
 use super::figures::Sampled;
 use super::stop::{Stop, Trouble};
 use crate::config::Config;
-use crate::engine::{CommitFloor, QuickRepair};
 use crate::http::{self, Run, Server, Settings};
 use crate::interaction::{Answer, Context, Interaction};
 use certificate::Version;
+use engine::{CommitFloor, QuickRepair};
 use fhir::outcome::Outcome;
 
 /// A certificate as most of them are.

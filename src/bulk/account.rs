@@ -2,8 +2,8 @@
 
 use super::Progress;
 use crate::audit::{Action, Event, Log};
-use crate::engine::system_clock;
 use certificate::Seq;
+use engine::system_clock;
 
 /// Writes down that a command was run, and makes it durable. `change` is the last change of an import, whose versions have no events of
 /// their own.

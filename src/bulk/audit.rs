@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::audit::{self, Action, AuditedEntity, Event, Log, Order, Wanted};
-use crate::engine::Engine;
 use crate::interaction::{PatientsOf, names_of_person};
 use certificate::{Id, Names};
+use engine::Engine;
 use fhir::date_time;
 
 /// What is to be written out.
@@ -34,7 +34,7 @@ pub fn export_audit(
     names: &Names,
     each: &mut dyn FnMut(&[u8]) -> Result<(), String>,
 ) -> Result<u64, String> {
-    let now = crate::engine::system_clock()();
+    let now = engine::system_clock()();
     let mut told = Event::of_command(Action::AuditExport, now, "hcert audit export");
     let wanted = wanted(engine, asked, names)?;
     // Only identifiers have a sign between system and value.

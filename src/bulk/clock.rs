@@ -3,7 +3,7 @@
 use super::import::refused_words;
 use super::write_down;
 use crate::audit::{Action, Log};
-use crate::engine::{ClockDecision, ClockState, Engine};
+use engine::{ClockDecision, ClockState, Engine};
 use fhir::date_time;
 
 /// Carries a decision out, and tells how the clock is then. The trail is told first.

@@ -1,7 +1,7 @@
 //! One line: a version with the request that made it.
 
-use crate::engine::Stored;
 use certificate::{Id, Stamp, State, Version};
+use engine::Stored;
 use fhir::date_time;
 use fhir::json::Json;
 

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use super::{Event, Progress, entry};
-use crate::engine::{DAMAGED, Engine, Error};
 use certificate::Seq;
+use engine::{DAMAGED, Engine, Error};
 
 /// Versions read in one go.
 const CHUNK_ROWS: usize = 512;

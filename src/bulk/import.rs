@@ -15,10 +15,10 @@ use tokio::sync::oneshot;
 use super::chunk::{Chunk, Chunks, LINE_BYTES_MAX};
 use super::entry::{self, Line};
 use super::{Event, Progress};
-use crate::engine::{Content, Engine, Import, ImportBatch, Imported, Refused, Who, Write};
 use crate::interaction::{Rulebook, certificate_of_import, new_certificate};
 use certificate::State;
 use certificate::transition::Trigger;
+use engine::{Content, Engine, Import, ImportBatch, Imported, Refused, Who, Write};
 use fhir::json;
 use fhir::outcome::{Issue, Language, Outcome};
 

@@ -10,9 +10,9 @@ use super::chunk::{Chunk, Chunks, LINE_BYTES_MAX};
 use super::import::{refused_words, words};
 use super::{Event, ImportOptions, Progress};
 use crate::bulk::limits::BAD_PATIENTS_TOLD_MAX;
-use crate::engine::{Engine, Error, PatientWrite, PatientWritten, Refused, StoredPatient};
 use crate::registry::person;
 use certificate::{Id, IdentifierSystems};
+use engine::{Engine, Error, PatientWrite, PatientWritten, Refused, StoredPatient};
 use fhir::json::{self, Json};
 
 /// Batches handed to the writer and not answered yet: while one is committed the next one is read.

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::entry;
-use crate::engine::Salvage;
+use engine::Salvage;
 
 /// Writes the versions of certificates that are whole to `whole`, in the order in which they were made, so that an import takes them; and
 /// what is left of the others to `incomplete`.

@@ -3,7 +3,7 @@
 use super::import::refused_words;
 use super::write_down;
 use crate::audit::{Action, Head, Log};
-use crate::engine::Engine;
+use engine::Engine;
 
 /// Hands the newest durable event over to the store, unless it is `kept` there already or the trail is not what it should be. Returns what the
 /// store has then.

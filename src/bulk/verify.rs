@@ -1,8 +1,8 @@
 //! Store, index and audit trail checked together, for the command and for the running server alike.
 
 use crate::audit;
-use crate::engine::{Action, Committed, Engine, Error, Verified, Verifying, Who};
 use certificate::{Names, Seq};
+use engine::{Action, Committed, Engine, Error, Verified, Verifying, Who};
 
 /// Changes whose events a crash can keep out of the trail: those of the last moments.
 const LOST_MAX: u64 = 1_000;

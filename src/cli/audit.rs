@@ -11,9 +11,9 @@ use super::{Common, Failure, counted, note, open, say};
 use crate::audit::{self, Action, Head, Log, Trail};
 use crate::bulk::{self, AuditAsked};
 use crate::config::{Config, RegistryMode};
-use crate::engine::{DAMAGED, Engine, system_clock};
 use crate::socket::{self, AuditTold, Request};
 use certificate::Id;
+use engine::{DAMAGED, Engine, system_clock};
 use fhir::date_time;
 
 /// Verify the audit trail, or write it out

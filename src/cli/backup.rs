@@ -10,8 +10,8 @@ use super::progress::Steps;
 use super::{Common, Failure, counted, note, open, room, say};
 use crate::backup::{self, Archive, Base, Keys, Progress, Sealing, Taking, Target, Unfinished, Written};
 use crate::config::{Config, is_within};
-use crate::engine::system_clock;
 use crate::socket::Request;
+use engine::system_clock;
 
 /// Write everything the service keeps into an archive
 ///

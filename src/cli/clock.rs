@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 use super::{Common, Failure, open, say};
 use crate::bulk;
 use crate::config::Config;
-use crate::engine::{ClockDecision, ClockState};
 use crate::socket::{Connection, Request};
+use engine::{ClockDecision, ClockState};
 use fhir::date_time;
 
 /// Show whether the system clock is believed, or decide about it

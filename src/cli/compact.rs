@@ -7,8 +7,8 @@ use clap::Args;
 use super::{Common, Failure, open, room, say};
 use crate::audit::Action;
 use crate::config::Config;
-use crate::engine::{Compacted, STORE_FILE};
 use crate::socket::Request;
+use engine::{Compacted, STORE_FILE};
 
 /// Make the data folder smaller
 ///

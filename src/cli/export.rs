@@ -13,9 +13,9 @@ use crate::audit::Action;
 use crate::bulk::entry::{self, Line};
 use crate::bulk::{self, Event, Progress};
 use crate::config::Config;
-use crate::engine::Engine;
 use crate::socket::{self, Request};
 use certificate::{Id, Seq, Version};
+use engine::Engine;
 use fhir::json;
 
 /// Write every version of every certificate as NDJSON

@@ -13,8 +13,8 @@ use super::{Common, Failure, note, room};
 use crate::audit::Action;
 use crate::bulk::{self, Event, ImportOptions, Progress};
 use crate::config::Config;
-use crate::engine::system_clock;
 use crate::socket::{self, Request};
+use engine::system_clock;
 
 /// Read certificates from NDJSON and store them with their whole history
 ///

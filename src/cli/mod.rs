@@ -44,8 +44,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::cli::limits::LOG_FLUSH_MS;
 use crate::config::{Config, ConfigError, SettingsFile};
-use crate::engine::DAMAGED;
 use crate::registry::fault::Rules;
+use engine::DAMAGED;
 
 /// Contract 9.4.
 const EXIT_CODES: &str = "Exit codes of every command: 0 done, 1 could not be done, 2 flags, settings or files they name are wrong, \

@@ -14,7 +14,6 @@ use crate::audit::{self, Action, Head, Log, Trail};
 use crate::backup;
 use crate::bulk;
 use crate::config::{AccessMode, Config, FullUrl, QuickRepair};
-use crate::engine::{self, Clock, DAMAGED, Engine, Purpose, RESTORING, STORE_FILE, Witness};
 use crate::interaction::account::{self, Witnessing};
 use crate::interaction::{Policy, Rulebook, Service, Settings, TokenPolicy, subjects};
 use crate::registry::Registry;
@@ -24,6 +23,7 @@ use base::metrics::Metrics;
 use base::regular_file;
 use certificate::search::paging::Counts;
 use certificate::{Names, Seq};
+use engine::{self, Clock, DAMAGED, Engine, Purpose, RESTORING, STORE_FILE, Witness};
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;

@@ -13,8 +13,8 @@ use crate::audit::Action;
 use crate::bulk::limits::BAD_PATIENTS_TOLD_MAX;
 use crate::bulk::{self, ImportOptions, Listed, Progress};
 use crate::config::Config;
-use crate::engine::{Engine, system_clock};
 use crate::socket::{self, Request};
+use engine::{Engine, system_clock};
 
 /// Import or list the patients of the embedded registry
 #[derive(Args, Debug)]

@@ -11,8 +11,8 @@ use crate::audit::{Action, Log};
 use crate::backup::{self, Apart, Archive, Checked, Judged, Keys, Progress, Restored, Signer, Survey, Wanted};
 use crate::bulk;
 use crate::config::{Config, exposure};
-use crate::engine::system_clock;
 use crate::interaction::account;
+use engine::system_clock;
 
 /// Make a data folder of archives, or check archives
 ///

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use super::writable::mount_at;
 use crate::config::Config;
-use crate::engine::limits::STORE_ROOM_BYTES;
-use crate::engine::{Disk, size};
+use engine::limits::STORE_ROOM_BYTES;
+use engine::{Disk, size};
 
 /// The system's words for it, and those of the standard library.
 const WORDS: [&str; 3] = ["No space left", "no storage space", "Disk quota exceeded"];
@@ -52,7 +52,7 @@ pub fn of_import(file: &Path) -> String {
 /// What a backup wants.
 pub fn of_backup(config: &Config) -> String {
     let data = &config.storage.data;
-    let bytes = size(&data.join(crate::engine::STORE_FILE)).1 + size(&data.join("audit")).1;
+    let bytes = size(&data.join(engine::STORE_FILE)).1 + size(&data.join("audit")).1;
     format!("a full archive takes up to {bytes} bytes; nothing of this one is left")
 }
 

@@ -8,8 +8,8 @@ use super::output::{Out, Output, Target, suffixed};
 use super::{Failure, open, say};
 use crate::bulk;
 use crate::config::Config;
-use crate::engine::{STORE_FILE, Salvage, Salvaged};
 use base::regular_file;
+use engine::{STORE_FILE, Salvage, Salvaged};
 
 pub const HELP: &str = "Write what can still be read of a damaged store; the server must be stopped
 

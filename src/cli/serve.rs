@@ -17,7 +17,6 @@ use crate::audit::{Action, Log};
 use crate::backup::{self, Plan, Schedule};
 use crate::bulk;
 use crate::config::{self, AccessMode, BACKUP_WITHIN_DATA, Config, exposure, is_within};
-use crate::engine::{Engine, MADE_BY, system_clock};
 use crate::http::{self, Server, Settings};
 use crate::interaction::Service;
 use crate::management::{self, Guard, Management, Phase, Watched};
@@ -27,6 +26,7 @@ use crate::socket;
 use base::log::{event, shown};
 use base::metrics::Metrics;
 use base::threads;
+use engine::{Engine, MADE_BY, system_clock};
 
 /// Seconds between two times that the store is told the head of the audit trail. One commit each, where events came.
 const AUDIT_HEAD_S: u64 = 30;

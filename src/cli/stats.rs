@@ -9,8 +9,8 @@ use clap::Args;
 use super::{Common, Failure, open, say};
 use crate::audit::Action;
 use crate::config::Config;
-use crate::engine::Stats;
 use crate::socket::Request;
+use engine::Stats;
 
 /// Show what the data folder holds: certificates, tables, files
 ///

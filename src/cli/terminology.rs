@@ -11,11 +11,11 @@ use serde::de::DeserializeOwned;
 use super::{Common, Failure, note, open, say};
 use crate::audit::Action;
 use crate::config::Config;
-use crate::engine::{Engine, system_clock};
 use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
 use crate::interaction::{ListLine, Lists};
 use crate::socket::Request;
 use certificate::terminology;
+use engine::{Engine, system_clock};
 use fhir::date_time::instant;
 
 /// Load, list or remove code systems and value sets

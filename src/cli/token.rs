@@ -9,8 +9,8 @@ use crate::access::token::{Order, issue_in};
 use crate::audit::Log;
 use crate::bulk;
 use crate::config::Config;
-use crate::engine::system_clock;
 use crate::socket::Request;
+use engine::system_clock;
 
 /// Print an access token for trying the service out
 ///

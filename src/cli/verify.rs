@@ -9,8 +9,8 @@ use super::{Common, Failure, open, say};
 use crate::audit::{self, Action, Trail};
 use crate::bulk;
 use crate::config::Config;
-use crate::engine::{DAMAGED, Engine, Error, Verified};
 use crate::socket::Request;
+use engine::{DAMAGED, Engine, Error, Verified};
 
 /// Check that everything stored is as it was written
 ///

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::audit;
-use crate::engine::STORE_FILE;
+use engine::STORE_FILE;
 
 /// Why nothing can be written into a data folder; none when it can be, or when nobody can tell. A folder that is not there yet is judged
 /// by the one it would be made in.

@@ -8,9 +8,9 @@ use crate::config::limits::{
     REGISTRY_ANSWER_BYTES_MAX, REGISTRY_CACHE_BYTES_MAX, REGISTRY_LARGE_ANSWERS, REQUEST_MEMORY_BYTES,
     SMALL_ANSWER_BYTES, SMALL_BODIES_BYTES_MAX, STREAMS_MAX,
 };
-use crate::engine::limits::{OVERLAY_ROWS_MAX, STORE_ASIDE_BYTES_MAX};
 use crate::output::limits::LOG_QUEUE_BYTES_MAX;
 use certificate::terminology::limits::TERMINOLOGY_BYTES_MAX;
+use engine::limits::{OVERLAY_ROWS_MAX, STORE_ASIDE_BYTES_MAX};
 
 /// One bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::named::Reader;
 use super::{Answer, Ask, Context, Interaction, Service};
 use crate::audit::{self, Action, Entity, Event, Log, Met, Method, Named};
-use crate::engine::{self, ClockEvent, Committed, Engine, Witness};
 use base::log::event;
 use certificate::search::Hit;
 use certificate::{Id, Seq};
+use engine::{self, ClockEvent, Committed, Engine, Witness};
 use fhir::json;
 use fhir::outcome::{Hcert, Outcome};
 

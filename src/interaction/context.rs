@@ -6,11 +6,11 @@ use super::rights::Held;
 pub use crate::access::Identity;
 pub use crate::audit::{Action, Event, Method};
 use crate::audit::{Met, Named};
-pub use crate::engine::Who;
 use crate::registry::{Caller, Purpose};
 pub use crate::registry::{HeaderText, XRoad};
 use certificate::Version;
 pub use certificate::{Condition, Tag};
+pub use engine::Who;
 pub use fhir::outcome::Language;
 pub use fhir::subset::Subset;
 

@@ -5,12 +5,12 @@ use super::prepare::{Before, Certificate, sound};
 use super::service::Service;
 use super::{Answer, Shown, update};
 use crate::access::rights::May;
-use crate::engine::{Content, Write};
 use crate::registry::Purpose;
 use certificate::search::Hit;
 use certificate::search::term::{Field, Term};
 use certificate::search::value::Token;
 use certificate::transition::Trigger;
+use engine::{Content, Write};
 use fhir::json::{self, Read};
 use fhir::outcome::{Hcert, Issue, Outcome};
 

@@ -4,7 +4,7 @@ use super::context::Context;
 use super::service::Service;
 use super::{Answer, Instance};
 use crate::access::rights::May;
-use crate::engine::Write;
+use engine::Write;
 use fhir::outcome::Outcome;
 
 impl Service {

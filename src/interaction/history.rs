@@ -7,10 +7,10 @@ use super::page::{Kind, Page};
 use super::service::{Service, unreadable};
 use super::{Answer, Instance};
 use crate::access::rights::May;
-use crate::engine::{HistoryPage, HistoryQuery};
 use certificate::Id;
 use certificate::search::filter::Filter;
 use certificate::search::history::History;
+use engine::{HistoryPage, HistoryQuery};
 use fhir::outcome::Outcome;
 
 impl Service {

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Engine, ListChange, ListKey, StoredList};
 use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
 use certificate::Names;
 use certificate::terminology::{self, About, Loaded, Origin, Terminology};
+use engine::{Engine, ListChange, ListKey, StoredList};
 use fhir::json::{self, Json};
 
 /// The lists in force, and the way to change them.
@@ -179,7 +179,7 @@ fn line(terminology: &Terminology, about: &About) -> ListLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{self, QuickRepair, elapsed_clock, system_clock};
+    use engine::{self, QuickRepair, elapsed_clock, system_clock};
 
     fn set(url: &str, import: &str) -> ListChange {
         let text = format!(

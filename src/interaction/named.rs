@@ -8,7 +8,6 @@ use std::sync::Arc;
 use super::audit_event::{self, AuditLooks};
 use super::{Ask, Interaction};
 use crate::audit::{self, Named, identifier, of_personal_code};
-use crate::engine::{Engine, Error, Subject};
 use certificate::search::narrow::employers;
 use certificate::search::parameter::{self, Looks, LooksAt, Modifier, PARAMETERS, Parameter, Unknown};
 use certificate::search::reference::{comparable, is_id};
@@ -17,6 +16,7 @@ use certificate::search::term::Field;
 use certificate::search::value::{Token, split, unescape};
 use certificate::section::EMPLOYER;
 use certificate::{Id, Names, Version};
+use engine::{Engine, Error, Subject};
 use fhir::json::{self, Json};
 use fhir::narrative::plain_text;
 

@@ -11,12 +11,12 @@ use super::service::{Service, unreadable};
 use super::show::Shower;
 use super::{Answer, Shown};
 use crate::config::limits::BUNDLE_BYTES_MAX;
-use crate::engine::{Error, Packed};
 use crate::interaction::limits::LARGE_ANSWER_BYTES;
 use base::trace::Trace;
 use certificate::search::Hit;
 use certificate::search::request::Request;
 use certificate::{State, Version};
+use engine::{Error, Packed};
 use fhir::bundle::{About, Bundle, Change, Link, VersionEntry};
 use fhir::outcome::{Hcert, Issue, Outcome};
 

@@ -9,11 +9,11 @@ use super::service::{Service, unreadable};
 use super::subject::unanswered;
 use super::{Ask, Interaction};
 use crate::access::rights::{May, Own, Rights, Scope, View};
-use crate::engine::Standing;
 use crate::registry::Purpose;
 use certificate::search::filter::Filter;
 use certificate::search::row::Row;
 use certificate::{Access, Id};
+use engine::Standing;
 use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// Rights of the caller, with the patient the token is about where these matter.

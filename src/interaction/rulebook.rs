@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::Lists;
-use crate::engine::Engine;
 use certificate::Names;
 use certificate::terminology::Terminology;
 use certificate::validation::Validator;
+use engine::Engine;
 
 /// Everything that the checks of a certificate stand on.
 pub struct Rulebook {

@@ -224,12 +224,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::engine::{self, Engine, QuickRepair, system_clock};
     use crate::interaction::turns::Turns;
     use crate::interaction::{Interaction, Policy, Rulebook, Settings};
     use crate::registry::Registry;
     use certificate::Names;
     use certificate::search::paging::Counts;
+    use engine::{self, Engine, QuickRepair, system_clock};
 
     /// A service over an empty store, for which every search is a heavy one.
     fn service(folder: &std::path::Path) -> Service {

@@ -12,7 +12,6 @@ use super::{Answer, Instance, Interaction, Lists, Rulebook};
 use crate::access::rights::{BUILT_IN, Permissions};
 use crate::audit::Log;
 use crate::config::limits::LARGE_ANSWERS;
-use crate::engine::{Clock, Engine, Error, Refused, SearchError, Stored, Write, Written};
 use crate::registry::Registry;
 use certificate::search::issue;
 use certificate::search::paging::Counts;
@@ -20,6 +19,7 @@ use certificate::search::seal::SealKey;
 use certificate::terminology::Terminology;
 use certificate::transition::Trigger;
 use certificate::{Id, Names};
+use engine::{Clock, Engine, Error, Refused, SearchError, Stored, Write, Written};
 use fhir::json::Json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 

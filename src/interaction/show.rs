@@ -7,12 +7,12 @@ use super::read::reduced;
 use super::rights::Held;
 use super::service::Service;
 use crate::access::rights::{May, Scope, View};
-use crate::engine::{Engine, Error, Packed, Stored};
 use certificate::search::Hit;
 use certificate::search::class::Class;
 use certificate::search::row::Row;
 use certificate::terminology::Terminology;
 use certificate::{Names, employer};
+use engine::{Engine, Error, Packed, Stored};
 use fhir::json::{self, Json};
 
 /// Makes certificates what a caller is shown, on whichever thread.

@@ -4,9 +4,9 @@
 
 use super::context::Context;
 use super::service::{Service, unreadable};
-use crate::engine::{Stored, Subject};
 use crate::registry::{Failed, Patient, Purpose, Silent};
 use certificate::search::reference::{comparable, is_id};
+use engine::{Stored, Subject};
 use fhir::json::{self, Json, Object};
 use fhir::outcome::{Hcert, Issue, Outcome, Reflected};
 

@@ -9,11 +9,11 @@ use super::prepare::{Before, Certificate, sound};
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance, Settings, Shown};
 use crate::access::rights::May;
-use crate::engine::{Content, Stored, Write, Written};
 use crate::registry::Purpose;
 use certificate::search::Hit;
 use certificate::transition::Trigger;
 use certificate::{State, section};
+use engine::{Content, Stored, Write, Written};
 use fhir::json::{self, Json, Read};
 use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 

@@ -13,12 +13,12 @@ use super::service::{Service, deleted, refusal, unreadable};
 use super::update::service_sections;
 use super::{Answer, Instance};
 use crate::access::rights::May;
-use crate::engine::{Content, Stored, Write};
 use crate::registry::Purpose;
 use asked::{Asked, Mode, asked};
 use certificate::transition::Trigger;
 use certificate::validation::Profile;
 use certificate::{Id, State};
+use engine::{Content, Stored, Write};
 use fhir::json::{self, Json};
 use fhir::outcome::{Hcert, Issue, Outcome, Problems, Reflected, Severity};
 

@@ -11,10 +11,10 @@ use super::parts::{backup, clock, disk, files, log, registry, storage, tls, toke
 use super::*;
 use crate::access::KeySet;
 use crate::audit::{self, Number};
-use crate::engine::{self, IndexHealth, StoreHealth};
 use crate::output::{DroppedLines, OutputState};
 use crate::registry::{BreakerState, CredentialState, Health, Remembered};
 use certificate::Seq;
+use engine::{self, IndexHealth, StoreHealth};
 
 type Look = fn(&mut Told);
 

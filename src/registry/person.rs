@@ -5,10 +5,10 @@ use std::fmt;
 use jiff::civil::Date;
 
 use super::{PersonalCode, PersonalCodeError};
-use crate::engine::limits::IMPORT_ID_MAX;
-use crate::engine::{PatientFacts, PatientWrite};
 use crate::registry::limits::IDENTIFIER_CHARACTERS_MAX;
 use certificate::{Id, IdentifierSystems, head};
+use engine::limits::IMPORT_ID_MAX;
+use engine::{PatientFacts, PatientWrite};
 use fhir::json::Json;
 use fhir::outcome::{Language, Outcome};
 use fhir::{codes, date_time, shape};

@@ -1,8 +1,8 @@
 //! The people of a new embedded registry: invented, and together every kind of patient that a caller can meet.
 
 use super::person;
-use crate::engine::PatientWrite;
 use certificate::IdentifierSystems;
+use engine::PatientWrite;
 use fhir::json;
 
 /// One Patient a line. `{person_identifier_base}` stands where the setting comes.

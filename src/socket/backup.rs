@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Connection;
 use crate::audit::Log;
 use crate::backup::{self, Base, Member, Progress, Sink, Taking};
-use crate::engine::{Engine, system_clock};
+use engine::{Engine, system_clock};
 
 /// What the server sends, one a line; behind a member come its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::backup::Base;
 use crate::bulk::AuditAsked;
-use crate::engine::ClockDecision;
 use base::log::LogOrder;
 pub use client::{Connection, connect};
+use engine::ClockDecision;
 pub use server::Server;
 
 /// What a command asks of the server.

@@ -16,7 +16,6 @@ use serde::Serialize;
 use super::{AuditTold, REFUSED, Request, Step, backup};
 use crate::audit::{self, Action, Head, Log, Operator};
 use crate::bulk::{self, Event, ImportOptions, Listed, Progress};
-use crate::engine::{Engine, system_clock};
 use crate::interaction::Rulebook;
 use crate::interaction::limits::TERMINOLOGY_FILE_BYTES_MAX;
 use crate::socket::limits::COMMANDS_MAX;
@@ -24,6 +23,7 @@ use base::log::event;
 use base::log::{self, LogOrder, LogState};
 use base::threads::{self, give_way};
 use certificate::{Id, Names, Seq, Version};
+use engine::{Engine, system_clock};
 
 /// Seconds within which a command has to say what it asks for.
 const COMMAND_LINE_S: u64 = 5;

@@ -9,8 +9,8 @@ use super::Connection;
 use super::server::send;
 use crate::audit::{Action, Log};
 use crate::bulk;
-use crate::engine::{Engine, Verified, Verifying};
 use certificate::Names;
+use engine::{Engine, Verified, Verifying};
 
 /// What the server sends, one a line.
 #[derive(Serialize, Deserialize)]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use engine::{self, Engine, QuickRepair, elapsed_clock};
 use hcert::bulk::{self, ImportOptions};
 use hcert::config::Config;
-use hcert::engine::{self, Engine, QuickRepair, elapsed_clock};
 use hcert::interaction::Rulebook;
 
 use super::Place;

@@ -15,8 +15,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use base::metrics::Metrics;
+use engine::{Engine, Names, Options, QuickRepair, Verified, elapsed_clock, system_clock};
 use hcert::config::Config;
-use hcert::engine::{Engine, Names, Options, QuickRepair, Verified, elapsed_clock, system_clock};
 use tempfile::TempDir;
 
 /// Archives, the oldest first.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use certificate::{Seq, State};
-use hcert::engine::Engine;
+use engine::Engine;
 
 use crate::known::Known;
 use crate::order::{self, Order};

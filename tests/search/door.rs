@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use certificate::search::paging::Counts;
 use certificate::{Id, Names};
+use engine::{Clock, Engine, PatientFacts, PatientWrite};
 use hcert::config::Config;
-use hcert::engine::{Clock, Engine, PatientFacts, PatientWrite};
 use hcert::http;
 use hcert::interaction::{self, Policy, Rulebook, Service};
 use hcert::registry::Registry;

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use certificate::search::Page;
 use certificate::{Id, Version};
+use engine::SearchError;
 use hcert::corpus::Corpus;
-use hcert::engine::SearchError;
 use serde_json::{Value, json};
 
 use crate::by_hand::{Answer, Log, World};

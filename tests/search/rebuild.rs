@@ -14,7 +14,7 @@ use certificate::search::{Page, Query, Sort, SortKey};
 use certificate::transition::{Need, Trigger};
 use certificate::{Consent, Profile};
 use certificate::{Id, Stamp, State, Version};
-use hcert::engine::{Content, Engine, Import, Imported, SearchError, Who, Write};
+use engine::{Content, Engine, Import, Imported, SearchError, Who, Write};
 
 use crate::store::{DEADLINE, Store};
 

@@ -10,8 +10,8 @@ use certificate::search::paging::Counts;
 use certificate::search::query::{Found, Search, Settings};
 use certificate::search::seal::SealKey;
 use certificate::search::{Page, Query};
+use engine::{self, Engine, QuickRepair, SearchError};
 use hcert::bulk::{self, Event, ImportOptions};
-use hcert::engine::{self, Engine, QuickRepair, SearchError};
 use hcert::interaction::Rulebook;
 use tempfile::TempDir;
 

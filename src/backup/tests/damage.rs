@@ -5,9 +5,9 @@ use std::fs;
 use serde_json::json;
 
 use super::*;
-use crate::engine::{PatientFacts, PatientWrite, Write};
 use certificate::State;
 use certificate::transition::Trigger;
+use engine::{PatientFacts, PatientWrite, Write};
 
 /// A small archive with something of everything.
 fn small() -> (Place, Archive, Vec<u8>) {
@@ -107,7 +107,7 @@ fn a_restore_that_was_cut_off_is_opened_by_nobody() {
     let (_, engine) = place.restored(std::slice::from_ref(&archive), "restored", None);
     engine.close();
     // As a kill leaves it at any moment before the last one.
-    fs::write(place.path("restored").join(crate::engine::RESTORING), "").unwrap();
+    fs::write(place.path("restored").join(engine::RESTORING), "").unwrap();
     let refused = super::engine(&place.path("restored"), &place.now, None).map(drop).unwrap_err();
     assert!(refused.to_string().contains("was not finished"), "{refused}");
     let again = place.try_restore(&[archive], "restored", None).unwrap_err();

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use super::script::{Dice, about};
 use super::*;
-use crate::engine::{HistoryQuery, SearchError};
 use certificate::search::filter::{ClassTest, Filter};
 use certificate::search::{Page, Query, Sort, SortKey};
 use certificate::{Id, Seq, State, Version};
+use engine::{HistoryQuery, SearchError};
 use fhir::date_time::Span;
 
 /// Every id that a script uses, and some more.

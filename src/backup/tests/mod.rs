@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::audit::{self, Log};
-use crate::engine::{Clock, Engine, Names, Options, QuickRepair, Witness};
+use engine::{Clock, Engine, Names, Options, QuickRepair, Witness};
 use script::{Script, play};
 
 const NOON: i64 = 1_793_000_000_000;
@@ -42,11 +42,7 @@ fn clock(now: &Arc<AtomicI64>) -> Clock {
     Arc::new(move || now.load(Ordering::SeqCst))
 }
 
-fn engine(
-    data: &Path,
-    now: &Arc<AtomicI64>,
-    witness: Option<Arc<dyn Witness>>,
-) -> Result<Engine, crate::engine::Error> {
+fn engine(data: &Path, now: &Arc<AtomicI64>, witness: Option<Arc<dyn Witness>>) -> Result<Engine, engine::Error> {
     Engine::open(Options {
         folder: data.to_owned(),
         cache_bytes: 8 << 20,

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::NOON;
-use crate::engine::{Content, Engine, Import, ListChange, ListKey, PatientFacts, PatientWrite, StoredList, Who, Write};
 use certificate::search::class::{Class, Coding};
 use certificate::search::row::Row;
 use certificate::search::term::{Field, Form, Term};
 use certificate::transition::{Need, Trigger};
 use certificate::{Consent, Id, Profile, Stamp, State, Version};
+use engine::{Content, Engine, Import, ListChange, ListKey, PatientFacts, PatientWrite, StoredList, Who, Write};
 
 /// Chance that can be thrown again: SplitMix64.
 pub struct Dice(u64);

@@ -2,9 +2,9 @@
 
 use super::script::content;
 use super::*;
-use crate::engine::{ClockDecision, Content, Import, Imported, PatientFacts, PatientWrite, Refused, Write, Written};
 use certificate::transition::Trigger;
 use certificate::{Id, Stamp, State, Version};
+use engine::{ClockDecision, Content, Import, Imported, PatientFacts, PatientWrite, Refused, Write, Written};
 
 const YEARS: i64 = 10 * 365 * 86_400_000;
 

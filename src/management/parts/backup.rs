@@ -1,8 +1,8 @@
 //! Backups by the clock.
 
 use crate::backup;
-use crate::engine::Clock;
 use crate::management::{Part, Status, Told, Watched};
+use engine::Clock;
 
 /// Watches backups.
 pub struct Backup {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::engine::{ClockProblem, ClockState, Engine};
 use crate::management::{Part, Status, Told, Watched};
+use engine::{ClockProblem, ClockState, Engine};
 
 /// Watches the clock as the engine judges it.
 pub struct Clock(pub Arc<Engine>);

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::engine;
 use crate::management::{Part, Status, Told, Watched};
 
 /// Watches the file system of a folder.

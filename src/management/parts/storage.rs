@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::engine::{Engine, Health, IndexHealth, StoreHealth};
 use crate::management::{Part, Status, Told, Watched};
+use engine::{Engine, Health, IndexHealth, StoreHealth};
 
 /// Watches the engine.
 pub struct Storage(pub Arc<Engine>);

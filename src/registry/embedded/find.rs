@@ -4,9 +4,9 @@ use jiff::Span;
 use jiff::civil::{Date, date};
 
 use super::{Embedded, population, unreadable};
-use crate::engine::{PatientWrite, PatientWritten, Refused};
 use crate::registry::{Caller, Failed, PersonalCode, Silent};
 use certificate::{Id, head};
+use engine::{PatientWrite, PatientWritten, Refused};
 use fhir::date_time;
 use fhir::outcome::Chain;
 

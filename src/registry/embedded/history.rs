@@ -1,12 +1,12 @@
 //! `GET /Patient/{id}/_history`: versions of one patient, newest first.
 
 use super::{Embedded, unreadable};
-use crate::engine::StoredPatient;
 use crate::registry::{Caller, Failed, Told};
 use certificate::search::link;
 use certificate::search::paging::Paging;
 use certificate::search::parameter::SHAPING;
 use certificate::{Id, Version};
+use engine::StoredPatient;
 use fhir::bundle::{About, Bundle, Change, VersionEntry};
 use fhir::date_time::{self, Span};
 

@@ -15,11 +15,11 @@ use tokio::sync::Semaphore;
 
 use super::{Ask, Caller, Failed, Identifier, Patient, Purpose, Silent, Told, samples};
 use crate::config::{AccessMode, Config, PopulationRegister, Registry};
-use crate::engine::{Clock, Engine, Error, PatientFacts, Refused, StoredPatient};
 use base::log::event;
 use certificate::search::paging::Counts;
 use certificate::search::parameter::SHAPING;
 use certificate::{Id, IdentifierSystems, Names, Version};
+use engine::{Clock, Engine, Error, PatientFacts, Refused, StoredPatient};
 use fhir::outcome::reflected::{Entry, find};
 use fhir::outcome::{Chain, IssueSystems, Language};
 pub use headers::DEMANDABLE;

@@ -4,9 +4,9 @@
 
 use jiff::civil::{Date, date};
 
-use crate::engine::PatientFacts;
 use crate::registry::names::{FAMILY, FEMALE, MALE};
 use crate::registry::{PersonalCode, PersonalCodeError, Sex};
+use engine::PatientFacts;
 use fhir::json::{Json, Object};
 
 /// Why the register has nobody to tell of: its own code.

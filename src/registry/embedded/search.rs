@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::{Embedded, Refusals, unreadable};
-use crate::engine::PatientLine;
 use crate::registry::{Caller, Failed, Silent, Told};
 use base::trace::Trace;
 use certificate::Id;
@@ -13,6 +12,7 @@ use certificate::search::paging::{Counts, Paging};
 use certificate::search::parameter::SHAPING;
 use certificate::search::reference::is_id;
 use certificate::search::value::{split, unescape};
+use engine::PatientLine;
 use fhir::bundle::Bundle;
 use fhir::outcome::{Chain, Hcert};
 

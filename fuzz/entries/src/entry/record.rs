@@ -7,18 +7,18 @@ use certificate::search::row::Row;
 use certificate::search::row_bytes;
 use certificate::search::term::{Field, Form, Term};
 use certificate::{Consent, Id, Names, Seq, Stamp, State, Version};
+use engine::embedded::store::change::{CHANGE_BYTES, Change, What};
+use engine::embedded::store::crc::crc;
+use engine::embedded::store::record::{Draft, Fields, Record, Tag};
+use engine::embedded::store::{consent, patient};
+use engine::embedded::who;
+use engine::{PatientFacts, Who};
 use fhir::json;
 use hcert::audit::encoding;
 use hcert::audit::header::{HEADER_BYTES, Header};
 use hcert::audit::record::{FRAME_BYTES, Hash, Piece, Walk, chain, open, sha256};
 use hcert::audit::resource::resource;
 use hcert::audit::{Action, Event, Number};
-use hcert::engine::embedded::store::change::{CHANGE_BYTES, Change, What};
-use hcert::engine::embedded::store::crc::crc;
-use hcert::engine::embedded::store::record::{Draft, Fields, Record, Tag};
-use hcert::engine::embedded::store::{consent, patient};
-use hcert::engine::embedded::who;
-use hcert::engine::{PatientFacts, Who};
 
 /// What is stored, in the order of its numbers.
 #[derive(Clone, Copy, Debug)]

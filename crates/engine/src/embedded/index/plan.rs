@@ -1,0 +1,298 @@
+//! How a filter is run on one segment: the most selective terms drive, everything else is tested on columns and postings.
+
+use tantivy::postings::{SegmentPostings, TermInfo};
+use tantivy::{DocId, DocSet, TERMINATED};
+
+use super::Error;
+use super::columns::{Columns, Segment};
+use crate::embedded::predicate::{Predicate, meets};
+use certificate::Id;
+use certificate::search::filter::{TimeField, TimeTest};
+
+/// A predicate made ready for one segment. Documents must be asked in ascending order where it holds [`Test::Postings`].
+pub enum Test {
+    Always,
+    Never,
+    All(Vec<Test>),
+    Any(Vec<Test>),
+    Not(Box<Test>),
+    Ids(Vec<Id>),
+    Postings(Box<SegmentPostings>),
+    Member(Member),
+    /// By class number.
+    Class(Vec<bool>),
+    Time(TimeField, TimeTest),
+    /// By title number of the segment.
+    Title(Vec<bool>),
+}
+
+impl Test {
+    /// Makes a predicate ready.
+    pub fn new(predicate: &Predicate, segment: &Segment) -> Result<Test, Error> {
+        let parts = |parts: &[Predicate]| -> Result<Vec<Test>, Error> {
+            parts.iter().map(|part| Test::new(part, segment)).collect()
+        };
+        Ok(match predicate {
+            Predicate::Always => Test::Always,
+            Predicate::Never => Test::Never,
+            Predicate::All(predicates) => all(parts(predicates)?),
+            Predicate::Any(predicates) => any(parts(predicates)?),
+            Predicate::Not(predicate) => match Test::new(predicate, segment)? {
+                Test::Always => Test::Never,
+                Test::Never => Test::Always,
+                test => Test::Not(Box::new(test)),
+            },
+            Predicate::Ids(ids) => Test::Ids(ids.clone()),
+            Predicate::Term(term) => match segment.postings(term)? {
+                Some(postings) => Test::Postings(Box::new(postings)),
+                None => Test::Never,
+            },
+            Predicate::Class(table) => Test::Class(table.clone()),
+            Predicate::Time(field, test) => Test::Time(*field, *test),
+            Predicate::Title(test) => {
+                let mut table = Vec::new();
+                segment.columns.each_title(|_, _, title| table.push(test.matches(title)))?;
+                Test::Title(table)
+            }
+        })
+    }
+
+    /// Whether the document meets the predicate.
+    pub fn matches(&mut self, doc: DocId, columns: &Columns) -> bool {
+        match self {
+            Test::Always => true,
+            Test::Never => false,
+            Test::All(parts) => parts.iter_mut().all(|part| part.matches(doc, columns)),
+            Test::Any(parts) => parts.iter_mut().any(|part| part.matches(doc, columns)),
+            Test::Not(part) => !part.matches(doc, columns),
+            Test::Ids(ids) => ids.binary_search(&columns.id(doc)).is_ok(),
+            Test::Postings(postings) => {
+                if postings.doc() < doc {
+                    postings.seek(doc);
+                }
+                postings.doc() == doc
+            }
+            Test::Member(member) => member.has(doc),
+            Test::Class(table) => meets(table, columns.class(doc)),
+            Test::Time(field, test) => columns.time(*field, doc).is_some_and(|span| test.matches(span)),
+            Test::Title(table) => {
+                columns.title_number(doc).and_then(|number| table.get(number as usize)).copied().unwrap_or(false)
+            }
+        }
+    }
+}
+
+/// Documents by number, a bit each.
+pub struct Member(Vec<u64>);
+
+impl Member {
+    /// The documents from where the postings stand on.
+    pub fn new(postings: &mut SegmentPostings, max_doc: DocId) -> Member {
+        let mut bits = vec![0; (max_doc as usize).div_ceil(64)];
+        while postings.doc() != TERMINATED {
+            bits[postings.doc() as usize / 64] |= 1 << (postings.doc() % 64);
+            postings.advance();
+        }
+        Member(bits)
+    }
+
+    fn has(&self, doc: DocId) -> bool {
+        self.0[doc as usize / 64] & (1 << (doc % 64)) != 0
+    }
+}
+
+fn all(mut parts: Vec<Test>) -> Test {
+    if parts.iter().any(|part| matches!(part, Test::Never)) {
+        return Test::Never;
+    }
+    parts.retain(|part| !matches!(part, Test::Always));
+    match parts.len() {
+        0 => Test::Always,
+        1 => parts.remove(0),
+        _ => Test::All(parts),
+    }
+}
+
+fn any(mut parts: Vec<Test>) -> Test {
+    if parts.iter().any(|part| matches!(part, Test::Always)) {
+        return Test::Always;
+    }
+    parts.retain(|part| !matches!(part, Test::Never));
+    match parts.len() {
+        0 => Test::Never,
+        1 => parts.remove(0),
+        _ => Test::Any(parts),
+    }
+}
+
+/// The documents worth asking, in ascending order.
+pub enum Drive {
+    /// Every document of the segment.
+    Every(DocId),
+    Postings(Box<SegmentPostings>),
+    List(std::vec::IntoIter<DocId>),
+}
+
+impl Iterator for Drive {
+    type Item = DocId;
+
+    fn next(&mut self) -> Option<DocId> {
+        match self {
+            // The whole segment is walked by the caller, which knows its size.
+            Drive::Every(_) => None,
+            Drive::Postings(postings) => {
+                let doc = postings.doc();
+                if doc == TERMINATED {
+                    return None;
+                }
+                postings.advance();
+                Some(doc)
+            }
+            Drive::List(docs) => docs.next(),
+        }
+    }
+}
+
+/// Whether a table of classes says yes to so few certificates that their documents are worth listing.
+pub type Few<'v> = dyn Fn(&[bool]) -> bool + 'v;
+
+/// Chooses what drives, and what is left to test on each document it brings.
+pub fn plan(predicate: &Predicate, segment: &Segment, few: &Few) -> Result<Plan, Error> {
+    let alone = std::slice::from_ref(predicate);
+    let parts = if let Predicate::All(parts) = predicate { parts.as_slice() } else { alone };
+    let Some((cost, driver)) = cheapest(parts, segment, few)? else {
+        let drive = Drive::Every(segment.max_doc());
+        return Ok(Plan { drive, test: Test::new(predicate, segment)?, rows: u64::from(segment.max_doc()) });
+    };
+    let rest = parts.iter().enumerate().filter(|(at, part)| *at != driver || !is_exact(part));
+    let rest: Result<Vec<Test>, Error> = rest.map(|(_, part)| Test::new(part, segment)).collect();
+    let drive = match cost.term {
+        Some(known) => segment.known_postings(&known).map(|postings| Drive::Postings(Box::new(postings)))?,
+        None => drive(&parts[driver], segment, few)?,
+    };
+    Ok(Plan { drive, test: all(rest?), rows: cost.rows })
+}
+
+/// Documents that [`plan`] would ask, roughly.
+pub fn rows(predicate: &Predicate, segment: &Segment, few: &Few) -> Result<u64, Error> {
+    Ok(cost(predicate, segment, few)?.map_or(u64::from(segment.max_doc()), |cost| cost.rows))
+}
+
+/// How one segment is searched.
+pub struct Plan {
+    pub drive: Drive,
+    /// What is left to ask of each document.
+    pub test: Test,
+    /// Documents that are asked, roughly.
+    pub rows: u64,
+}
+
+/// What a part costs when it drives.
+struct Cost {
+    /// Documents it brings.
+    rows: u64,
+    /// The dictionary's entry, when the part is one term that the segment knows: it need not be looked up twice.
+    term: Option<TermInfo>,
+}
+
+impl Cost {
+    fn rows(rows: u64) -> Cost {
+        Cost { rows, term: None }
+    }
+}
+
+/// The part that brings the fewest documents, with their number.
+fn cheapest(parts: &[Predicate], segment: &Segment, few: &Few) -> Result<Option<(Cost, usize)>, Error> {
+    let mut best: Option<(Cost, usize)> = None;
+    for (at, part) in parts.iter().enumerate() {
+        if let Some(cost) = cost(part, segment, few)?
+            && best.as_ref().is_none_or(|(least, _)| cost.rows < least.rows)
+        {
+            best = Some((cost, at));
+        }
+    }
+    Ok(best)
+}
+
+/// Whether driving by the part brings just the documents that meet it.
+fn is_exact(part: &Predicate) -> bool {
+    match part {
+        Predicate::Never | Predicate::Term(_) | Predicate::Ids(_) | Predicate::Class(_) => true,
+        Predicate::Any(parts) => parts.iter().all(is_exact),
+        _ => false,
+    }
+}
+
+/// How many documents a part brings when it drives; none when it cannot.
+fn cost(part: &Predicate, segment: &Segment, few: &Few) -> Result<Option<Cost>, Error> {
+    Ok(match part {
+        Predicate::Term(term) => {
+            let known = segment.term(term)?;
+            Some(Cost { rows: known.as_ref().map_or(0, |known| u64::from(known.doc_freq)), term: known })
+        }
+        Predicate::Never => Some(Cost::rows(0)),
+        Predicate::Ids(ids) => Some(Cost::rows(ids.len() as u64)),
+        Predicate::Class(table) if few(table) => {
+            Some(Cost::rows(segment.columns.of_classes(table).map(|docs| docs.len() as u64).sum()))
+        }
+        Predicate::Any(parts) => {
+            let mut sum = 0;
+            for part in parts {
+                match cost(part, segment, few)? {
+                    Some(cost) => sum += cost.rows,
+                    None => return Ok(None),
+                }
+            }
+            Some(Cost::rows(sum))
+        }
+        Predicate::All(parts) => cheapest(parts, segment, few)?.map(|(cost, _)| Cost::rows(cost.rows)),
+        _ => None,
+    })
+}
+
+fn drive(part: &Predicate, segment: &Segment, few: &Few) -> Result<Drive, Error> {
+    if let Predicate::Term(term) = part {
+        return Ok(match segment.postings(term)? {
+            Some(postings) => Drive::Postings(Box::new(postings)),
+            None => Drive::List(Vec::new().into_iter()),
+        });
+    }
+    let mut docs = Vec::new();
+    collect(part, segment, few, &mut docs)?;
+    docs.sort_unstable();
+    docs.dedup();
+    Ok(Drive::List(docs.into_iter()))
+}
+
+/// Documents that may meet the part. A part that is more than terms and ids is tested again by the caller.
+fn collect(part: &Predicate, segment: &Segment, few: &Few, docs: &mut Vec<DocId>) -> Result<(), Error> {
+    let take = |docs: &mut Vec<DocId>, postings: Option<SegmentPostings>| {
+        let Some(mut postings) = postings else { return };
+        while postings.doc() != TERMINATED {
+            docs.push(postings.doc());
+            postings.advance();
+        }
+    };
+    match part {
+        Predicate::Term(term) => take(docs, segment.postings(term)?),
+        Predicate::Ids(ids) => {
+            for id in ids {
+                take(docs, segment.of_id(*id)?);
+            }
+        }
+        Predicate::Class(table) => segment.columns.of_classes(table).for_each(|of_class| docs.extend(of_class)),
+        Predicate::Any(parts) => {
+            for part in parts {
+                collect(part, segment, few, docs)?;
+            }
+        }
+        Predicate::All(parts) => {
+            let (_, cheapest) =
+                cheapest(parts, segment, few)?.expect("a part that drives has a cost, so one of its parts has");
+            collect(&parts[cheapest], segment, few, docs)?;
+        }
+        Predicate::Never => {}
+        _ => unreachable!("only parts with a cost drive, and a cost is given to these alone"),
+    }
+    Ok(())
+}

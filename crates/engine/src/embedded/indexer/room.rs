@@ -1,0 +1,107 @@
+//! A disk that takes nothing for the index, or a system that gives it no thread: searches go on with what was committed and the overlay, until it does.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::Disk;
+use crate::embedded::Shared;
+use crate::embedded::index::{Medium, Writer};
+use crate::embedded::indexer::look_through;
+use base::log::event;
+use base::threads::is_beyond_limits;
+use certificate::Seq;
+
+/// Bytes free on the index's disk below which a failure of the index is put down to the disk. A round of the indexer writes less.
+const INDEX_ROOM_BYTES_MIN: u64 = 1024 * 1024;
+
+/// Between two looks whether there is room again. Tests do not want to wait.
+const PAUSE: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 1_000 });
+
+/// File by which it is seen whether the folder of the index takes any.
+const PROBE: &str = ".room";
+
+/// Whether an index failed because of its disk or for want of a thread, and not of itself. tantivy's words for it are those of the system;
+/// when one of its threads met the error first, it only says that the thread has ended, and the disk is asked.
+pub fn is_missing(shared: &Shared, problem: &str) -> bool {
+    const WORDS: [&str; 5] =
+        ["No space left", "no storage space", "Read-only file system", "read-only filesystem", "Disk quota exceeded"];
+    // tantivy starts a thread for each commit.
+    is_beyond_limits(problem)
+        || WORDS.iter().any(|words| problem.contains(words))
+        || takes_nothing(&shared.index_medium, &shared.index_folder)
+}
+
+/// Whether a folder has no room, or is not to be written to. One that is not there is neither.
+fn takes_nothing(medium: &Medium, folder: &Path) -> bool {
+    if let Some(is_full) = medium.is_full() {
+        return is_full;
+    }
+    if Disk::of(folder).is_some_and(|disk| disk.free_bytes < INDEX_ROOM_BYTES_MIN) {
+        return true;
+    }
+    let probe = folder.join(PROBE);
+    let written = File::create(&probe).and_then(|mut file| file.write_all(b"?"));
+    // What is left of it is written over by the next look.
+    let _ = fs::remove_file(&probe);
+    use ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    written.is_err_and(|error| {
+        matches!(error.kind(), FileTooLarge | PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+    })
+}
+
+/// The index as it was committed at `at`, as soon as the disk takes writes and the system gives threads again. None when the engine is closed meanwhile.
+///
+/// # Errors
+/// It is not what it was.
+pub fn wait(shared: &Shared, at: Seq) -> Option<Result<Writer, String>> {
+    let (medium, folder, origin) = (&shared.index_medium, &shared.index_folder, &shared.origin);
+    while shared.bell.pause(PAUSE) {
+        if takes_nothing(medium, folder) {
+            continue;
+        }
+        // A torn file may show as a panic as well as an error.
+        let opened = catch_unwind(AssertUnwindSafe(|| match at {
+            // Nothing was committed that could be opened.
+            Seq(0) => Writer::create_on(medium, folder, origin),
+            _ => Writer::open_on(medium, folder, origin),
+        }));
+        match opened {
+            Ok(Ok((writer, snapshot))) if snapshot.at == at => {
+                // It may be that what looked like want of room was damage.
+                if let Err(problem) = look_through(shared, &writer) {
+                    writer.close();
+                    return Some(Err(problem));
+                }
+                event!(INDEX_WRITTEN_AGAIN, at = at.0);
+                return Some(Ok(writer));
+            }
+            Ok(Ok((writer, snapshot))) => {
+                writer.close();
+                return Some(Err(format!("it is at change {} where it was at {at}", snapshot.at)));
+            }
+            Ok(Err(error)) if is_missing(shared, &error.0) => {}
+            Ok(Err(error)) => return Some(Err(error.0)),
+            Err(_) => return Some(Err("opening it panicked".into())),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_with_room_takes_files_and_keeps_none_of_the_look() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!takes_nothing(&Medium::default(), folder.path()));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(
+            !takes_nothing(&Medium::default(), &folder.path().join("nowhere")),
+            "an index that is gone is built again"
+        );
+    }
+}

@@ -1,0 +1,653 @@
+//! The engine of one machine: redb keeps, tantivy finds, the overlay bridges the two, one writer decides.
+
+mod classes;
+mod compact;
+mod consent;
+mod copy;
+mod counters;
+mod health;
+mod history;
+mod index;
+mod indexer;
+mod overlay;
+mod packed;
+mod panics;
+mod patients;
+mod predicate;
+mod reindex;
+mod restore;
+mod salvage;
+mod standing;
+mod stats;
+pub mod store;
+mod subject;
+#[cfg(test)]
+mod tests;
+mod time;
+mod verify;
+mod view;
+pub mod who;
+mod witnessed;
+mod writer;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::JoinHandle;
+
+use tokio::sync::oneshot;
+
+use super::decide;
+use super::write::{Import, Imported, Refused, Subject, Write, Written};
+use super::{Clock, ClockReading, ListChange, Names, Purpose, QuickRepair, Stored, StoredList, Witness};
+use crate::limits::OVERLAY_ROWS_MAX;
+use base::log::event;
+use base::metrics::Metrics;
+use certificate::search::row::Row;
+use certificate::search::{Hit, Page, Query, row_bytes};
+use certificate::{Id, Seq, State, Version};
+use classes::Classes;
+pub use compact::Compacted;
+pub use copy::CopyCheck;
+use counters::Counters;
+use indexer::Indexer;
+pub use packed::Packed;
+use patients::Links;
+pub use restore::Restore;
+pub use salvage::{Salvage, Salvaged};
+pub use stats::{FileSize, Stats, TableSize, size};
+pub use store::copy::RESTORING;
+use store::record::{Draft, Record, Tag};
+pub use store::{CommitFloor, Error, expect_unused};
+use store::{Opened, Reader, Store, body};
+use time::Time;
+pub use verify::{Problem, Verified, Verifying};
+use view::View;
+use writer::{AUDIT_HEAD, Job, Prepared, Writer};
+
+/// Requests waiting for the writer. Beyond it a write is answered with 503 at once instead of waiting unseen.
+const WRITE_QUEUE_MAX: usize = 4_096;
+
+/// How to open the engine.
+#[derive(Clone)]
+pub struct Options {
+    pub folder: PathBuf,
+    /// redb's cache; it may be exceeded by about half.
+    pub cache_bytes: usize,
+    pub quick_repair: QuickRepair,
+    /// What stored data hold.
+    pub names: Names,
+    /// What the folder is opened for; none for commands that serve it to nobody.
+    pub purpose: Option<Purpose>,
+    /// Contract 3.9.
+    pub unique_number: bool,
+    /// Is told of every change.
+    pub witness: Option<Arc<dyn Witness>>,
+    /// Where writer and indexer count.
+    pub metrics: Arc<Metrics>,
+    pub clock: Clock,
+    /// Milliseconds that have passed since any moment; nobody can set it. [`elapsed_clock`](super::elapsed_clock), unless a test says
+    /// otherwise.
+    pub elapsed: Clock,
+}
+
+/// The open engine. Closing waits for everything acknowledged; dropping it closes it.
+pub struct Embedded {
+    shared: Arc<Shared>,
+    queue: Mutex<Option<SyncSender<Job>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    seal_key: [u8; 32],
+    migrated: Option<u32>,
+    names: Names,
+}
+
+/// What the engine's files lie on: the file system, unless a test says otherwise.
+#[derive(Default)]
+struct Media {
+    store: store::Medium,
+    index: index::Medium,
+}
+
+/// What the engine's threads move.
+struct Hands {
+    writer: Writer,
+    queue: Receiver<Job>,
+    indexer: Indexer,
+}
+
+/// What writer, indexer and readers share.
+struct Shared {
+    store: Store,
+    clock: Clock,
+    elapsed: Clock,
+    time: Time,
+    unique_number: bool,
+    witness: Option<Arc<dyn Witness>>,
+    metrics: Arc<Metrics>,
+    notes: health::Notes,
+    /// The data folder.
+    folder: PathBuf,
+    index_folder: PathBuf,
+    index_medium: index::Medium,
+    origin: index::Origin,
+    /// What searches see; none while the index is being built.
+    view: Mutex<Option<Arc<View>>>,
+    /// Held by whoever makes the next view, so that the writer and the indexer take turns.
+    publishing: Mutex<Published>,
+    /// Seq of the last commit, for those who wait for the index.
+    seq: AtomicU64,
+    /// How far the index is being built, in percent.
+    built_percent: AtomicU64,
+    overlay_rows: AtomicUsize,
+    /// Requests handed over that the writer has not begun with.
+    queued: AtomicUsize,
+    /// Which patients are tied to which.
+    links: RwLock<Links>,
+    bell: indexer::Bell,
+    /// Held by whoever builds the index beside.
+    reindexing: Mutex<()>,
+}
+
+/// What the next view is made from besides the last one.
+#[derive(Clone, Default)]
+struct Published {
+    classes: Arc<Classes>,
+    counters: Arc<Counters>,
+}
+
+impl Shared {
+    fn view(&self) -> Option<Arc<View>> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_view(&self, view: Option<View>) {
+        let rows = view.as_ref().map_or(0, |view| view.generations.iter().map(|generation| generation.rows()).sum());
+        self.overlay_rows.store(rows, Ordering::Release);
+        let next = view.map(Arc::new);
+        let before = std::mem::replace(&mut *self.view.lock().unwrap_or_else(PoisonError::into_inner), next);
+        drop(before);
+    }
+
+    fn publishing(&self) -> MutexGuard<'_, Published> {
+        // Views are replaced as a whole, so one that was left half-way by a panic was never seen.
+        self.publishing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does a part of a search. An index that it cannot read is given up. Damage may show as a panic too, but a fault of ours as well,
+    /// which a new index would not mend: then the index is looked through first.
+    fn search<T>(&self, part: impl FnOnce() -> Result<T, index::Error>) -> Result<T, SearchError> {
+        match catch_unwind(AssertUnwindSafe(part)) {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(error)) => {
+                self.bell.condemn();
+                Err(SearchError::Failed(error.0))
+            }
+            Err(_) => {
+                self.bell.suspect();
+                Err(SearchError::Failed("it panicked".into()))
+            }
+        }
+    }
+
+    fn seq(&self) -> Seq {
+        Seq(self.seq.load(Ordering::Acquire))
+    }
+
+    /// The index row of a stored version, with an open consent; none for a tombstone.
+    fn row(&self, record: &Record) -> Result<Option<Row>, Error> {
+        if record.row_bytes == 0 {
+            return Ok(None);
+        }
+        let mut raw = Vec::new();
+        self.expand(record, &mut raw)?;
+        standing::read_row(record, &raw[record.raw_bytes..]).map(Some)
+    }
+
+    /// Appends body and row.
+    fn expand(&self, record: &Record, out: &mut Vec<u8>) -> Result<(), Error> {
+        let dictionary = self.store.dictionary(record.dictionary)?;
+        body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, out)
+    }
+
+    /// Compresses a version, on the caller's thread, before it waits for the writer. A tombstone has neither body nor row.
+    fn draft(&self, state: State, content: Option<(&[u8], &Row)>) -> Draft {
+        let (number, dictionary) = self.store.current_dictionary();
+        let bytes = |part: &[u8]| u32::try_from(part.len()).expect("the bound on bodies bounds what is stored of them");
+        let (raw_bytes, row_bytes, frame) = match content {
+            None => (0, 0, Vec::new()),
+            Some((tail, row)) => {
+                let row = row_bytes::encode(row);
+                let frame = body::compress(dictionary, &[tail, &row].concat());
+                (bytes(tail), bytes(&row), frame)
+            }
+        };
+        Draft { state, dictionary: number, raw_bytes, row_bytes, fields: Vec::new(), frame }
+    }
+}
+
+impl Embedded {
+    /// Opens the data folder, or makes it (0700). After a clean stop this takes milliseconds; an index that is missing, torn or
+    /// foreign is built again in the background, and searches answer [`SearchError::Building`] until it is there.
+    ///
+    /// # Errors
+    /// The folder is in use, newer than this release, made with other names, damaged, or not to be written.
+    pub fn open(options: Options) -> Result<Embedded, Error> {
+        let (engine, hands) = Self::assemble(&options, Media::default())?;
+        let writer = writer::start(hands.writer, hands.queue)?;
+        engine.threads.lock().expect("no holder of this lock can panic").push(writer);
+        let indexer = indexer::start(hands.indexer)?;
+        engine.threads.lock().expect("no holder of this lock can panic").push(indexer);
+        Ok(engine)
+    }
+
+    /// Opens the data folder to look at it: what is stored can be read, nothing is written, searched or indexed. It needs no right to write
+    /// to the folder, and leaves it as it was.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), or there is no store.
+    pub fn look(options: Options) -> Result<Embedded, Error> {
+        let media = Media::default();
+        let (store, opened) = Store::look(&options.folder, store_options(&options, media.store))?;
+        let (seal_key, migrated, names) = (opened.seal_key, opened.migrated, options.names.clone());
+        let shared = Self::share(&options, media.index, store, opened)?;
+        let (queue, threads) = (Mutex::new(None), Mutex::default());
+        Ok(Embedded { shared, queue, threads, seal_key, migrated, names })
+    }
+
+    /// The engine without its threads: whoever holds its hands moves them.
+    fn assemble(options: &Options, media: Media) -> Result<(Embedded, Hands), Error> {
+        make_folder(&options.folder).map_err(|error| Error::Io(format!("{}: {error}", options.folder.display())))?;
+        let (store, opened) = Store::open(&options.folder, store_options(options, media.store))?;
+        let (position, seal_key, migrated) = (opened.position, opened.seal_key, opened.migrated);
+        let shared = Self::share(options, media.index, store, opened)?;
+        let indexer = Indexer::open(&shared)?;
+        let writer = Writer::new(&shared, position);
+        let (sender, queue) = sync_channel(WRITE_QUEUE_MAX);
+        let (sender, threads) = (Mutex::new(Some(sender)), Mutex::default());
+        let names = options.names.clone();
+        let engine = Embedded { shared, queue: sender, threads, seal_key, migrated, names };
+        Ok((engine, Hands { writer, queue, indexer }))
+    }
+
+    /// What all parts of an engine share, over an open store.
+    fn share(
+        options: &Options,
+        index_medium: index::Medium,
+        store: Store,
+        opened: Opened,
+    ) -> Result<Arc<Shared>, Error> {
+        let classes = Arc::new(Classes::read(&opened.classes)?);
+        let counters = Arc::new(Counters::new(opened.counters));
+        let reader = store.reader()?;
+        let links = RwLock::new(Links::read(&reader)?);
+        let now = ClockReading { at: (options.clock)(), elapsed: (options.elapsed)() };
+        let time = Time::new(now, &opened.position, reader.clock_accepted()?);
+        drop(reader);
+        Ok(Arc::new(Shared {
+            store,
+            clock: options.clock.clone(),
+            elapsed: options.elapsed.clone(),
+            time,
+            unique_number: options.unique_number,
+            witness: options.witness.clone(),
+            metrics: options.metrics.clone(),
+            notes: health::Notes::default(),
+            folder: options.folder.clone(),
+            index_folder: options.folder.join("index"),
+            index_medium,
+            origin: index::Origin {
+                store: opened.uuid.clone(),
+                epoch: opened.epoch.clone(),
+                schema: format!("layout {}", index::LAYOUT),
+            },
+            view: Mutex::new(None),
+            publishing: Mutex::new(Published { classes, counters }),
+            seq: AtomicU64::new(opened.position.seq.0),
+            built_percent: AtomicU64::new(0),
+            overlay_rows: AtomicUsize::new(0),
+            queued: AtomicUsize::new(0),
+            links,
+            bell: indexer::Bell::default(),
+            reindexing: Mutex::default(),
+        }))
+    }
+
+    /// The format that opening brought the store from and to, where it had an earlier one.
+    pub fn migrated(&self) -> Option<(u32, u32)> {
+        // What a look does in memory is done again by whoever opens the folder to write.
+        self.migrated.filter(|_| !self.shared.store.is_looked_at()).map(|from| (from, store::FORMAT))
+    }
+
+    /// The format of the store.
+    pub fn format(&self) -> u32 {
+        store::FORMAT
+    }
+
+    /// The name of the store's present life: another one after each restore.
+    pub fn epoch(&self) -> &str {
+        &self.shared.origin.epoch
+    }
+
+    /// Key for links with sealed parameters; it belongs to the store, so links survive a restart.
+    pub fn seal_key(&self) -> [u8; 32] {
+        self.seal_key
+    }
+
+    /// The newest version of a certificate, which may be a tombstone; none when the id was never assigned.
+    pub fn current(&self, id: Id) -> Result<Option<Stored>, Error> {
+        let reader = self.shared.store.reader()?;
+        reader.newest(id, |version, bytes| self.shared.stored(id, version, bytes))?.transpose()
+    }
+
+    /// Bytes of a version, if not to the byte, without reading it: of the newest, where none is named. 0 for a tombstone and for what is not
+    /// there.
+    pub fn bytes_of(&self, id: Id, version: Option<Version>) -> Result<usize, Error> {
+        let bytes_of = |bytes: &[u8]| Record::read(bytes).map(|record| packed::bytes_max(&record));
+        let reader = self.shared.store.reader()?;
+        let found = match version {
+            Some(version) => reader.version(id, version, bytes_of)?,
+            None => reader.newest(id, |_, bytes| bytes_of(bytes))?,
+        };
+        Ok(found.transpose()?.unwrap_or(0))
+    }
+
+    /// What the writer would say of a write if it came now and alone; nothing is changed, and no later write is bound by it. Whether a
+    /// certificate number is in use is not looked up here.
+    pub fn judge(&self, write: &Write) -> Result<Result<(), Refused>, Error> {
+        let current = match write {
+            Write::Create { .. } => None,
+            Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => self.current_row(*id)?,
+        };
+        Ok(decide::judge(write, current.as_ref()).map(drop))
+    }
+
+    /// The patient that a version is about, where the registry was asked for them.
+    pub fn subject(&self, id: Id, version: Version) -> Result<Option<Subject>, Error> {
+        let reader = self.shared.store.reader()?;
+        let found = reader.version(id, version, |bytes| -> Result<_, Error> {
+            let field = Record::read(bytes)?.fields.get(Tag::Subject)?;
+            let damaged = || Error::Damaged("the subject of a record is cut".into());
+            field.map(|field| subject::decode(field).ok_or_else(damaged)).transpose()
+        })?;
+        Ok(found.transpose()?.flatten())
+    }
+
+    /// One version of a certificate.
+    pub fn version(&self, id: Id, version: Version) -> Result<Option<Stored>, Error> {
+        let reader = self.shared.store.reader()?;
+        reader.version(id, version, |bytes| self.shared.stored(id, version, bytes))?.transpose()
+    }
+
+    /// The versions a page names, in its order. None when they have more than `room` bytes together: not all of them were found then.
+    pub fn versions(&self, hits: &[Hit], mut room: usize) -> Result<Option<Vec<Packed>>, Error> {
+        let reader = self.shared.store.reader()?;
+        let mut versions = Vec::with_capacity(hits.len());
+        for hit in hits {
+            let version = self.shared.packed(&reader, hit.id, hit.version)?;
+            let Some(left) = room.checked_sub(version.bytes_max()) else { return Ok(None) };
+            room = left;
+            versions.push(version);
+        }
+        Ok(Some(versions))
+    }
+
+    /// One version a page names. A version never changes, so a page may be read piece by piece.
+    pub fn packed(&self, hit: Hit) -> Result<Packed, Error> {
+        self.shared.packed(&*self.shared.store.reader()?, hit.id, hit.version)
+    }
+
+    /// Whether an id was ever assigned.
+    pub fn is_assigned(&self, id: Id) -> Result<bool, Error> {
+        Ok(self.shared.store.reader()?.newest(id, |_, _| ())?.is_some())
+    }
+
+    /// Runs a search over everything acknowledged before the call.
+    pub fn search(&self, query: &Query) -> Result<Page, SearchError> {
+        self.plan(query.clone())?.run()
+    }
+
+    /// Plans a search over everything acknowledged before the call. The plan is at its moment from now on, and says what it costs.
+    pub fn plan(&self, query: Query) -> Result<PlannedSearch, SearchError> {
+        let view = self.shared.view().ok_or_else(|| self.building())?;
+        let planned = self.shared.search(|| view.plan(&query))?;
+        Ok(PlannedSearch { shared: self.shared.clone(), view, query, planned })
+    }
+
+    fn building(&self) -> SearchError {
+        SearchError::Building { percent: self.shared.built_percent.load(Ordering::Acquire) }
+    }
+
+    /// Hands a write over. The answer comes when the change is durable and every search sees it.
+    pub fn write(&self, write: Write) -> oneshot::Receiver<Result<Written, Refused>> {
+        let (answer, receiver) = oneshot::channel();
+        let draft = match &write {
+            Write::Create { content, .. } | Write::Update { content, .. } => {
+                let mut draft = self.shared.draft(content.row.class.state, Some((&content.tail, &content.row)));
+                who::encode(&content.who, &mut draft.fields);
+                if let Some(subject) = &content.subject {
+                    draft.push(Tag::Subject, &subject::encode(subject));
+                }
+                draft
+            }
+            Write::Delete { who, .. } | Write::Consent { who, .. } => {
+                let mut draft = self.shared.draft(State::Deleted, None);
+                who::encode(who, &mut draft.fields);
+                draft
+            }
+        };
+        self.enqueue(Job::Write(Box::new(Prepared { write, draft, answer, has_waited: false })));
+        receiver
+    }
+
+    /// Compresses versions of an import on the caller's thread, so that several threads can share the work.
+    pub fn prepare_import(&self, versions: Vec<Import>) -> ImportBatch {
+        let draft = |import: &Import| {
+            let content = import.content.as_ref().map(|(tail, row)| (tail.as_slice(), row));
+            let mut draft = self.shared.draft(import.state, content);
+            draft.push(Tag::Imported, b"");
+            draft
+        };
+        ImportBatch(versions.into_iter().map(|import| (draft(&import), import)).collect())
+    }
+
+    /// Hands versions of an import over. They are stored in one batch; each is told what became of it.
+    pub fn import(&self, batch: ImportBatch) -> oneshot::Receiver<Result<Vec<Imported>, Refused>> {
+        let (answer, receiver) = oneshot::channel();
+        self.enqueue(Job::Import { versions: batch.0, answer });
+        receiver
+    }
+
+    /// The code lists that were loaded.
+    pub fn lists(&self) -> Result<Vec<StoredList>, Error> {
+        self.reading(Reader::lists)
+    }
+
+    /// Hands a change of the code lists over: all of it is stored, or nothing. The answer comes when it is durable.
+    pub fn change_lists(&self, changes: Vec<ListChange>) -> oneshot::Receiver<Result<(), Refused>> {
+        let (answer, receiver) = oneshot::channel();
+        self.enqueue(Job::Lists { changes, answer });
+        receiver
+    }
+
+    /// The head of the audit trail, as it was handed over last.
+    pub fn audit_head(&self) -> Result<Option<String>, Error> {
+        let head = self.reading(|reader| reader.meta(AUDIT_HEAD))?;
+        let text = |head| String::from_utf8(head).map_err(|_| Error::Damaged(format!("'{AUDIT_HEAD}' is not text")));
+        head.map(text).transpose()
+    }
+
+    /// Hands the head of the audit trail over, so that a trail that is shorter than it was can be told. The answer comes when it is
+    /// durable. Contract 7.8.
+    pub fn keep_audit_head(&self, head: String) -> oneshot::Receiver<Result<(), Refused>> {
+        let (answer, receiver) = oneshot::channel();
+        self.enqueue(Job::AuditHead { head, answer });
+        receiver
+    }
+
+    fn enqueue(&self, job: Job) {
+        let queue = self.queue.lock().expect("no holder of this lock can panic").clone();
+        let Some(queue) = queue else { return job.refuse(Refused::Closed) };
+        if self.shared.overlay_rows.load(Ordering::Acquire) > OVERLAY_ROWS_MAX && job.may_be_refused() {
+            return job.refuse(Refused::Busy);
+        }
+        // Counted first, or the writer might take it off before it is on.
+        self.shared.queued.fetch_add(1, Ordering::AcqRel);
+        let refused = if job.may_be_refused() {
+            queue.try_send(job).map_err(|error| match error {
+                TrySendError::Full(job) => (job, Refused::Busy),
+                TrySendError::Disconnected(job) => (job, Refused::Closed),
+            })
+        } else {
+            queue.send(job).map_err(|failed| (failed.0, Refused::Closed))
+        };
+        if let Err((job, why)) = refused {
+            self.shared.queued.fetch_sub(1, Ordering::AcqRel);
+            job.refuse(why);
+        }
+    }
+
+    /// Versions after a change, in the order they were made: at most `max`, with the seq to go on from. For exports.
+    pub fn export(&self, after: Seq, max: usize) -> Result<Vec<(Seq, Stored)>, Error> {
+        let read = |reader: &Reader, change: store::Change, version: Version| -> Result<(Seq, Stored), Error> {
+            let found = reader.version(change.id, version, |bytes| {
+                let seq = Record::read(bytes)?.seq;
+                self.shared.stored(change.id, version, bytes).map(|stored| (seq, stored))
+            })?;
+            match found.transpose()? {
+                Some((seq, stored)) if (seq, stored.stamp.milliseconds) == (change.seq, change.milliseconds) => {
+                    Ok((seq, stored))
+                }
+                _ => Err(Error::Damaged(format!(
+                    "change {} has not version {version} of Composition/{}, or another time than it",
+                    change.seq, change.id
+                ))),
+            }
+        };
+        self.reading(|reader| {
+            let (mut at, mut found) = (after, Vec::new());
+            // Changes of consent are no versions; none at all means the end to whoever asks.
+            while found.is_empty() {
+                let changes = reader.changes_after(at, max)?;
+                let Some(last) = changes.last() else { break };
+                at = last.seq;
+                for change in changes {
+                    if let Some(version) = change.version() {
+                        found.push(read(reader, change, version)?);
+                    }
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// The change that made a version; none when there is no such version.
+    pub fn seq_of(&self, id: Id, version: Version) -> Result<Option<Seq>, Error> {
+        self.reading(|reader| {
+            reader.version(id, version, |bytes| Record::read(bytes).map(|record| record.seq))?.transpose()
+        })
+    }
+
+    /// The last acknowledged change.
+    pub fn seq(&self) -> Seq {
+        self.shared.seq()
+    }
+
+    /// The change up to which the index itself has come; none while it is being built.
+    pub fn indexed(&self) -> Option<Seq> {
+        self.shared.view().map(|view| view.index.at)
+    }
+
+    /// Makes the indexer take its round now instead of waiting for the second to pass.
+    pub fn index_now(&self) {
+        self.shared.bell.ring();
+    }
+
+    /// Finishes what was handed over, commits the index and lets the folder go. Later calls fail.
+    pub fn close(&self) {
+        if self.stop() || self.shared.store.is_looked_at() {
+            self.let_go();
+        }
+    }
+
+    fn let_go(&self) {
+        self.shared.set_view(None);
+        self.shared.store.close();
+        self.shared.note_closed();
+    }
+
+    /// Finishes what was handed over and commits the index; the store stays open. False when that was done before.
+    fn stop(&self) -> bool {
+        drop(self.queue.lock().expect("no holder of this lock can panic").take());
+        let threads = std::mem::take(&mut *self.threads.lock().expect("no holder of this lock can panic"));
+        if threads.is_empty() {
+            return false;
+        }
+        for (at, thread) in threads.into_iter().enumerate() {
+            // The writer ends when its queue does; only then is the indexer told that nothing more will come.
+            if at == 1 {
+                self.shared.bell.close();
+            }
+            if thread.join().is_err() {
+                event!(THREAD_OF_ENGINE);
+            }
+        }
+        true
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// A search at its moment, ready to run, here or on another thread.
+pub struct PlannedSearch {
+    shared: Arc<Shared>,
+    view: Arc<View>,
+    query: Query,
+    planned: view::Planned,
+}
+
+impl PlannedSearch {
+    /// Rows it has to look at, roughly: an expensive search belongs on a thread of its own.
+    pub fn rows(&self) -> u64 {
+        self.planned.rows
+    }
+
+    pub fn run(self) -> Result<Page, SearchError> {
+        self.shared.search(|| self.view.run(&self.query, self.planned))
+    }
+}
+/// Versions of an import, ready for the writer.
+pub struct ImportBatch(Vec<(Draft, Import)>);
+
+/// Why a search has no answer.
+#[derive(Debug)]
+pub enum SearchError {
+    /// The index is being built.
+    Building { percent: u64 },
+    /// The index is damaged; it is being replaced.
+    Failed(String),
+}
+
+fn store_options(options: &Options, medium: store::Medium) -> store::Options {
+    store::Options {
+        cache_bytes: options.cache_bytes,
+        quick_repair: options.quick_repair,
+        purpose: options.purpose,
+        names: options.names.clone(),
+        medium,
+    }
+}
+
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    if folder.is_dir() {
+        return Ok(());
+    }
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))
+}

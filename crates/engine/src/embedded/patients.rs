@@ -1,0 +1,193 @@
+//! Patients: read from the store, written through the one writer, and tied to each other in memory.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, PoisonError};
+
+use tokio::sync::oneshot;
+
+use super::store::patient::record::Record;
+use super::store::{Error, Reader};
+use super::writer::Job;
+use super::{Embedded, Shared};
+use crate::limits::{BIRTH_DATE_DAYS_MAX, IMPORT_ID_MAX, LINKED_PATIENTS_MAX};
+use crate::{PatientFacts, PatientLine, PatientWrite, PatientWritten, Refused, StoredPatient};
+use certificate::{Id, Version, head};
+
+impl Embedded {
+    /// The newest version of a patient; none when the id is unknown.
+    pub fn patient(&self, id: Id) -> Result<Option<StoredPatient>, Error> {
+        self.reading(|reader| reader.newest_patient(id, |version, record| stored(id, version, &record)))
+    }
+
+    /// One version of a patient.
+    pub fn patient_version(&self, id: Id, version: Version) -> Result<Option<StoredPatient>, Error> {
+        self.reading(|reader| reader.patient_version(id, version, |record| stored(id, version, &record)))
+    }
+
+    /// All versions of a patient, newest first.
+    pub fn patient_versions(&self, id: Id) -> Result<Vec<StoredPatient>, Error> {
+        self.reading(|reader| reader.patient_versions(id, |version, record| stored(id, version, &record)))
+    }
+
+    /// What the newest version of a patient says, without its resource: some two microseconds.
+    pub fn patient_facts(&self, id: Id) -> Result<Option<(Version, PatientFacts)>, Error> {
+        self.reading(|reader| reader.newest_patient(id, |version, record| Ok((version, record.facts()?))))
+    }
+
+    /// The newest version of a patient, in few words.
+    pub fn patient_line(&self, id: Id) -> Result<Option<PatientLine>, Error> {
+        let line = |record: &Record| {
+            let PatientFacts { is_active, is_deceased, born, .. } = record.facts()?;
+            Ok(PatientLine { id, born, is_active, is_deceased, milliseconds: record.stamp.milliseconds })
+        };
+        self.reading(|reader| reader.newest_patient(id, |_, record| line(&record)))
+    }
+
+    /// Current patients with an identifier of this value: its system and their id, by system, then id. A patient stands here once
+    /// for each system.
+    pub fn patients_with(&self, value: &str) -> Result<Vec<(String, Id)>, Error> {
+        self.reading(|reader| reader.patients_with(value))
+    }
+
+    /// Patients whose birth date can mean one of the days `from..=to` (since 1970-01-01), by its first day, then id. None when they
+    /// are more than `max`.
+    pub fn patients_born(&self, from: i32, to: i32, max: usize) -> Result<Option<Vec<PatientLine>>, Error> {
+        self.reading(|reader| reader.patients_born(from, to, max))
+    }
+
+    /// All patients: those without a birth date first, then as [`patients_born`](Self::patients_born). None when they are more than `max`.
+    pub fn patients_all(&self, max: usize) -> Result<Option<Vec<PatientLine>>, Error> {
+        self.reading(|reader| reader.patients_all(max))
+    }
+
+    /// Versions of patients in the order they were made, behind a change of patients, at most `max`: number, id and version. They
+    /// are numbered from 1 without gaps, apart from changes of certificates.
+    pub fn patient_changes(&self, after: u64, max: usize) -> Result<Vec<(u64, Id, Version)>, Error> {
+        self.reading(|reader| reader.patient_changes(after, max))
+    }
+
+    /// Number of the newest change of patients; 0 while there is none.
+    pub fn last_patient_change(&self) -> Result<u64, Error> {
+        self.reading(|reader| reader.last_patient_change())
+    }
+
+    /// Number of patients.
+    pub fn patient_count(&self) -> Result<u64, Error> {
+        self.reading(|reader| reader.patient_count())
+    }
+
+    /// Everyone tied to a patient by links of current patients in either direction, and to those in turn, nearest first, the patient
+    /// left out; at most [`LINKED_PATIENTS_MAX`]. Some may be unknown here.
+    pub fn linked_patients(&self, id: Id) -> Arc<[Id]> {
+        self.shared.links.read().unwrap_or_else(PoisonError::into_inner).tied(id)
+    }
+
+    /// Hands patients over: all of them are stored, in their order, or none. The answer comes when they are durable and found. Refused
+    /// when too much is waiting.
+    pub fn write_patients(&self, writes: Vec<PatientWrite>) -> oneshot::Receiver<Result<Vec<PatientWritten>, Refused>> {
+        self.hand_over(writes, false)
+    }
+
+    /// As [`write_patients`](Self::write_patients), but waits where that would refuse: for commands of an operator.
+    pub fn import_patients(
+        &self,
+        writes: Vec<PatientWrite>,
+    ) -> oneshot::Receiver<Result<Vec<PatientWritten>, Refused>> {
+        self.hand_over(writes, true)
+    }
+
+    fn hand_over(
+        &self,
+        writes: Vec<PatientWrite>,
+        waits: bool,
+    ) -> oneshot::Receiver<Result<Vec<PatientWritten>, Refused>> {
+        for write in &writes {
+            assert!(write.id.is_none_or(|id| id.get() <= IMPORT_ID_MAX), "ids are bounded where they are read");
+            let born = write.facts.born.unwrap_or_default();
+            let is_possible = born.0 <= born.1 && born.0 > i32::MIN && born.1 - born.0 <= BIRTH_DATE_DAYS_MAX;
+            assert!(is_possible, "a birth date means the days of a year at most");
+        }
+        let (answer, receiver) = oneshot::channel();
+        self.enqueue(Job::Patients { writes, waits, answer });
+        receiver
+    }
+}
+
+fn stored(id: Id, version: Version, record: &Record) -> Result<StoredPatient, Error> {
+    let mut resource = Vec::with_capacity(head::HEAD_BYTES_MAX + record.tail.len());
+    head::write(&mut resource, "Patient", id, version, record.stamp);
+    resource.extend_from_slice(record.tail);
+    Ok(StoredPatient { id, version, stamp: record.stamp, facts: record.facts()?, resource })
+}
+
+impl Shared {
+    /// Takes links of new versions in; they were committed.
+    pub(super) fn link(&self, changed: Vec<(Id, Vec<Id>)>) {
+        if !changed.is_empty() {
+            let mut links = self.links.write().unwrap_or_else(PoisonError::into_inner);
+            changed.into_iter().for_each(|(id, others)| links.set(id, others));
+        }
+    }
+
+    /// Reads all links anew, where it is not known what was committed.
+    pub(super) fn read_links(&self) -> Result<(), Error> {
+        let links = Links::read(&*self.store.reader()?)?;
+        // A writer that panicked may have left the ones before half-way; nobody sees them again.
+        *self.links.write().unwrap_or_else(PoisonError::into_inner) = links;
+        Ok(())
+    }
+}
+
+/// Which patients are tied to which: what current versions say, and the same from the other end.
+#[derive(Default)]
+pub struct Links {
+    says: HashMap<Id, Vec<Id>>,
+    said_by: HashMap<Id, BTreeSet<Id>>,
+}
+
+impl Links {
+    pub fn read(reader: &Reader) -> Result<Links, Error> {
+        let mut links = Links::default();
+        reader.patient_links()?.into_iter().for_each(|(id, others)| links.set(id, others));
+        Ok(links)
+    }
+
+    fn set(&mut self, id: Id, others: Vec<Id>) {
+        for other in self.says.remove(&id).unwrap_or_default() {
+            if let Some(sources) = self.said_by.get_mut(&other) {
+                sources.remove(&id);
+                if sources.is_empty() {
+                    self.said_by.remove(&other);
+                }
+            }
+        }
+        if others.is_empty() {
+            return;
+        }
+        for other in &others {
+            self.said_by.entry(*other).or_default().insert(id);
+        }
+        self.says.insert(id, others);
+    }
+
+    fn tied(&self, id: Id) -> Arc<[Id]> {
+        let mut found = vec![];
+        let mut next = Some(id);
+        let mut at = 0;
+        while let Some(met) = next {
+            let said = self.says.get(&met).into_iter().flatten();
+            for other in said.chain(self.said_by.get(&met).into_iter().flatten()) {
+                if found.len() == LINKED_PATIENTS_MAX {
+                    return found.into();
+                }
+                if *other != id && !found.contains(other) {
+                    found.push(*other);
+                }
+            }
+            next = found.get(at).copied();
+            at += 1;
+        }
+        // The empty slice is shared, so that a patient without links costs no memory.
+        if found.is_empty() { Arc::default() } else { found.into() }
+    }
+}

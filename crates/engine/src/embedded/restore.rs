@@ -1,0 +1,291 @@
+//! A store made from copied pieces. Only the records are taken over; everything that is kept beside them is derived again, so that
+//! what a damaged store or a faulty release held beside them does not come back.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::classes::{self, Classes};
+use super::copy::{consent, follows, row, version};
+use super::counters::Deltas;
+use super::standing::lay;
+use super::store::copy::{CopiedChange, read_changes};
+use super::store::record::Record;
+use super::store::{self, Batch, Commit, Error, Position, Store, What};
+use super::{Names, QuickRepair};
+use crate::{Beginning, ClockReset, Ending};
+use certificate::search::row::Row;
+use certificate::{Consent, Id, Seq, State, Version};
+
+/// A store that is being restored. Nobody else can open its folder until [`finish`](Restore::finish) was called, and not after that
+/// was never reached.
+pub struct Restore {
+    store: Store,
+    to: Seq,
+    epoch: String,
+    progress: Progress,
+    patients_until: u64,
+    /// Time stamp of the last version of a patient.
+    patients_stamp: i64,
+    /// Larger than every id a patient has.
+    next_patient_id: u64,
+    raw: Vec<u8>,
+}
+
+/// How far it has come. A piece is taken as a whole or not at all.
+#[derive(Clone)]
+struct Progress {
+    position: Position,
+    classes: Arc<Classes>,
+    /// Time stamp of the last change that was not imported. Such time stamps never decrease but where time began again.
+    own: i64,
+}
+
+impl Restore {
+    /// Makes the store in a folder that holds the mark of a restore and nothing else of a store.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or a dictionary cannot be used.
+    pub fn begin(folder: &Path, cache_bytes: usize, beginning: Beginning) -> Result<Restore, Error> {
+        let Beginning { store: uuid, names, dictionaries, to } = beginning;
+        // Nothing is to be repaired quickly here: a restore that was cut begins anew.
+        let options = store::Options {
+            cache_bytes,
+            quick_repair: QuickRepair::Off,
+            purpose: None,
+            names: Names(names),
+            medium: store::Medium::default(),
+        };
+        let (store, opened) = Store::open_restoring(folder, options)?;
+        if opened.position.seq != Seq(0) {
+            return Err(Error::Damaged("there is a store already".into()));
+        }
+        let epoch = uuid::Uuid::new_v4().to_string();
+        store.become_copy(&uuid, &epoch, &dictionaries)?;
+        let progress = Progress { position: opened.position, classes: Arc::default(), own: i64::MIN };
+        Ok(Restore {
+            store,
+            to,
+            epoch,
+            progress,
+            patients_until: 0,
+            patients_stamp: i64::MIN,
+            next_patient_id: 1,
+            raw: Vec::new(),
+        })
+    }
+
+    /// The last change it has.
+    pub fn seq(&self) -> Seq {
+        self.progress.position.seq
+    }
+
+    /// Stores a piece of changes, durably. What lies behind the last change that is wanted is passed over.
+    ///
+    /// # Errors
+    /// What is wrong with it: a row that is damaged or out of its place.
+    pub fn changes(&mut self, piece: &[u8]) -> Result<(), Error> {
+        let mut progress = self.progress.clone();
+        let (raw, to, store) = (&mut self.raw, self.to, &self.store);
+        store.write(|batch| {
+            let mut taking = Taking { store, batch, progress: &mut progress, deltas: Deltas::new(), raw };
+            for copied in read_changes(piece) {
+                let copied = copied?;
+                if copied.change.seq > to {
+                    break;
+                }
+                taking.change(&copied)?;
+            }
+            let deltas = std::mem::take(&mut taking.deltas);
+            batch.count(deltas);
+            Ok(((), Commit::Yes))
+        })?;
+        self.progress = progress;
+        Ok(())
+    }
+
+    /// Stores a piece of versions of patients, durably.
+    ///
+    /// # Errors
+    /// As [`changes`](Restore::changes).
+    pub fn patients(&mut self, piece: &[u8]) -> Result<(), Error> {
+        let position = &mut self.progress.position;
+        let copied = self.store.write(|batch| {
+            let copied = batch.insert_copied_patients(piece)?;
+            if copied.goes_back && position.reset.is_none() {
+                let reset = ClockReset { change: position.seq.0, at: position.milliseconds };
+                batch.add_reset(reset)?;
+                position.reset = Some(reset);
+            }
+            Ok((copied, Commit::Yes))
+        })?;
+        (self.patients_until, self.patients_stamp) = (copied.last, copied.last_stamp);
+        self.next_patient_id = self.next_patient_id.max(copied.last_id.saturating_add(1));
+        Ok(())
+    }
+
+    /// The last change of a patient that it has.
+    pub fn patients_until(&self) -> u64 {
+        self.patients_until
+    }
+
+    /// The newest time stamp of what was restored. A patient may be from before a reset.
+    fn newest(&self) -> i64 {
+        let Position { milliseconds, reset, .. } = self.progress.position;
+        if reset.is_none() { milliseconds.max(self.patients_stamp) } else { milliseconds }
+    }
+
+    /// Makes the store one that can be opened, but for the mark in its folder. Its epoch comes back.
+    pub fn finish(self, ending: Ending) -> Result<String, Error> {
+        let Ending { next_id, next_patient_id, lists, time, purpose } = ending;
+        let changes: Vec<_> = lists.into_iter().map(crate::ListChange::Put).collect();
+        let position = self.progress.position;
+        self.store.write(|batch| {
+            if !changes.is_empty() {
+                batch.change_lists(&changes)?;
+            }
+            batch.set_meta_number("next-id", next_id.max(position.next_id.get()))?;
+            batch.set_meta_number("next-patient-id", next_patient_id.max(self.next_patient_id))?;
+            if let Some(purpose) = purpose {
+                batch.set_purpose(purpose)?;
+            }
+            let newest = match &time {
+                Some(time) => {
+                    batch.set_resets(&time.resets)?;
+                    batch.accept_clock(time.accepted.unwrap_or(i64::MIN))?;
+                    time.newest.unwrap_or(i64::MIN)
+                }
+                None => self.newest(),
+            };
+            if newest != position.last {
+                batch.remember_latest_stamp(position.seq, newest)?;
+            }
+            Ok(((), Commit::Yes))
+        })?;
+        self.store.close();
+        Ok(self.epoch)
+    }
+}
+
+/// One piece on its way into the store.
+struct Taking<'r, 'b, 't> {
+    store: &'r Store,
+    batch: &'b mut Batch<'t>,
+    progress: &'r mut Progress,
+    deltas: Deltas,
+    raw: &'r mut Vec<u8>,
+}
+
+/// The newest version of a certificate, with the consent that holds.
+struct Newest {
+    version: Version,
+    state: State,
+    row: Option<Row>,
+}
+
+impl Taking<'_, '_, '_> {
+    fn change(&mut self, copied: &CopiedChange) -> Result<(), Error> {
+        let change = copied.change;
+        let position = self.progress.position;
+        follows(change.seq, position.seq)?;
+        if change.running != position.running + u64::from(change.version().is_some()) {
+            return Err(Error::Damaged(format!("change {} counts {} versions", change.seq, change.running)));
+        }
+        let is_imported = match change.what {
+            What::Version(number) => self.version(copied, number)?,
+            What::Consent(number) => self.consent(copied, number).map(|()| false)?,
+        };
+        let Progress { position, own, .. } = &mut *self.progress;
+        self.batch.keep_time(position, change)?;
+        if is_imported {
+            position.milliseconds = position.milliseconds.max(change.milliseconds);
+        } else {
+            if change.milliseconds < *own {
+                let reset = ClockReset { change: position.seq.0, at: change.milliseconds };
+                self.batch.add_reset(reset)?;
+                position.reset = Some(reset);
+            }
+            (*own, position.milliseconds) = (change.milliseconds, change.milliseconds);
+        }
+        position.seq = change.seq;
+        position.running = change.running;
+        position.next_id = position.next_id.max(change.id.next());
+        Ok(())
+    }
+
+    /// Whether it was imported.
+    fn version(&mut self, copied: &CopiedChange, number: Version) -> Result<bool, Error> {
+        let change = copied.change;
+        let record = version(copied)?;
+        let new = row(&record, |number| self.store.dictionary(number), self.raw)?;
+        // Most changes make certificates that nobody had before.
+        let is_new = change.id >= self.progress.position.next_id;
+        let before = if is_new { None } else { self.newest(change.id)? };
+        if number.before() != before.as_ref().map(|before| before.version) {
+            return Err(Error::Damaged(format!("version {number} of Composition/{} is out of its place", change.id)));
+        }
+        if before.as_ref().is_some_and(|before| before.state == State::Deleted) {
+            return Err(Error::Damaged(format!("Composition/{} goes on behind its deletion", change.id)));
+        }
+        let consent = if is_new { Consent::default() } else { self.batch.consent(change.id)? };
+        self.leaves(before.and_then(|before| before.row))?;
+        if let Some(mut new) = new {
+            lay(&mut new, consent);
+            self.enters(new)?;
+        }
+        self.batch.insert_copied(change, copied.record);
+        record.is_imported()
+    }
+
+    fn consent(&mut self, copied: &CopiedChange, number: u32) -> Result<(), Error> {
+        let change = copied.change;
+        let record = consent(copied)?;
+        let out_of_place = || Error::Damaged(format!("change {} of a consent is out of its place", change.seq));
+        let Some(newest) = self.newest(change.id)? else { return Err(out_of_place()) };
+        let is_next = self.batch.next_consent(change.id)? == number;
+        let Some(row) = newest.row.filter(|_| is_next && newest.version == record.version) else {
+            return Err(out_of_place());
+        };
+        self.leaves(Some(row.clone()))?;
+        let mut row = row;
+        lay(&mut row, record.consent);
+        self.enters(row)?;
+        self.batch.insert_consent(change, &record)
+    }
+
+    fn newest(&mut self, id: Id) -> Result<Option<Newest>, Error> {
+        let (store, raw) = (self.store, &mut *self.raw);
+        let found = self.batch.newest(id, |version, bytes| -> Result<Newest, Error> {
+            let record = Record::read(bytes)?;
+            let row = row(&record, |number| store.dictionary(number), raw)?;
+            Ok(Newest { version, state: record.state, row })
+        })?;
+        let Some(mut newest) = found.transpose()? else { return Ok(None) };
+        if let Some(row) = &mut newest.row {
+            lay(row, self.batch.consent(id)?);
+        }
+        Ok(Some(newest))
+    }
+
+    /// A current row is replaced.
+    fn leaves(&mut self, row: Option<Row>) -> Result<(), Error> {
+        let Some(row) = row else { return Ok(()) };
+        let class = self.progress.classes.find(&row.class).map(|(class, _)| class);
+        let class = class.ok_or_else(|| Error::Damaged("a stored row has a class that was never met".into()))?;
+        *self.deltas.entry(class).or_default() -= 1;
+        Ok(())
+    }
+
+    /// A row becomes current.
+    fn enters(&mut self, row: Row) -> Result<(), Error> {
+        let class = match self.progress.classes.find(&row.class) {
+            Some((class, _)) => class,
+            None => {
+                let class = Arc::make_mut(&mut self.progress.classes).add(row.class.clone());
+                self.batch.insert_class(class, &classes::write(&row.class))?;
+                class
+            }
+        };
+        *self.deltas.entry(class).or_default() += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,112 @@
+//! What rights ask: the row of a certificate with the consent that holds, of one moment with the version that is shown.
+
+use std::sync::Arc;
+
+use super::store::record::Record;
+use super::store::{Error, Reader, body};
+use super::{Embedded, Shared};
+use crate::{Standing, Stored, Versioned};
+use certificate::search::row::Row;
+use certificate::search::row_bytes;
+use certificate::{Consent, Id, State, Version, head};
+
+impl Embedded {
+    /// The row of a version as it was stored, so that its consent is open; none for a tombstone or when there is no such version.
+    pub fn row(&self, id: Id, version: Version) -> Result<Option<Row>, Error> {
+        self.shared.row_of(&*self.shared.store.reader()?, id, version)
+    }
+
+    /// What rights ask of a certificate; none when the id was never assigned.
+    pub fn current_row(&self, id: Id) -> Result<Option<Standing>, Error> {
+        self.shared.standing(&*self.shared.store.reader()?, id)
+    }
+
+    /// The newest version of a certificate and the consent that holds at the same moment.
+    pub fn current_with_consent(&self, id: Id) -> Result<Option<(Stored, Consent)>, Error> {
+        let reader = self.shared.store.reader()?;
+        let stored = reader.newest(id, |version, bytes| self.shared.stored(id, version, bytes))?.transpose()?;
+        stored.map(|stored| Ok((stored, reader.consent(id)?))).transpose()
+    }
+
+    /// The newest version of a certificate and what rights ask of it. For a tombstone the row is that of the version before.
+    pub fn current_with_row(&self, id: Id) -> Result<Option<(Stored, Option<Row>)>, Error> {
+        let reader = self.shared.store.reader()?;
+        let found = reader.newest(id, |version, bytes| self.shared.stored_with_row(id, version, bytes))?;
+        let Some((stored, row)) = found.transpose()? else { return Ok(None) };
+        let row = match (row, stored.version.before()) {
+            (None, Some(before)) => self.shared.row_of(&reader, id, before)?,
+            (row, _) => row,
+        };
+        Ok(Some((stored, row.map(|row| with_consent(row, &reader, id)).transpose()?)))
+    }
+
+    /// One version of a certificate, and what rights ask of both it and the newest one.
+    pub fn version_with_rows(&self, id: Id, version: Version) -> Result<Option<Versioned>, Error> {
+        let reader = self.shared.store.reader()?;
+        let found = reader.version(id, version, |bytes| self.shared.stored_with_row(id, version, bytes))?;
+        let Some((stored, row)) = found.transpose()? else { return Ok(None) };
+        let row = row.map(|row| with_consent(row, &reader, id)).transpose()?;
+        let standing = self.shared.standing(&reader, id)?;
+        let standing = standing.ok_or_else(|| Error::Damaged(format!("the versions of Composition/{id} are gone")))?;
+        Ok(Some(Versioned { stored, row, standing }))
+    }
+}
+
+impl Shared {
+    pub(super) fn standing(&self, reader: &Reader, id: Id) -> Result<Option<Standing>, Error> {
+        let found = reader.newest(id, |version, bytes| -> Result<_, Error> {
+            let record = Record::read(bytes)?;
+            Ok((version, record.state, self.row(&record)?))
+        })?;
+        let Some((version, state, row)) = found.transpose()? else { return Ok(None) };
+        let row = match (row, version.before()) {
+            (None, Some(before)) => self.row_of(reader, id, before)?,
+            (row, _) => row,
+        };
+        let row = row.map(|row| with_consent(row, reader, id)).transpose()?;
+        Ok(Some(Standing { version, state, row }))
+    }
+
+    pub(super) fn row_of(&self, reader: &Reader, id: Id, version: Version) -> Result<Option<Row>, Error> {
+        let row = reader.version(id, version, |bytes| self.row(&Record::read(bytes)?))?;
+        Ok(row.transpose()?.flatten())
+    }
+
+    /// Body and row lie in one frame, so both cost no more than one of them.
+    fn stored_with_row(&self, id: Id, version: Version, bytes: &[u8]) -> Result<(Stored, Option<Row>), Error> {
+        let record = Record::read(bytes)?;
+        let (state, stamp) = (record.state, record.stamp);
+        let mut resource = Vec::new();
+        let mut row = None;
+        if state != State::Deleted {
+            let dictionary = self.store.dictionary(record.dictionary)?;
+            resource.reserve(head::HEAD_BYTES_MAX + record.raw_bytes + record.row_bytes);
+            head::write(&mut resource, "Composition", id, version, stamp);
+            body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, &mut resource)?;
+            let end = resource.len() - record.row_bytes;
+            row = Some(read_row(&record, &resource[end..])?);
+            resource.truncate(end);
+        }
+        Ok((Stored { id, version, state, stamp, resource }, row))
+    }
+}
+
+/// The row of a record, from its raw bytes.
+pub fn read_row(record: &Record, bytes: &[u8]) -> Result<Row, Error> {
+    let unreadable = || Error::Damaged("an index row is not readable".into());
+    let mut row = row_bytes::decode(bytes).ok_or_else(unreadable)?;
+    row.last_updated = record.stamp.milliseconds;
+    Ok(row)
+}
+
+/// Lays the consent that holds over a row.
+pub fn lay(row: &mut Row, consent: Consent) {
+    if row.class.consent != consent {
+        Arc::make_mut(&mut row.class).consent = consent;
+    }
+}
+
+fn with_consent(mut row: Row, reader: &Reader, id: Id) -> Result<Row, Error> {
+    lay(&mut row, reader.consent(id)?);
+    Ok(row)
+}

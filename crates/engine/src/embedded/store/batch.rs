@@ -1,0 +1,207 @@
+//! Writing: the one open transaction.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::change::{CHANGE_BYTES, Change, What};
+use super::reader::newest;
+use super::table::{WriteTransaction, WrittenTable};
+use super::{CHANGE, CLASS, COUNTER, Error, META, TIME, VERSION, record};
+use super::{consent, list, patient};
+use crate::{ListChange, PatientWrite};
+use certificate::{Consent, Id, Seq, Stamp, Version};
+
+/// The open write transaction.
+///
+/// Rows are put into their tables at the end, in the order of their keys: redb packs pages full where a run of keys is appended, and
+/// leaves them half empty where each key comes alone.
+pub struct Batch<'t> {
+    transaction: &'t WriteTransaction,
+    versions: WrittenTable<'t, (u64, u32), &'static [u8]>,
+    changes: WrittenTable<'t, u64, &'static [u8; CHANGE_BYTES]>,
+    new_versions: BTreeMap<(u64, u32), Vec<u8>>,
+    new_changes: Vec<Change>,
+    /// By how much the numbers of current certificates of classes move.
+    moved: BTreeMap<u32, i64>,
+    has_consent: &'t AtomicBool,
+    /// Opened when they are needed first.
+    consents: Option<consent::Tables<'t>>,
+}
+
+impl<'t> Batch<'t> {
+    pub(super) fn new(transaction: &'t WriteTransaction, has_consent: &'t AtomicBool) -> Result<Batch<'t>, Error> {
+        Ok(Batch {
+            versions: transaction.open_table(VERSION)?,
+            changes: transaction.open_table(CHANGE)?,
+            transaction,
+            new_versions: BTreeMap::new(),
+            new_changes: Vec::new(),
+            moved: BTreeMap::new(),
+            has_consent,
+            consents: None,
+        })
+    }
+
+    /// The newest version of a certificate, earlier requests of this batch included.
+    pub fn newest<T>(&self, id: Id, read: impl FnOnce(Version, &[u8]) -> T) -> Result<Option<T>, Error> {
+        let of_id = (id.get(), 0)..=(id.get(), u32::MAX);
+        match self.new_versions.range(of_id).next_back() {
+            Some(((_, version), bytes)) => {
+                let version = Version::new(*version).expect("a version that was inserted has a number");
+                Ok(Some(read(version, bytes)))
+            }
+            None => newest(&self.versions, id, read),
+        }
+    }
+
+    /// One version.
+    pub fn version<T>(&self, id: Id, version: Version, read: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, Error> {
+        let key = (id.get(), version.get());
+        match self.new_versions.get(&key) {
+            Some(bytes) => Ok(Some(read(bytes))),
+            None => Ok(self.versions.get(key)?.map(|bytes| read(bytes.value()))),
+        }
+    }
+
+    /// Stores a version and its change.
+    pub fn insert(&mut self, change: Change, draft: &record::Draft, stamp: Stamp) {
+        let version = change.version().expect("a draft becomes a version");
+        let mut record = Vec::new();
+        draft.write(change.seq, stamp, &mut record);
+        let replaced = self.new_versions.insert((change.id.get(), version.get()), record);
+        assert!(replaced.is_none(), "a version is written once");
+        self.new_changes.push(change);
+    }
+
+    /// Stores a version that was copied from another store, and its change.
+    pub fn insert_copied(&mut self, change: Change, record: &[u8]) {
+        let version = change.version().expect("a change of consent is inserted as one");
+        let replaced = self.new_versions.insert((change.id.get(), version.get()), record.to_vec());
+        assert!(replaced.is_none(), "a version is written once");
+        self.new_changes.push(change);
+    }
+
+    pub(super) fn transaction(&self) -> &'t WriteTransaction {
+        self.transaction
+    }
+
+    /// The consent that holds for a certificate, earlier requests of this batch included.
+    pub fn consent(&mut self, id: Id) -> Result<Consent, Error> {
+        // Only this thread sets it, before it inserts the first one.
+        match self.has_consent.load(Ordering::Acquire) {
+            true => self.consents()?.now(id),
+            false => Ok(Consent::default()),
+        }
+    }
+
+    /// Number of the next change of a certificate's consent.
+    pub fn next_consent(&mut self, id: Id) -> Result<u32, Error> {
+        let next = self.consents()?.last_number(id)?.checked_add(1);
+        Ok(next.expect("four thousand million changes of one consent are never reached"))
+    }
+
+    /// Stores a change of consent.
+    pub fn insert_consent(&mut self, change: Change, record: &consent::record::Record) -> Result<(), Error> {
+        let What::Consent(number) = change.what else { unreachable!("a version has a draft") };
+        self.has_consent.store(true, Ordering::Release);
+        self.consents()?.insert(change.id, number, record.consent, &record.write())?;
+        self.new_changes.push(change);
+        Ok(())
+    }
+
+    fn consents(&mut self) -> Result<&mut consent::Tables<'t>, Error> {
+        if self.consents.is_none() {
+            self.consents = Some(consent::Tables::open(self.transaction)?);
+        }
+        Ok(self.consents.as_mut().expect("it was opened above"))
+    }
+
+    /// Puts the rows into their tables. Every write comes through the pages that this needs.
+    pub(super) fn finish(mut self) -> Result<(), Error> {
+        self.flush()?;
+        self.move_counters()
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        let last = self.versions.last()?.map(|(key, _)| key.value());
+        let appended = match last {
+            Some((id, version)) => self.new_versions.split_off(&(id, version.saturating_add(1))),
+            None => std::mem::take(&mut self.new_versions),
+        };
+        for (key, record) in std::mem::take(&mut self.new_versions) {
+            if self.versions.insert(key, record.as_slice())? {
+                return Err(Error::Damaged(format!("version {} of Composition/{} is there already", key.1, key.0)));
+            }
+        }
+        self.versions.append(appended.iter().map(|(key, record)| (*key, record.as_slice())))?;
+        let changes = std::mem::take(&mut self.new_changes);
+        let rows: Vec<_> = changes.into_iter().map(|change| (change.seq.0, change.write())).collect();
+        self.changes.append(rows.iter().map(|(seq, row)| (*seq, row)))
+    }
+
+    /// Stores a class under its number.
+    pub fn insert_class(&mut self, number: u32, class: &[u8]) -> Result<(), Error> {
+        self.transaction.open_table(CLASS)?.insert(number, class)?;
+        Ok(())
+    }
+
+    /// Moves the numbers of current certificates of some classes.
+    pub fn count(&mut self, deltas: impl IntoIterator<Item = (u32, i64)>) {
+        for (class, delta) in deltas {
+            *self.moved.entry(class).or_default() += delta;
+        }
+    }
+
+    fn move_counters(&mut self) -> Result<(), Error> {
+        self.moved.retain(|_, delta| *delta != 0);
+        if self.moved.is_empty() {
+            return Ok(());
+        }
+        let mut counters = self.transaction.open_table(COUNTER)?;
+        for (&class, &delta) in &self.moved {
+            let number = counters.get(class)?.map_or(0, |number| number.value());
+            let moved = number.checked_add_signed(delta);
+            let moved =
+                moved.ok_or_else(|| Error::Damaged(format!("more certificates leave class {class} than are in it")))?;
+            counters.insert(class, moved)?;
+        }
+        Ok(())
+    }
+
+    /// From here on times do not rise with the changes: fills the table of times with the versions before a change.
+    pub fn begin_times(&mut self, before: Seq) -> Result<(), Error> {
+        self.flush()?;
+        let mut times = self.transaction.open_table(TIME)?;
+        let mut meta = self.transaction.open_table(META)?;
+        meta.insert("unordered", 1u64.to_le_bytes().as_slice())?;
+        for row in self.changes.range(..before.0)? {
+            let (seq, bytes) = row?;
+            let earlier = Change::read(seq.value(), bytes.value())?;
+            if earlier.version().is_some() {
+                times.insert((earlier.milliseconds, earlier.seq.0), ())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a version to the table of times.
+    pub fn insert_time(&mut self, change: Change) -> Result<(), Error> {
+        let mut times = self.transaction.open_table(TIME)?;
+        times.insert((change.milliseconds, change.seq.0), ())?;
+        Ok(())
+    }
+
+    /// Changes the loaded code lists.
+    pub fn change_lists(&mut self, changes: &[ListChange]) -> Result<(), Error> {
+        list::change(self.transaction, changes)
+    }
+
+    /// Stores patients; `stamp` tells the time of each new version.
+    pub fn write_patients(
+        &mut self,
+        writes: &[PatientWrite],
+        stamp: impl FnMut() -> Stamp,
+    ) -> Result<patient::Done, Error> {
+        patient::write(self.transaction, writes, stamp)
+    }
+}

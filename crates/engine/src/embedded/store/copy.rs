@@ -1,0 +1,272 @@
+//! Rows as they are copied: out of the logs in pieces, and back with everything that is kept beside them derived again.
+//!
+//! ```text
+//! certificates  seq u64 | row of `change`, 29 bytes | bytes of the record u32 | record of the version or of the consent
+//! patients      number u64 | id u64 | version u32 | bytes of the record u32 | record
+//! ```
+//!
+//! Numbers are little-endian. Records are copied as they lie in the store; nothing is expanded.
+
+use std::path::Path;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use super::change::{CHANGE_BYTES, Change, What};
+use super::opening::{PURPOSE, purpose_of};
+use super::table::begin_write;
+use super::{Batch, DICTIONARY, Error, META, Reader, Store, body, patient};
+use crate::limits::COPY_PIECE_BYTES;
+use crate::{Piece, Purpose};
+use certificate::{Id, Version};
+
+/// Milliseconds that a backup reads at one moment; while it does, pages that writers gave up are not used again.
+const COPY_READ_MS: u64 = 50;
+
+/// Where the mark of a restore lies in the data folder. It is there before the first row and goes after the last.
+pub const RESTORING: &str = "restoring";
+
+/// Whether a folder is one that a restore has not come to its end in.
+///
+/// # Errors
+/// `Io`: it cannot be seen whether the mark is there.
+pub fn is_restoring(folder: &Path) -> Result<bool, Error> {
+    folder.join(RESTORING).try_exists().map_err(|error| Error::Io(format!("{RESTORING}: {error}")))
+}
+
+/// Rows between two looks at the clock.
+const ROWS_AT_ONCE: usize = 64;
+
+/// Bytes of a certificate's row before its record.
+const HEAD_BYTES: usize = 8 + CHANGE_BYTES + 4;
+
+/// One change of a certificate as it was copied.
+#[derive(Clone, Copy, Debug)]
+pub struct CopiedChange<'a> {
+    pub change: Change,
+    pub record: &'a [u8],
+}
+
+/// One version of a patient as it was copied.
+#[derive(Clone, Copy, Debug)]
+pub struct CopiedPatient<'a> {
+    pub number: u64,
+    pub id: Id,
+    pub version: Version,
+    pub record: &'a [u8],
+}
+
+/// A piece that is being filled, within bounds of bytes and of time.
+struct Filling {
+    piece: Piece,
+    until: Instant,
+}
+
+impl Filling {
+    fn new(last: u64) -> Filling {
+        let piece = Piece { bytes: Vec::new(), rows: 0, last };
+        Filling { piece, until: Instant::now() + Duration::from_millis(COPY_READ_MS) }
+    }
+
+    fn is_full(&self) -> bool {
+        let is_late = || self.piece.rows > 0 && Instant::now() >= self.until;
+        self.piece.bytes.len() >= COPY_PIECE_BYTES || is_late()
+    }
+
+    fn push(&mut self, number: u64, head: &[&[u8]], record: &[u8]) {
+        let bytes = &mut self.piece.bytes;
+        bytes.extend_from_slice(&number.to_le_bytes());
+        head.iter().for_each(|part| bytes.extend_from_slice(part));
+        let length = u32::try_from(record.len()).expect("the bound on bodies keeps every record far below 4 GiB");
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(record);
+        self.piece.rows += 1;
+        self.piece.last = number;
+    }
+}
+
+/// Copies changes after one and up to another from the newest moment, as many as a piece holds.
+///
+/// # Errors
+/// `Damaged` when a change has no record.
+pub fn changes(store: &Store, after: u64, until: u64) -> Result<Piece, Error> {
+    let reader = store.reader()?;
+    let mut filling = Filling::new(after);
+    while filling.piece.last < until && !filling.is_full() {
+        let from = certificate::Seq(filling.piece.last);
+        let changes = reader.changes_after(from, ROWS_AT_ONCE)?;
+        let wanted = changes.iter().take_while(|change| change.seq.0 <= until);
+        let before = filling.piece.rows;
+        for change in wanted {
+            if filling.piece.bytes.len() >= COPY_PIECE_BYTES {
+                break;
+            }
+            let Change { seq, id, .. } = *change;
+            let row = change.write();
+            match change.what {
+                What::Version(version) => {
+                    let copied = reader.version(id, version, |record| filling.push(seq.0, &[&row], record))?;
+                    copied.ok_or_else(|| missing(format!("version {version} of Composition/{id}")))?;
+                }
+                What::Consent(number) => reader.consent_change(id, number, |record| {
+                    filling.push(seq.0, &[&row], &record.write());
+                    Ok(())
+                })?,
+            }
+        }
+        if filling.piece.rows == before {
+            return Err(missing(format!("change {}", filling.piece.last + 1)));
+        }
+    }
+    Ok(filling.piece)
+}
+
+/// Copies versions of patients, as [`changes`] does certificates.
+///
+/// # Errors
+/// `Damaged` when a change has no record.
+pub fn patients(store: &Store, after: u64, until: u64) -> Result<Piece, Error> {
+    let reader = store.reader()?;
+    let mut filling = Filling::new(after);
+    while filling.piece.last < until && !filling.is_full() {
+        let before = filling.piece.rows;
+        for (number, id, version) in reader.patient_changes(filling.piece.last, ROWS_AT_ONCE)? {
+            if number > until || filling.piece.bytes.len() >= COPY_PIECE_BYTES {
+                break;
+            }
+            let (id_bytes, version_bytes) = (id.get().to_le_bytes(), version.get().to_le_bytes());
+            let push = |record: &[u8]| filling.push(number, &[&id_bytes, &version_bytes], record);
+            let copied = reader.patient_record(id, version, push)?;
+            copied.ok_or_else(|| missing(format!("version {version} of Patient/{id}")))?;
+        }
+        if filling.piece.rows == before {
+            return Err(missing(format!("change {} of patients", filling.piece.last + 1)));
+        }
+    }
+    Ok(filling.piece)
+}
+
+fn missing(what: String) -> Error {
+    Error::Damaged(format!("{what} is missing"))
+}
+
+/// The rows of a piece of certificates; an error ends them.
+pub fn read_changes(mut bytes: &[u8]) -> impl Iterator<Item = Result<CopiedChange<'_>, Error>> {
+    std::iter::from_fn(move || {
+        if bytes.is_empty() {
+            return None;
+        }
+        let read = read_change(&mut bytes);
+        if read.is_err() {
+            bytes = &[];
+        }
+        Some(read)
+    })
+}
+
+fn read_change<'a>(bytes: &mut &'a [u8]) -> Result<CopiedChange<'a>, Error> {
+    let cut = || Error::Damaged("a copied change is cut".into());
+    let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>().ok_or_else(cut)?;
+    let (seq, rest_of_head) = head.split_first_chunk().ok_or_else(cut)?;
+    let (row, length) = rest_of_head.split_first_chunk().ok_or_else(cut)?;
+    let length = u32::from_le_bytes(length.try_into().map_err(|_| cut())?) as usize;
+    let (record, rest) = rest.split_at_checked(length).ok_or_else(cut)?;
+    *bytes = rest;
+    Ok(CopiedChange { change: Change::read(u64::from_le_bytes(*seq), row)?, record })
+}
+
+/// The rows of a piece of patients; an error ends them.
+pub fn read_patients(mut bytes: &[u8]) -> impl Iterator<Item = Result<CopiedPatient<'_>, Error>> {
+    std::iter::from_fn(move || {
+        if bytes.is_empty() {
+            return None;
+        }
+        let read = read_patient(&mut bytes).ok_or_else(|| Error::Damaged("a copied patient is cut".into()));
+        if read.is_err() {
+            bytes = &[];
+        }
+        Some(read)
+    })
+}
+
+fn read_patient<'a>(bytes: &mut &'a [u8]) -> Option<CopiedPatient<'a>> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    let (id, rest) = rest.split_first_chunk()?;
+    let (version, rest) = rest.split_first_chunk()?;
+    let (length, rest) = rest.split_first_chunk()?;
+    let (record, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    *bytes = rest;
+    let (id, version) = (Id::new(u64::from_le_bytes(*id))?, Version::new(u32::from_le_bytes(*version))?);
+    Some(CopiedPatient { number: u64::from_le_bytes(*number), id, version, record })
+}
+
+impl Reader {
+    /// A text of `meta`.
+    pub fn meta_text(&self, name: &str) -> Result<String, Error> {
+        let text = self.meta(name)?.ok_or_else(|| missing(format!("'{name}'")))?;
+        String::from_utf8(text).map_err(|_| Error::Damaged(format!("'{name}' is not text")))
+    }
+
+    /// What the folder is for, once a command has served it.
+    pub fn purpose(&self) -> Result<Option<Purpose>, Error> {
+        self.meta(PURPOSE)?.map(|stored| purpose_of(&stored)).transpose()
+    }
+
+    /// A number of `meta`.
+    pub fn meta_number(&self, name: &str) -> Result<Option<u64>, Error> {
+        let number = self.meta(name)?.map(|bytes| bytes.try_into().map(u64::from_le_bytes));
+        number.transpose().map_err(|_| Error::Damaged(format!("'{name}' is no number")))
+    }
+}
+
+impl Store {
+    /// Makes a store that was just made the copy of another: its name, an epoch of its own, the dictionaries of its records.
+    pub fn become_copy(&self, store: &str, epoch: &str, dictionaries: &[(u8, Vec<u8>)]) -> Result<(), Error> {
+        {
+            let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
+            let transaction = begin_write(guard.as_ref().ok_or(Error::Reopening)?)?;
+            {
+                let mut meta = transaction.open_table(META)?;
+                meta.insert("store", store.as_bytes())?;
+                meta.insert("epoch", epoch.as_bytes())?;
+                let mut table = transaction.open_table(DICTIONARY)?;
+                table.clear()?;
+                for (number, content) in dictionaries {
+                    table.insert(number, content.as_slice())?;
+                }
+            }
+            transaction.commit()?;
+        }
+        self.forget_reader();
+        let loaded = dictionaries.iter().map(|(number, content)| Ok((*number, body::dictionary(content)?)));
+        let loaded = loaded.collect::<Result<Vec<_>, Error>>()?;
+        *self.dictionaries.write().unwrap_or_else(PoisonError::into_inner) = loaded;
+        Ok(())
+    }
+}
+
+impl Batch<'_> {
+    /// Stores a piece of patients, with everything that is kept beside their records.
+    pub fn insert_copied_patients(&mut self, piece: &[u8]) -> Result<patient::Copied, Error> {
+        patient::insert_copied(self.transaction(), read_patients(piece))
+    }
+
+    /// Writes a text of `meta`.
+    pub fn set_meta_text(&mut self, name: &str, text: &str) -> Result<(), Error> {
+        let mut meta = self.transaction().open_table(META)?;
+        meta.insert(name, text.as_bytes())?;
+        Ok(())
+    }
+
+    /// Writes a number of `meta`.
+    /// What the folder is for, before anything serves it.
+    pub fn set_purpose(&mut self, purpose: Purpose) -> Result<(), Error> {
+        self.transaction().open_table(META)?.insert(PURPOSE, purpose.name().as_bytes())?;
+        Ok(())
+    }
+
+    pub fn set_meta_number(&mut self, name: &str, number: u64) -> Result<(), Error> {
+        let mut meta = self.transaction().open_table(META)?;
+        meta.insert(name, number.to_le_bytes().as_slice())?;
+        Ok(())
+    }
+}

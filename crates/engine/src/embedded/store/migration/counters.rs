@@ -1,0 +1,79 @@
+//! Format 2: the numbers of current certificates by class, where a store was made before there were any.
+
+use std::collections::BTreeMap;
+
+use super::super::body::{self, Dictionary};
+use super::super::consent::Readable as Consents;
+use super::super::opening::stored_classes;
+use super::super::reader::version_of;
+use super::super::record::Record;
+use super::super::table::{ReadTransaction, begin_read};
+use super::super::{COUNTER, DICTIONARY, Error, VERSION};
+use super::Walk;
+use crate::embedded::classes::Classes;
+use crate::embedded::standing::{lay, read_row};
+use certificate::{Id, State};
+
+/// Counts, unless a table of counters is there. They are few, so all of them are one commit.
+pub fn count(walk: &Walk) -> Result<(), Error> {
+    let transaction = begin_read(walk.database)?;
+    if transaction.find_table(COUNTER)?.is_some() {
+        return Ok(());
+    }
+    let classes = Classes::read(&stored_classes(walk.database)?)?;
+    let numbers = numbers(&transaction, &classes)?;
+    walk.commit(|transaction| {
+        let mut counters = transaction.open_table(COUNTER)?;
+        for (class, number) in numbers {
+            counters.insert(class, number)?;
+        }
+        Ok(())
+    })
+}
+
+/// Current certificates by class.
+fn numbers(transaction: &ReadTransaction, classes: &Classes) -> Result<BTreeMap<u32, u64>, Error> {
+    let dictionaries = dictionaries(transaction)?;
+    let consents = Consents::default();
+    let versions = transaction.open_table(VERSION)?;
+    let mut numbers = BTreeMap::new();
+    let mut rows = versions.iter()?.peekable();
+    while let Some(row) = rows.next() {
+        let (key, bytes) = row?;
+        let (id, version) = key.value();
+        // Only the newest version of a certificate is current.
+        if let Some(Ok((next, _))) = rows.peek()
+            && next.value().0 == id
+        {
+            continue;
+        }
+        let record = Record::read(bytes.value())?;
+        if record.state == State::Deleted {
+            continue;
+        }
+        let (id, version) =
+            (Id::new(id).ok_or_else(|| Error::Damaged("a certificate has id 0".into()))?, version_of(version)?);
+        let dictionary = dictionaries.get(&record.dictionary);
+        let dictionary =
+            dictionary.ok_or_else(|| Error::Damaged(format!("dictionary {} is missing", record.dictionary)))?;
+        let mut raw = Vec::new();
+        body::expand(*dictionary, record.frame, record.raw_bytes + record.row_bytes, &mut raw)?;
+        let mut row = read_row(&record, &raw[record.raw_bytes..])?;
+        lay(&mut row, consents.now(transaction, id)?);
+        let (class, _) = classes.find(&row.class).ok_or_else(|| {
+            Error::Damaged(format!("the class of version {version} of Composition/{id} is not in the table of classes"))
+        })?;
+        *numbers.entry(class).or_default() += 1;
+    }
+    Ok(numbers)
+}
+
+fn dictionaries(transaction: &ReadTransaction) -> Result<BTreeMap<u8, Dictionary>, Error> {
+    let table = transaction.open_table(DICTIONARY)?;
+    let rows = table.iter()?;
+    rows.map(|row| {
+        let (number, content) = row?;
+        Ok((number.value(), body::dictionary(content.value())?))
+    })
+    .collect()
+}

@@ -1,0 +1,589 @@
+//! The truth: versions and changes in redb. The only room that knows redb.
+//!
+//! All hot keys ascend, and certificates have no secondary tables: whatever is searched of them is searched in the index. `docs/STORAGE.md`
+//! describes every table byte by byte.
+
+pub mod backend;
+mod bare;
+mod batch;
+pub mod body;
+pub mod change;
+pub mod consent;
+pub mod copy;
+pub mod crc;
+mod floor;
+mod holder;
+mod list;
+pub mod migration;
+mod opening;
+pub mod pages;
+pub mod patient;
+mod reader;
+pub mod record;
+mod room;
+mod table;
+#[cfg(test)]
+pub mod tampered;
+mod time;
+mod whole;
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::time::Duration;
+
+use redb::{
+    CommitError, CompactionError, DatabaseError, Key, StorageError, TableDefinition, TableError, TransactionError,
+    Value,
+};
+
+use crate::{DAMAGED, MADE_BY, Names, Purpose, QuickRepair, STORE_FILE};
+pub use backend::Medium;
+pub use bare::Records;
+pub use batch::Batch;
+use body::Dictionary;
+use change::CHANGE_BYTES;
+pub use change::{Change, What};
+pub use floor::CommitFloor;
+pub use holder::Holder;
+use holder::Holding;
+pub use opening::{Opened, Position, Stands, expect_unused};
+use opening::{first_look, lock_folder, look_again, make_database, open_aside, open_database, open_looking};
+use pages::Pages;
+pub use reader::{Lying, Reader};
+use table::{OpenDatabase, ReadOnlyTable, ReadTransaction, begin_read, begin_write};
+pub use time::{LATEST_STAMP, LatestStamp};
+pub use whole::Measured;
+
+/// The longest pause between two tries to open the store again after a failure, in seconds.
+const STORE_REOPEN_PAUSE_SECONDS: u64 = 5;
+
+/// The same after a commit met damage, when each try reads the whole file.
+const STORE_DAMAGED_PAUSE_SECONDS: u64 = 300;
+
+/// What really happens in the store.
+#[derive(Debug)]
+pub enum Error {
+    /// The folder belongs to a running process, and to which where that is known.
+    InUse(Option<Holder>),
+    /// Made by a later release.
+    Newer(String),
+    /// Made by an earlier release, and not to be brought to this one's format.
+    Migration(String),
+    /// Made with other namespaces: the setting, what the folder has, what was asked for.
+    OtherNames { name: String, stored: String, wanted: String },
+    /// Made by the command that serves for another purpose.
+    OtherPurpose(Purpose),
+    /// Bytes that cannot have been written so.
+    Damaged(String),
+    /// The file system or redb refused.
+    Io(String),
+    /// The operating system gives too few threads or open files, with what to raise.
+    Limits(String),
+    /// A commit failed: the change may be there or not.
+    CommitUnknown(String),
+    /// Not at this moment: the database is being opened again after a failed commit.
+    Reopening,
+    /// A restore into the folder was cut off.
+    Restoring,
+    /// The file is no longer the one that was opened: removed, moved, replaced or cut. Nothing is written any more.
+    Gone,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Error::InUse(None) => formatter.write_str("the data folder is in use by another process"),
+            Error::InUse(Some(holder)) => write!(formatter, "the data folder is in use by {holder}"),
+            Error::Newer(what) => write!(formatter, "the data folder was written by a later release: {what}"),
+            Error::Migration(what) => {
+                write!(formatter, "the data folder cannot be brought to the format of this release: {what}")
+            }
+            Error::OtherNames { name, stored, wanted } => write!(
+                formatter,
+                "the data folder was made with {name} = \"{stored}\", but the settings say \"{wanted}\"; stored certificates hold these \
+                 names, so set it back or start with another folder"
+            ),
+            Error::OtherPurpose(Purpose::Developer) => write!(
+                formatter,
+                "{MADE_BY} `hcert dev`, whose people are made up; `hcert serve` is for real data: name another folder with --data"
+            ),
+            Error::OtherPurpose(Purpose::Service) => write!(
+                formatter,
+                "{MADE_BY} `hcert serve` for real data; `hcert dev` gives every right to whoever comes: name another folder with --data"
+            ),
+            Error::Damaged(what) => write!(formatter, "{DAMAGED}: {what}"),
+            Error::Io(what) => write!(formatter, "the store cannot be read or written: {what}"),
+            Error::Limits(what) => formatter.write_str(what),
+            Error::Reopening => formatter.write_str("the store is being opened again after a failed commit"),
+            Error::Restoring => formatter.write_str(
+                "a restore into the data folder was not finished; empty the folder and run the restore again",
+            ),
+            Error::Gone => formatter.write_str(
+                "store.redb is not the file that was opened: it was removed, moved, replaced or cut, or its disk was unmounted",
+            ),
+            Error::CommitUnknown(what) => write!(formatter, "a commit failed, its outcome is unknown: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// What pages belong to that no table has.
+const FILE: &str = "the file";
+
+fn io(error: impl Into<Error>) -> Error {
+    error.into()
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Error {
+        Error::Io(error.to_string())
+    }
+}
+
+impl From<StorageError> for Error {
+    fn from(error: StorageError) -> Error {
+        match error {
+            StorageError::Corrupted(what) => Error::Damaged(what),
+            // A call after the one that failed: the writer is about to open the database again.
+            StorageError::PreviousIo | StorageError::DatabaseClosed | StorageError::LockPoisoned(_) => Error::Reopening,
+            // The file is no database, or a page lies behind its end.
+            StorageError::Io(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
+                Error::Damaged(error.to_string())
+            }
+            error => Error::Io(error.to_string()),
+        }
+    }
+}
+
+impl From<TableError> for Error {
+    fn from(error: TableError) -> Error {
+        match error {
+            TableError::Storage(error) => error.into(),
+            // Tables are made with the store, or looked for as what may be absent; and nothing but this program writes them.
+            error => Error::Damaged(error.to_string()),
+        }
+    }
+}
+
+impl From<TransactionError> for Error {
+    fn from(error: TransactionError) -> Error {
+        match error {
+            TransactionError::Storage(error) => error.into(),
+            error => Error::Io(error.to_string()),
+        }
+    }
+}
+
+impl From<CommitError> for Error {
+    fn from(error: CommitError) -> Error {
+        match error {
+            CommitError::Storage(error) => error.into(),
+            error => Error::Io(error.to_string()),
+        }
+    }
+}
+
+impl From<CompactionError> for Error {
+    fn from(error: CompactionError) -> Error {
+        match error {
+            CompactionError::Storage(error) => error.into(),
+            error => Error::Io(error.to_string()),
+        }
+    }
+}
+
+impl From<DatabaseError> for Error {
+    fn from(error: DatabaseError) -> Error {
+        match error {
+            DatabaseError::Storage(error) => error.into(),
+            error => Error::Io(error.to_string()),
+        }
+    }
+}
+
+const VERSION: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("version");
+const CHANGE: TableDefinition<u64, &[u8; CHANGE_BYTES]> = TableDefinition::new("change");
+const TIME: TableDefinition<(i64, u64), ()> = TableDefinition::new("time");
+const CLASS: TableDefinition<u32, &[u8]> = TableDefinition::new("class");
+const COUNTER: TableDefinition<u32, u64> = TableDefinition::new("counter");
+const DICTIONARY: TableDefinition<u8, &[u8]> = TableDefinition::new("dictionary");
+const TERMINOLOGY: TableDefinition<&str, &[u8]> = TableDefinition::new("terminology");
+const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
+
+/// Number of the layout of tables and keys. A folder with a lower one is migrated when it is opened, one with a higher one is refused.
+pub const FORMAT: u32 = 2;
+
+/// How to open the store.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub cache_bytes: usize,
+    pub quick_repair: QuickRepair,
+    pub names: Names,
+    /// What the folder is opened for; none for commands that serve it to nobody.
+    pub purpose: Option<Purpose>,
+    pub medium: Medium,
+}
+
+/// The open store. Reads go on while the one writer commits.
+///
+/// Its locks are taken whether or not a thread panicked with one: what is under them is replaced as a whole.
+pub struct Store {
+    /// Given up before the database is, so that it is never somebody else's.
+    holding: Mutex<Option<Holding>>,
+    path: Arc<Path>,
+    options: Options,
+    /// Empty only while a failed database is being opened again.
+    database: RwLock<Option<OpenDatabase>>,
+    /// The reader of the newest commit, for everyone who reads until the next one: opening a table costs more than finding a version.
+    /// It keeps no page from being used again, since it is let go before the next acknowledgement, and a transaction frees only what
+    /// those before it gave up. Locked before `database`, where both are.
+    kept: RwLock<Option<Arc<Reader>>>,
+    dictionaries: RwLock<Vec<(u8, Dictionary)>>,
+    /// Consent was changed at some time, or is being changed: until then nobody looks for it. Set before the commit.
+    has_consent: AtomicBool,
+    /// What is in memory may not be what is stored: the database is to be opened again.
+    distrusted: AtomicBool,
+    /// A commit met damage: the database is opened again when every page of it is as it was written, since the next commit would meet the
+    /// same.
+    is_damaged: AtomicBool,
+    /// The disk takes no writes; the database is opened aside.
+    is_aside: AtomicBool,
+    /// Opened to be looked at: it is aside from the beginning to the end.
+    is_looked_at: bool,
+    /// The data folder, locked. Given up after the database is.
+    lock: Mutex<Option<File>>,
+}
+
+/// File size from which quick repair is switched on by `auto`: below it a full repair takes well under a second.
+const QUICK_REPAIR_FILE_BYTES: u64 = 64 * 1024 * 1024;
+
+impl Store {
+    /// Opens the store in a folder, or makes it.
+    ///
+    /// # Errors
+    /// `InUse`, `Newer`, `Migration`, `OtherNames`, `Restoring`, or what the file system says.
+    pub fn open(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
+        match copy::is_restoring(folder)? {
+            false => Store::open_restoring(folder, options),
+            true => Err(Error::Restoring),
+        }
+    }
+
+    /// As [`open`](Store::open), for the restore itself.
+    pub fn open_restoring(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
+        let path = folder.join(STORE_FILE);
+        let lock = lock_folder(&path, false, &options)?;
+        make_database(&path, &options)?;
+        let database = open_database(&path, &options)?;
+        let holding = Holding::begin(folder);
+        // The file's name must survive a power cut as surely as what is committed to it.
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
+        let opened = first_look(&database, Some(&path), &options)?;
+        Store::assemble(path, options, database, (holding, lock), false).map(|store| (store, opened))
+    }
+
+    /// Opens the store of a folder to look at it. Nothing of it is changed: what redb mends after a kill, and what a migration does, stays in
+    /// memory.
+    ///
+    /// # Errors
+    /// As [`open`](Store::open); `Io` where there is none.
+    pub fn look(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
+        if copy::is_restoring(folder)? {
+            return Err(Error::Restoring);
+        }
+        let path = folder.join(STORE_FILE);
+        let lock = lock_folder(&path, true, &options)?;
+        let database = open_looking(&path, &options)?;
+        let holding = Holding::beside(folder);
+        let opened = first_look(&database, None, &options)?;
+        Store::assemble(path, options, database, (holding, lock), true).map(|store| (store, opened))
+    }
+
+    fn assemble(
+        path: PathBuf,
+        options: Options,
+        database: OpenDatabase,
+        (holding, lock): (Option<Holding>, Option<File>),
+        is_looked_at: bool,
+    ) -> Result<Store, Error> {
+        let (holding, lock) = (Mutex::new(holding), Mutex::new(lock));
+        let (kept, dictionaries) = (RwLock::default(), RwLock::default());
+        let has_consent = AtomicBool::new(consent::is_used(&begin_read(&database)?)?);
+        let (distrusted, is_damaged, is_aside) =
+            (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(is_looked_at));
+        let database = RwLock::new(Some(database));
+        let store = Store {
+            holding,
+            path: path.into(),
+            options,
+            database,
+            kept,
+            dictionaries,
+            has_consent,
+            distrusted,
+            is_damaged,
+            is_aside,
+            is_looked_at,
+            lock,
+        };
+        store.load_dictionaries()?;
+        Ok(store)
+    }
+
+    /// Starts reading at one moment, after everything acknowledged. Readers are held briefly: nothing longer than 100 ms.
+    pub fn reader(&self) -> Result<Arc<Reader>, Error> {
+        if self.is_looked_at && self.has_failed() {
+            // No writer is there to do it.
+            self.look_again()?;
+        }
+        if let Some(reader) = &*self.kept.read().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(reader.clone());
+        }
+        // Under the lock that a commit needs to forget the reader before it, so that an older one cannot be put back.
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reader) = &*kept {
+            return Ok(reader.clone());
+        }
+        let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
+        let database = guard.as_ref().ok_or(Error::Reopening)?;
+        let transaction = begin_read(database)?;
+        // Asked behind the beginning: whoever sees a consent sees this too.
+        let reader = Arc::new(Reader::new(self.path.clone(), transaction, self.has_consent.load(Ordering::Acquire)));
+        *kept = Some(reader.clone());
+        Ok(reader)
+    }
+
+    /// Closes and opens the database that is looked at again, as redb demands after a call that failed.
+    fn look_again(&self) -> Result<(), Error> {
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        *kept = None;
+        let mut guard = self.database.write().unwrap_or_else(PoisonError::into_inner);
+        *guard = None;
+        *guard = Some(look_again(&self.path, &self.options)?);
+        Ok(())
+    }
+
+    /// Lets the reader of the commit before go.
+    fn forget_reader(&self) {
+        *self.kept.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The number and content of the dictionary that new bodies are written with.
+    pub fn current_dictionary(&self) -> (u8, Dictionary) {
+        *self.dictionaries().last().expect("opening stored at least one dictionary")
+    }
+
+    /// A dictionary by its number.
+    pub fn dictionary(&self, number: u8) -> Result<Dictionary, Error> {
+        let found = self.dictionaries().iter().find(|(known, _)| *known == number).map(|(_, dictionary)| *dictionary);
+        found.ok_or_else(|| Error::Damaged(format!("dictionary {number} is missing")))
+    }
+
+    fn dictionaries(&self) -> RwLockReadGuard<'_, Vec<(u8, Dictionary)>> {
+        self.dictionaries.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn load_dictionaries(&self) -> Result<(), Error> {
+        let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
+        let database = guard.as_ref().expect("the store was opened just now");
+        let table = begin_read(database)?.open_table(DICTIONARY)?;
+        let mut loaded = self.dictionaries.write().unwrap_or_else(PoisonError::into_inner);
+        for row in table.iter()? {
+            let (number, content) = row?;
+            loaded.push((number.value(), body::dictionary(content.value())?));
+        }
+        Ok(())
+    }
+
+    /// Begins the one write transaction and lets `write` fill it; commits when `write` says so.
+    ///
+    /// # Errors
+    /// What `write` returned (nothing is stored then), `Gone`, or `CommitUnknown`.
+    pub fn write<T>(&self, write: impl FnOnce(&mut Batch) -> Result<(T, Commit), Error>) -> Result<T, Error> {
+        self.expect_in_place()?;
+        let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
+        let database = guard.as_ref().filter(|_| !self.is_aside()).ok_or(Error::Reopening)?;
+        let mut transaction = begin_write(database).inspect_err(|error| self.heed(error))?;
+        transaction.durable(self.quick_repair())?;
+        let outcome = {
+            let mut batch = Batch::new(&transaction, &self.has_consent).inspect_err(|error| self.heed(error))?;
+            match write(&mut batch) {
+                Ok((value, Commit::Yes)) => {
+                    batch.finish().map(|()| (value, Commit::Yes)).inspect_err(|error| self.heed(error))
+                }
+                outcome => outcome,
+            }
+        };
+        match outcome {
+            Ok((value, Commit::Yes)) => {
+                transaction.commit().map_err(|error| {
+                    self.heed(&error);
+                    self.distrust();
+                    Error::CommitUnknown(error.to_string())
+                })?;
+                drop(guard);
+                self.forget_reader();
+                // In a file that went away meanwhile nobody would find it again.
+                self.expect_in_place().map_err(|gone| Error::CommitUnknown(gone.to_string()))?;
+                Ok(value)
+            }
+            Ok((value, Commit::No)) => {
+                transaction.abort()?;
+                Ok(value)
+            }
+            Err(error) => {
+                // Opening it again walks the file, and damage would keep it closed: only where redb cannot give the transaction up.
+                if let Err(error @ Error::Damaged(_)) = transaction.abort() {
+                    self.heed(&error);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Asks whether the file is still the one that was opened; one system call.
+    ///
+    /// # Errors
+    /// `Gone`, from the first time on for ever.
+    pub fn expect_in_place(&self) -> Result<(), Error> {
+        if self.options.medium.is_in_place(&self.path) { Ok(()) } else { Err(Error::Gone) }
+    }
+
+    /// Whether the file was found to be another one, or none. Asks nobody.
+    pub fn is_gone(&self) -> bool {
+        self.options.medium.is_gone()
+    }
+
+    fn quick_repair(&self) -> bool {
+        match self.options.quick_repair {
+            QuickRepair::On => true,
+            QuickRepair::Off => false,
+            QuickRepair::Auto => fs::metadata(&self.path).is_ok_and(|file| file.len() >= QUICK_REPAIR_FILE_BYTES),
+        }
+    }
+
+    /// Closes and opens the database again, as redb demands after a call that failed. Reads wait meanwhile. Returns where it stands now.
+    ///
+    /// # Errors
+    /// It cannot be opened. Where it can be opened aside, reads go on; nothing is written until this succeeds.
+    pub fn reopen(&self) -> Result<Stands, Error> {
+        self.distrust();
+        self.expect_in_place()?;
+        let whole = self.expect_whole();
+        let is_open = || self.database.read().unwrap_or_else(PoisonError::into_inner).is_some();
+        if self.is_aside()
+            && is_open()
+            && let Err(error) = whole
+        {
+            // Reads go on from what is open.
+            return Err(error);
+        }
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        *kept = None;
+        let mut guard = self.database.write().unwrap_or_else(PoisonError::into_inner);
+        *guard = None;
+        let open = || -> Result<_, Error> {
+            whole?;
+            self.options.medium.prove_room(&self.path)?;
+            let database = open_database(&self.path, &self.options)?;
+            Ok((Stands::read(&database)?, database))
+        };
+        let opened = open();
+        let (stands, database) = match opened {
+            Ok((stands, database)) => (Ok(stands), Some(database)),
+            Err(error) => (Err(error), open_aside(&self.path, &self.options).ok()),
+        };
+        self.is_aside.store(stands.is_err(), Ordering::Release);
+        *guard = database;
+        stands
+    }
+
+    /// What is in memory may not be what is stored, from now on until [`trust`](Self::trust).
+    pub fn distrust(&self) {
+        self.distrusted.store(true, Ordering::Release);
+    }
+
+    /// What is in memory was read from the database that is open.
+    pub fn trust(&self) {
+        self.is_damaged.store(false, Ordering::Release);
+        self.distrusted.store(false, Ordering::Release);
+    }
+
+    /// Damage that a commit met will be met by the next one.
+    fn heed(&self, error: &Error) {
+        if let Error::Damaged(_) = error {
+            self.is_damaged.store(true, Ordering::Release);
+            self.distrust();
+        }
+    }
+
+    /// Whether a commit met damage since the database was opened.
+    pub fn is_damaged(&self) -> bool {
+        self.is_damaged.load(Ordering::Acquire)
+    }
+
+    /// The longest pause between two tries to open the database again. Behind damage each of them reads the whole file.
+    pub fn reopen_pause_max(&self) -> Duration {
+        Duration::from_secs(if self.is_damaged() { STORE_DAMAGED_PAUSE_SECONDS } else { STORE_REOPEN_PAUSE_SECONDS })
+    }
+
+    /// After a commit met damage: whether every page is as it was written.
+    fn expect_whole(&self) -> Result<(), Error> {
+        let problem = if self.is_damaged() { Pages::damage_of_all(&self.path)? } else { None };
+        problem.map_or(Ok(()), |problem| Err(Error::Damaged(problem)))
+    }
+
+    /// Whether the database is to be opened again.
+    pub fn has_failed(&self) -> bool {
+        self.distrusted.load(Ordering::Acquire) || self.options.medium.has_failed()
+    }
+
+    /// Whether the disk takes no writes, so that the database can only be read.
+    pub fn is_aside(&self) -> bool {
+        self.is_aside.load(Ordering::Acquire)
+    }
+
+    /// Whether it was opened with [`look`](Store::look).
+    pub fn is_looked_at(&self) -> bool {
+        self.is_looked_at
+    }
+
+    /// Closes the file; every later call fails.
+    pub fn close(&self) {
+        // Or what closing it writes would cover up what happened to it.
+        drop(self.expect_in_place());
+        drop(self.holding.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
+        *kept = None;
+        *self.database.write().unwrap_or_else(PoisonError::into_inner) = None;
+        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// A table that is opened once, where there is one.
+fn opened<'a, K: Key + 'static, V: Value + 'static>(
+    cell: &'a MayBeOpen<K, V>,
+    transaction: &ReadTransaction,
+    definition: TableDefinition<'static, K, V>,
+) -> Result<Option<&'a ReadOnlyTable<K, V>>, Error> {
+    if let Some(table) = cell.get() {
+        return Ok(table.as_ref());
+    }
+    let table = transaction.find_table(definition)?;
+    Ok(cell.get_or_init(|| table).as_ref())
+}
+
+/// A table that may be absent.
+type MayBeOpen<K, V> = OnceLock<Option<ReadOnlyTable<K, V>>>;
+
+/// Whether a write transaction has something to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Commit {
+    Yes,
+    No,
+}

@@ -1,0 +1,327 @@
+//! Opening a store: made when it is new, checked when it is not, and asked how far it has come.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use redb::{Database, DatabaseError};
+
+use super::change::Change;
+use super::pages::Pages;
+use super::table::{OpenDatabase, ReadOnlyTable, ReadTransaction, begin_read, begin_write, guarded};
+use super::time::{CLOCK_RESETS, LATEST_STAMP, LatestStamp, read_resets};
+use super::{
+    CHANGE, CLASS, COUNTER, DICTIONARY, Error, FILE, FORMAT, Holder, META, Medium, Options, TIME, VERSION, body, io,
+    migration,
+};
+use crate::{ClockReset, Names, Purpose, STORE_FILE};
+use certificate::{Id, Seq};
+
+/// What the store knows of itself when it is opened.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// Made at the first start; copies of the folder share it.
+    pub uuid: String,
+    /// Made anew by a restore.
+    pub epoch: String,
+    /// Key for links that carry sealed parameters.
+    pub seal_key: [u8; 32],
+    /// The format it was migrated from, where it was just now.
+    pub migrated: Option<u32>,
+    pub position: Position,
+    /// Stored classes in the order of their numbers, from 0.
+    pub classes: Vec<Vec<u8>>,
+    /// Current certificates by class number.
+    pub counters: Vec<(u32, u64)>,
+}
+
+/// How far the store has come. It moves in memory only after a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub next_id: Id,
+    pub seq: Seq,
+    /// The newest time stamp, milliseconds since 1970 UTC: no change gets an earlier one. Imported versions that are ahead of the clock do
+    /// not count, nor does what lies before the last reset. `i64::MIN` when there is none.
+    pub milliseconds: i64,
+    /// Time stamp of the last change, imported or not.
+    pub last: i64,
+    /// Versions stored.
+    pub running: u64,
+    /// Some versions were imported out of the order of their times: the table `time` serves questions about times.
+    pub unordered: bool,
+    /// Where time began again last.
+    pub reset: Option<ClockReset>,
+}
+
+/// Locks the folder of a database, as [`Medium::lock_folder`](super::Medium::lock_folder).
+pub fn lock_folder(path: &Path, looks: bool, options: &Options) -> Result<Option<File>, Error> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    options.medium.lock_folder(folder, looks).map_err(|error| unopened(path, error))
+}
+
+/// Whether no other process has a data folder: the lock is taken and given back.
+///
+/// # Errors
+/// `InUse`.
+pub fn expect_unused(folder: &Path, looks: bool) -> Result<(), Error> {
+    let locked = Medium::default().lock_folder(folder, looks);
+    locked.map(drop).map_err(|error| unopened(&folder.join(STORE_FILE), error))
+}
+
+/// Makes the database where there is none.
+pub fn make_database(path: &Path, options: &Options) -> Result<(), Error> {
+    let mut builder = Database::builder();
+    builder.set_cache_size(options.cache_bytes);
+    guarded(FILE, || options.medium.make_if_missing(&builder, path).map_err(io))
+}
+
+/// Opens the database that is there.
+pub fn open_database(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
+    let mut builder = Database::builder();
+    builder.set_cache_size(options.cache_bytes);
+    expect_bytes(path)?;
+    expect_first_pages(path)?;
+    guarded(FILE, || options.medium.open(&builder, path).map(OpenDatabase::new).map_err(|error| unopened(path, error)))
+}
+
+/// The database for reading, on a disk that takes no writes.
+pub fn open_aside(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
+    let mut builder = Database::builder();
+    builder.set_cache_size(options.cache_bytes);
+    expect_bytes(path)?;
+    guarded(FILE, || options.medium.open_aside(&builder, path).map(OpenDatabase::new).map_err(io))
+}
+
+/// The database to be looked at: nothing is written to its file.
+pub fn open_looking(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
+    let mut builder = Database::builder();
+    builder.set_cache_size(options.cache_bytes);
+    expect_bytes(path)?;
+    expect_first_pages(path)?;
+    guarded(FILE, || {
+        options.medium.open_looking(&builder, path).map(OpenDatabase::new).map_err(|error| unopened(path, error))
+    })
+}
+
+/// Refuses an empty file, in which redb would begin a new database.
+fn expect_bytes(path: &Path) -> Result<(), Error> {
+    match fs::metadata(path) {
+        Ok(file) if file.len() == 0 => Err(Error::Damaged("its file is empty".into())),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a file where redb would end the process, or the next number would be one that was given already.
+fn expect_first_pages(path: &Path) -> Result<(), Error> {
+    match Pages::damage_before_opening(path)? {
+        Some(problem) => Err(Error::Damaged(problem)),
+        None => Ok(()),
+    }
+}
+
+/// Why a database cannot be opened, in words.
+fn unopened(path: &Path, error: DatabaseError) -> Error {
+    match error {
+        DatabaseError::DatabaseAlreadyOpen => Error::InUse(path.parent().and_then(Holder::of)),
+        DatabaseError::UpgradeRequired(format) => Error::Newer(format!("file format {format} of redb")),
+        error => io(error),
+    }
+}
+
+/// As [`open_looking`], of a database that was looked at before: what the first look made of it in memory is made again.
+pub fn look_again(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
+    let database = open_looking(path, options)?;
+    first_look(&database, None, options)?;
+    Ok(database)
+}
+
+/// Where a database that was opened again stands.
+#[derive(Clone, Debug)]
+pub struct Stands {
+    pub position: Position,
+    /// As [`Opened::classes`].
+    pub classes: Vec<Vec<u8>>,
+    /// As [`Opened::counters`].
+    pub counters: Vec<(u32, u64)>,
+}
+
+impl Stands {
+    pub fn read(database: &Database) -> Result<Stands, Error> {
+        let (position, classes) = (position(database)?, stored_classes(database)?);
+        Ok(Stands { position, classes, counters: stored_counters(database)? })
+    }
+}
+
+/// Makes what a new store needs, checks what an old one says, migrates one of an earlier format, and reads how far it has come. One of an
+/// earlier format is copied to `copied` first, where there is such a path.
+pub fn first_look(database: &Database, copied: Option<&Path>, options: &Options) -> Result<Opened, Error> {
+    let names = &options.names;
+    let fresh = match begin_read(database)?.find_table(META)? {
+        Some(meta) => meta.get("format")?.is_none(),
+        None => true,
+    };
+    if fresh {
+        make(database, names)?;
+    }
+    check_names(database, names)?;
+    let migrated = migration::run(database, copied, options.cache_bytes)?;
+    record_names(database, names)?;
+    options.purpose.map_or(Ok(()), |purpose| claim(database, purpose))?;
+    add_shipped_dictionary(database)?;
+    let transaction = begin_read(database)?;
+    let meta = transaction.open_table(META)?;
+    let seal_key = meta.get("seal-key")?.and_then(|key| key.value().try_into().ok());
+    Ok(Opened {
+        uuid: meta_text(&meta, "store")?,
+        epoch: meta_text(&meta, "epoch")?,
+        seal_key: seal_key.ok_or_else(|| Error::Damaged("the key of sealed links is missing".into()))?,
+        migrated,
+        position: position(database)?,
+        classes: stored_classes(database)?,
+        counters: stored_counters(database)?,
+    })
+}
+
+/// Classes in the order of their numbers.
+pub fn stored_classes(database: &Database) -> Result<Vec<Vec<u8>>, Error> {
+    let classes = begin_read(database)?.open_table(CLASS)?;
+    let rows = classes.iter()?;
+    rows.map(|row| row.map(|(_, class)| class.value().to_vec())).collect()
+}
+
+fn stored_counters(database: &Database) -> Result<Vec<(u32, u64)>, Error> {
+    let counters = begin_read(database)?.open_table(COUNTER)?;
+    let rows = counters.iter()?;
+    rows.map(|row| row.map(|(class, number)| (class.value(), number.value()))).collect()
+}
+
+fn make(database: &Database, names: &Names) -> Result<(), Error> {
+    let transaction = begin_write(database)?;
+    {
+        transaction.open_table(VERSION)?;
+        transaction.open_table(CHANGE)?;
+        transaction.open_table(TIME)?;
+        transaction.open_table(CLASS)?;
+        transaction.open_table(COUNTER)?;
+        transaction.open_table(DICTIONARY)?;
+        let mut meta = transaction.open_table(META)?;
+        let mut seal_key = [0; 32];
+        aws_lc_rs::rand::fill(&mut seal_key).map_err(|_| Error::Io("no random numbers".into()))?;
+        meta.insert("format", FORMAT.to_le_bytes().as_slice())?;
+        meta.insert("store", uuid::Uuid::new_v4().to_string().as_bytes())?;
+        meta.insert("epoch", uuid::Uuid::new_v4().to_string().as_bytes())?;
+        meta.insert("seal-key", seal_key.as_slice())?;
+        meta.insert("next-id", Id::FIRST.get().to_le_bytes().as_slice())?;
+        for (name, value) in &names.0 {
+            meta.insert(format!("name.{name}").as_str(), value.as_bytes())?;
+        }
+    }
+    transaction.commit()
+}
+
+fn check_names(database: &Database, names: &Names) -> Result<(), Error> {
+    let meta = begin_read(database)?.open_table(META)?;
+    for (name, wanted) in &names.0 {
+        let key = format!("name.{name}");
+        let unrecorded = Names::UNRECORDED.iter().find(|(later, _)| later == name);
+        let stored = match unrecorded.filter(|_| matches!(meta.get(key.as_str()), Ok(None))) {
+            Some((_, value)) => (*value).to_owned(),
+            None => meta_text(&meta, &key)?,
+        };
+        if stored != *wanted {
+            return Err(Error::OtherNames { name: name.clone(), stored, wanted: wanted.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// Adds the names that are settings since a later release than the one that made the store.
+fn record_names(database: &Database, names: &Names) -> Result<(), Error> {
+    let meta = begin_read(database)?.open_table(META)?;
+    for (name, value) in &names.0 {
+        let key = format!("name.{name}");
+        if meta.get(key.as_str())?.is_none() {
+            let transaction = begin_write(database)?;
+            transaction.open_table(META)?.insert(key.as_str(), value.as_bytes())?;
+            transaction.commit()?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes down what the folder is for, or refuses one that is for something else.
+fn claim(database: &Database, purpose: Purpose) -> Result<(), Error> {
+    let stored = begin_read(database)?.open_table(META)?.get(PURPOSE)?.map(|stored| stored.value().to_vec());
+    match stored {
+        None => {
+            let transaction = begin_write(database)?;
+            transaction.open_table(META)?.insert(PURPOSE, purpose.name().as_bytes())?;
+            transaction.commit()
+        }
+        Some(stored) => match purpose_of(&stored)? {
+            stored if stored == purpose => Ok(()),
+            stored => Err(Error::OtherPurpose(stored)),
+        },
+    }
+}
+
+/// What the folder is for, in the table `meta`.
+pub const PURPOSE: &str = "purpose";
+
+/// What stands there.
+pub fn purpose_of(stored: &[u8]) -> Result<Purpose, Error> {
+    Purpose::named(stored).ok_or_else(|| Error::Damaged(format!("'{PURPOSE}' is neither developer nor service")))
+}
+
+fn meta_text(meta: &ReadOnlyTable<&str, &[u8]>, key: &str) -> Result<String, Error> {
+    let value = meta.get(key)?.ok_or_else(|| Error::Damaged(format!("'{key}' is missing")))?;
+    String::from_utf8(value.value().to_vec()).map_err(|_| Error::Damaged(format!("'{key}' is not text")))
+}
+
+/// A release with a better dictionary adds it; bodies written with older ones keep theirs.
+fn add_shipped_dictionary(database: &Database) -> Result<(), Error> {
+    let table = begin_read(database)?.open_table(DICTIONARY)?;
+    let newest = table.last()?.map(|(number, content)| (number.value(), content.value() == body::SHIPPED));
+    if newest.is_some_and(|(_, shipped)| shipped) {
+        return Ok(());
+    }
+    let number = newest.map_or(1, |(number, _)| number + 1);
+    let transaction = begin_write(database)?;
+    transaction.open_table(DICTIONARY)?.insert(number, body::SHIPPED)?;
+    transaction.commit()
+}
+
+pub fn position(database: &Database) -> Result<Position, Error> {
+    position_at(&begin_read(database)?)
+}
+
+/// How far the store had come at a moment.
+pub fn position_at(transaction: &ReadTransaction) -> Result<Position, Error> {
+    let meta = transaction.open_table(META)?;
+    let number = |key: &str| -> Result<Option<u64>, Error> {
+        let number = meta.get(key)?.map(|bytes| bytes.value().try_into().map(u64::from_le_bytes));
+        number.transpose().map_err(|_| Error::Damaged(format!("'{key}' is no number")))
+    };
+    let changes = transaction.open_table(CHANGE)?;
+    let last = changes.last()?;
+    let last = last.map(|(seq, change)| Change::read(seq.value(), change.value())).transpose()?;
+    let versions = transaction.open_table(VERSION)?;
+    let past_newest = match versions.last()? {
+        Some((key, _)) => key.value().0.saturating_add(1),
+        None => 1,
+    };
+    let next_id = number("next-id")?.unwrap_or(1).max(past_newest);
+    let (seq, last_stamp) = last.map_or((Seq(0), i64::MIN), |change| (change.seq, change.milliseconds));
+    let newest = meta.get(LATEST_STAMP)?.map(|bytes| LatestStamp::read(bytes.value())).transpose()?;
+    let resets = meta.get(CLOCK_RESETS)?.map(|bytes| read_resets(bytes.value())).transpose()?;
+    // The writer takes it as a number when a patient comes.
+    number("next-patient-id")?;
+    Ok(Position {
+        next_id: Id::new(next_id).ok_or_else(|| Error::Damaged("the next id is 0".into()))?,
+        seq,
+        milliseconds: newest.map_or(last_stamp, |newest| newest.after(seq, last_stamp)),
+        last: last_stamp,
+        running: last.map_or(0, |change| change.running),
+        unordered: number("unordered")?.is_some(),
+        reset: resets.and_then(|mut resets| resets.pop()),
+    })
+}

@@ -1,0 +1,387 @@
+//! Patients: every version under id and number, the log of versions in the order they were made, and three tables that say again
+//! what the newest ones hold, so that a patient is found by identifier, by birth date and by link.
+//!
+//! The tables are made by the first write; a folder that never had a patient has none, and nobody is found in it.
+
+pub mod change;
+mod copied;
+pub mod record;
+
+use redb::TableDefinition;
+
+use super::reader::newest;
+use super::table::{ReadTransaction, WriteTransaction, WrittenTable};
+use super::{Error, META, MayBeOpen, opened};
+use crate::limits::BIRTH_DATE_DAYS_MAX;
+use crate::{PatientFacts, PatientLine, PatientWrite, PatientWritten};
+use certificate::{Id, Stamp, Version};
+use change::Log;
+pub use copied::{Copied, insert_copied};
+use record::Record;
+
+type Versions = TableDefinition<'static, (u64, u32), &'static [u8]>;
+type Identifiers = TableDefinition<'static, (&'static str, &'static str, u64), ()>;
+type Born = TableDefinition<'static, (i32, u64), (i32, u8, i64)>;
+type Links = TableDefinition<'static, u64, &'static [u8]>;
+
+/// Id and version to record.
+pub(super) const PATIENT: Versions = TableDefinition::new("patient");
+/// Value, system and id of current versions.
+pub(super) const IDENTIFIER: Identifiers = TableDefinition::new("patient_identifier");
+/// First day of the birth date and id to its last day, flags and stamp, of current versions.
+pub(super) const BORN: Born = TableDefinition::new("patient_born");
+/// Id to the ids that its current version links to.
+pub(super) const LINK: Links = TableDefinition::new("patient_link");
+
+/// Name in `meta` of the least id that a new patient may get.
+const NEXT_ID: &str = "next-patient-id";
+
+/// Where patients without a birth date stand in their table: before all others.
+const UNKNOWN: i32 = i32::MIN;
+
+const ACTIVE: u8 = 1;
+const DECEASED: u8 = 2;
+
+/// What a batch of patients did.
+pub struct Done {
+    /// What became of each write, in their order.
+    pub written: Vec<PatientWritten>,
+    /// Links of the new versions, where they have or had some, in the order they were made.
+    pub links: Vec<(Id, Vec<Id>)>,
+}
+
+/// Stores patients in their order. `stamp` tells the time of each new version.
+pub fn write(
+    transaction: &WriteTransaction,
+    writes: &[PatientWrite],
+    mut stamp: impl FnMut() -> Stamp,
+) -> Result<Done, Error> {
+    let next_id =
+        transaction.open_table(META)?.get(NEXT_ID)?.map(|next| next.value().try_into().map(u64::from_le_bytes));
+    let next_id = next_id.transpose().map_err(|_| Error::Damaged(format!("'{NEXT_ID}' is no number")))?;
+    let mut tables = Tables::open(transaction, next_id.unwrap_or(1))?;
+    let written = writes.iter().map(|write| tables.write(write, &mut stamp)).collect::<Result<Vec<_>, _>>()?;
+    let (moved, links) = (tables.next_id, tables.links_changed);
+    if next_id != Some(moved) {
+        let mut meta = transaction.open_table(META)?;
+        meta.insert(NEXT_ID, moved.to_le_bytes().as_slice())?;
+    }
+    Ok(Done { written, links })
+}
+
+struct Tables<'t> {
+    versions: WrittenTable<'t, (u64, u32), &'static [u8]>,
+    identifiers: WrittenTable<'t, (&'static str, &'static str, u64), ()>,
+    born: WrittenTable<'t, (i32, u64), (i32, u8, i64)>,
+    links: WrittenTable<'t, u64, &'static [u8]>,
+    log: Log<'t>,
+    next_id: u64,
+    links_changed: Vec<(Id, Vec<Id>)>,
+}
+
+impl<'t> Tables<'t> {
+    fn open(transaction: &'t WriteTransaction, next_id: u64) -> Result<Tables<'t>, Error> {
+        Ok(Tables {
+            versions: transaction.open_table(PATIENT)?,
+            identifiers: transaction.open_table(IDENTIFIER)?,
+            born: transaction.open_table(BORN)?,
+            links: transaction.open_table(LINK)?,
+            log: Log::open(transaction)?,
+            next_id,
+            links_changed: Vec::new(),
+        })
+    }
+
+    fn write(&mut self, write: &PatientWrite, stamp: &mut impl FnMut() -> Stamp) -> Result<PatientWritten, Error> {
+        if let Some((system, value)) = &write.unless
+            && let Some(id) = self.first_with(system, value)?
+        {
+            let version = newest(&self.versions, id, |version, _| version)?;
+            let version = version.ok_or_else(|| Error::Damaged(format!("Patient/{id} has lost its versions")))?;
+            return Ok(PatientWritten::ThereAlready(id, version));
+        }
+        let before = match write.id {
+            None => None,
+            Some(id) => self.before(id, &write.tail)?,
+        };
+        let id = match write.id {
+            Some(id) => id,
+            None => Id::new(self.next_id).ok_or_else(|| Error::Damaged(format!("'{NEXT_ID}' is 0")))?,
+        };
+        if let Some(before) = &before {
+            if before.is_same {
+                return Ok(PatientWritten::Identical(id, before.version));
+            }
+            self.forget(id, &before.facts)?;
+        }
+        let version = before.as_ref().map_or(Version::FIRST, |before| before.version.next());
+        let stamp = stamp();
+        let record = record::write(&write.facts, stamp, &write.tail);
+        self.versions.insert((id.get(), version.get()), record.as_slice())?;
+        self.log.push(id, version)?;
+        self.remember(id, &write.facts, stamp)?;
+        if !write.facts.links.is_empty() || before.is_some_and(|before| !before.facts.links.is_empty()) {
+            self.links_changed.push((id, write.facts.links.clone()));
+        }
+        self.next_id = self.next_id.max(id.next().get());
+        let other = match &write.alone {
+            Some((system, value)) => self.other_with(system, value, id)?,
+            None => None,
+        };
+        Ok(other.map_or(PatientWritten::Stored(id, version), |other| PatientWritten::Shared(id, version, other)))
+    }
+
+    /// The version that a write would replace.
+    fn before(&self, id: Id, tail: &[u8]) -> Result<Option<Before>, Error> {
+        let read = |version, bytes: &[u8]| -> Result<Before, Error> {
+            let record = Record::read(id, version, bytes)?;
+            Ok(Before { version, stamp: record.stamp, facts: record.facts()?, is_same: record.tail == tail })
+        };
+        newest(&self.versions, id, read)?.transpose()
+    }
+
+    fn first_with(&self, system: &str, value: &str) -> Result<Option<Id>, Error> {
+        let mut rows = self.identifiers.range((value, system, 0)..=(value, system, u64::MAX))?;
+        rows.next().transpose()?.map(|(key, _)| id_of(key.value().2)).transpose()
+    }
+
+    /// The first other patient with an identifier.
+    fn other_with(&self, system: &str, value: &str, own: Id) -> Result<Option<Id>, Error> {
+        let rows = self.identifiers.range((value, system, 0)..=(value, system, u64::MAX))?;
+        for row in rows.take(2) {
+            let id = id_of(row?.0.value().2)?;
+            if id != own {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
+    fn remember(&mut self, id: Id, facts: &PatientFacts, stamp: Stamp) -> Result<(), Error> {
+        for (system, value) in &facts.identifiers {
+            self.identifiers.insert((value.as_str(), system.as_str(), id.get()), ())?;
+        }
+        let BornRow { key, value } = BornRow::of(id, facts, stamp.milliseconds);
+        self.born.insert(key, value)?;
+        if !facts.links.is_empty() {
+            self.links.insert(id.get(), record::write_links(&facts.links).as_slice())?;
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, id: Id, facts: &PatientFacts) -> Result<(), Error> {
+        for (system, value) in &facts.identifiers {
+            self.identifiers.remove((value.as_str(), system.as_str(), id.get()))?;
+        }
+        self.born.remove((facts.born.map_or(UNKNOWN, |(first, _)| first), id.get()))?;
+        self.links.remove(id.get())?;
+        Ok(())
+    }
+}
+
+struct Before {
+    version: Version,
+    stamp: Stamp,
+    facts: PatientFacts,
+    is_same: bool,
+}
+
+/// The tables at one moment, each opened when it is asked for first: certificates do without.
+#[derive(Default)]
+pub struct Readable {
+    versions: MayBeOpen<(u64, u32), &'static [u8]>,
+    identifiers: MayBeOpen<(&'static str, &'static str, u64), ()>,
+    born: MayBeOpen<(i32, u64), (i32, u8, i64)>,
+}
+
+impl Readable {
+    /// The newest version of a patient.
+    pub fn newest<T>(
+        &self,
+        transaction: &ReadTransaction,
+        id: Id,
+        read: impl FnOnce(Version, Record) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(None) };
+        let read = |version, bytes: &[u8]| read(version, Record::read(id, version, bytes)?);
+        newest(versions, id, read)?.transpose()
+    }
+
+    /// One version of a patient, as it lies there.
+    pub fn record<T>(
+        &self,
+        transaction: &ReadTransaction,
+        id: Id,
+        version: Version,
+        read: impl FnOnce(&[u8]) -> T,
+    ) -> Result<Option<T>, Error> {
+        let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(None) };
+        Ok(versions.get((id.get(), version.get()))?.map(|bytes| read(bytes.value())))
+    }
+
+    /// One version of a patient.
+    pub fn version<T>(
+        &self,
+        transaction: &ReadTransaction,
+        id: Id,
+        version: Version,
+        read: impl FnOnce(Record) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(None) };
+        let found = versions.get((id.get(), version.get()))?;
+        found.map(|bytes| read(Record::read(id, version, bytes.value())?)).transpose()
+    }
+
+    /// All versions of a patient, newest first.
+    pub fn versions<T>(
+        &self,
+        transaction: &ReadTransaction,
+        id: Id,
+        mut read: impl FnMut(Version, Record) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        let Some(versions) = opened(&self.versions, transaction, PATIENT)? else { return Ok(Vec::new()) };
+        let rows = versions.range((id.get(), 1)..=(id.get(), u32::MAX))?.rev();
+        rows.map(|row| {
+            let (key, bytes) = row?;
+            let version = Version::new(key.value().1).expect("the range begins at version 1");
+            read(version, Record::read(id, version, bytes.value())?)
+        })
+        .collect()
+    }
+
+    /// Current patients with an identifier of this value: system and id, in their order.
+    pub fn with(&self, transaction: &ReadTransaction, value: &str) -> Result<Vec<(String, Id)>, Error> {
+        let Some(identifiers) = opened(&self.identifiers, transaction, IDENTIFIER)? else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for row in identifiers.range((value, "", 0)..)? {
+            let (key, _) = row?;
+            let (met, system, id) = key.value();
+            if met != value {
+                break;
+            }
+            found.push((system.to_owned(), id_of(id)?));
+        }
+        Ok(found)
+    }
+
+    /// Patients whose birth date can mean a day of `from..=to`, by its first day, then id. None when they are more than `max`.
+    pub fn born(
+        &self,
+        transaction: &ReadTransaction,
+        from: i32,
+        to: i32,
+        max: usize,
+    ) -> Result<Option<Vec<PatientLine>>, Error> {
+        let Some(born) = opened(&self.born, transaction, BORN)? else { return Ok(Some(Vec::new())) };
+        // A birth date that begins before `from` may reach into it.
+        let first = from.saturating_sub(BIRTH_DATE_DAYS_MAX).max(UNKNOWN + 1);
+        if from > to || first > to {
+            return Ok(Some(Vec::new()));
+        }
+        let lines = born.range((first, 0)..=(to, u64::MAX))?.map(line);
+        bounded(
+            lines.filter(|line| line.as_ref().map_or(true, |line| line.born.is_some_and(|(_, last)| last >= from))),
+            max,
+        )
+    }
+
+    /// All patients: those without a birth date first, then as [`born`](Self::born).
+    pub fn all(&self, transaction: &ReadTransaction, max: usize) -> Result<Option<Vec<PatientLine>>, Error> {
+        let Some(born) = opened(&self.born, transaction, BORN)? else { return Ok(Some(Vec::new())) };
+        bounded(born.iter()?.map(line), max)
+    }
+
+    /// Number of patients.
+    pub fn count(&self, transaction: &ReadTransaction) -> Result<u64, Error> {
+        // Each has one line.
+        opened(&self.born, transaction, BORN)?.map_or(Ok(0), |born| born.len())
+    }
+}
+
+/// Links of all current patients that have some.
+pub fn links(transaction: &ReadTransaction) -> Result<Vec<(Id, Vec<Id>)>, Error> {
+    let Some(links) = transaction.find_table(LINK)? else { return Ok(Vec::new()) };
+    let rows = links.iter()?;
+    let read = |id: Id, bytes: &[u8]| {
+        let links = record::links(bytes);
+        links.ok_or_else(|| Error::Damaged(format!("the links of Patient/{id} are not readable")))
+    };
+    rows.map(|row| {
+        let (key, bytes) = row?;
+        let id = id_of(key.value())?;
+        Ok((id, read(id, bytes.value())?))
+    })
+    .collect()
+}
+
+/// A row of the table of birth dates, as it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BornRow {
+    /// First day and id.
+    pub key: (i32, u64),
+    /// Last day, flags, time.
+    pub value: (i32, u8, i64),
+}
+
+impl BornRow {
+    /// The row of a patient.
+    pub fn of(id: Id, facts: &PatientFacts, milliseconds: i64) -> BornRow {
+        let flags = if facts.is_active { ACTIVE } else { 0 } | if facts.is_deceased { DECEASED } else { 0 };
+        let (first, last) = facts.born.unwrap_or((UNKNOWN, UNKNOWN));
+        BornRow { key: (first, id.get()), value: (last, flags, milliseconds) }
+    }
+}
+
+/// A row of the table of birth dates where it lies.
+type BornLying<'a> = (redb::AccessGuard<'a, (i32, u64)>, redb::AccessGuard<'a, (i32, u8, i64)>);
+
+fn line(row: Result<BornLying, Error>) -> Result<PatientLine, Error> {
+    let (key, value) = row?;
+    let ((first, id), (last, flags, milliseconds)) = (key.value(), value.value());
+    Ok(PatientLine {
+        id: id_of(id)?,
+        born: (first != UNKNOWN).then_some((first, last)),
+        is_active: flags & ACTIVE != 0,
+        is_deceased: flags & DECEASED != 0,
+        milliseconds,
+    })
+}
+
+/// All of them, or nothing when they are more than `max`.
+fn bounded(
+    lines: impl Iterator<Item = Result<PatientLine, Error>>,
+    max: usize,
+) -> Result<Option<Vec<PatientLine>>, Error> {
+    let mut found = Vec::new();
+    for line in lines {
+        if found.len() == max {
+            return Ok(None);
+        }
+        found.push(line?);
+    }
+    Ok(Some(found))
+}
+
+/// An id as it stands in a key.
+pub(super) fn id_of(number: u64) -> Result<Id, Error> {
+    Id::new(number).ok_or_else(|| Error::Damaged("a patient has id 0".into()))
+}
+
+#[cfg(test)]
+impl super::Store {
+    /// Flips a bit in the first version of a patient.
+    pub fn damage_patient(&self, id: Id) {
+        let guard = self.database.read().unwrap();
+        let transaction = super::table::begin_write(guard.as_ref().expect("the store is open")).unwrap();
+        {
+            let mut versions = transaction.open_table(PATIENT).unwrap();
+            let mut record = versions.get((id.get(), 1)).unwrap().expect("the patient is there").value().to_vec();
+            let last = record.len() - 9;
+            record[last] ^= 1;
+            versions.insert((id.get(), 1), record.as_slice()).unwrap();
+        }
+        transaction.commit().unwrap();
+        drop(guard);
+        self.forget_reader();
+    }
+}

@@ -1,0 +1,123 @@
+//! What the store keeps of its time beside the changes: the newest time stamp where the last change does not carry it, resets, and what an
+//! operator accepted. All of it lies in `meta`.
+
+use super::{Batch, Change, Error, META, Position, Reader};
+use crate::ClockReset;
+use certificate::Seq;
+
+/// The newest time stamp as of a change: i64, then the change as u64. Earlier releases wrote the time stamp alone.
+pub const LATEST_STAMP: &str = "latest-stamp";
+
+/// Points behind which time began again: the change before each as u64, then the clock as i64.
+pub const CLOCK_RESETS: &str = "clock-resets";
+
+/// The newest time stamp when an operator accepted that the clock is behind it: i64.
+pub const CLOCK_ACCEPTED: &str = "clock-accepted";
+
+/// The newest time stamp where the last change does not carry it.
+pub enum LatestStamp {
+    /// As of this change. Behind it the last change carries the newest one.
+    AsOf(Seq, i64),
+    /// Of an earlier release: no change since is older.
+    AtLeast(i64),
+}
+
+impl LatestStamp {
+    /// Reads what lies in `meta`.
+    pub fn read(bytes: &[u8]) -> Result<LatestStamp, Error> {
+        let odd = || Error::Damaged(format!("'{LATEST_STAMP}' has {} bytes instead of 16", bytes.len()));
+        let (stamp, rest) = bytes.split_first_chunk().ok_or_else(odd)?;
+        let stamp = i64::from_le_bytes(*stamp);
+        match rest.is_empty() {
+            true => Ok(LatestStamp::AtLeast(stamp)),
+            false => Ok(LatestStamp::AsOf(Seq(u64::from_le_bytes(rest.try_into().map_err(|_| odd())?)), stamp)),
+        }
+    }
+
+    /// The newest time stamp, where the last change and its own time stamp are these.
+    pub fn after(&self, last: Seq, last_stamp: i64) -> i64 {
+        match *self {
+            LatestStamp::AsOf(seq, stamp) if seq >= last => stamp,
+            LatestStamp::AsOf(..) => last_stamp,
+            LatestStamp::AtLeast(stamp) => stamp.max(last_stamp),
+        }
+    }
+}
+
+/// Reads resets, in their order.
+pub fn read_resets(bytes: &[u8]) -> Result<Vec<ClockReset>, Error> {
+    let (numbers, rest) = bytes.as_chunks::<8>();
+    let (resets, half) = numbers.as_chunks::<2>();
+    let read = |[change, at]: &[_; 2]| ClockReset { change: u64::from_le_bytes(*change), at: i64::from_le_bytes(*at) };
+    match rest.is_empty() && half.is_empty() {
+        true => Ok(resets.iter().map(read).collect()),
+        false => Err(Error::Damaged(format!("'{CLOCK_RESETS}' is not readable"))),
+    }
+}
+
+fn write_reset(reset: &ClockReset) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&reset.change.to_le_bytes());
+    bytes[8..].copy_from_slice(&reset.at.to_le_bytes());
+    bytes
+}
+
+impl Reader {
+    /// Points behind which time began again, in their order.
+    pub fn clock_resets(&self) -> Result<Vec<ClockReset>, Error> {
+        self.meta(CLOCK_RESETS)?.map_or(Ok(Vec::new()), |bytes| read_resets(&bytes))
+    }
+
+    /// The newest time stamp that an operator accepted to be ahead of the clock; `i64::MIN` for none.
+    pub fn clock_accepted(&self) -> Result<i64, Error> {
+        let odd = || Error::Damaged(format!("'{CLOCK_ACCEPTED}' is no number"));
+        let accepted = self.meta(CLOCK_ACCEPTED)?;
+        accepted.map_or(Ok(i64::MIN), |bytes| bytes.try_into().map(i64::from_le_bytes).map_err(|_| odd()))
+    }
+}
+
+impl Batch<'_> {
+    /// Moves the position to the time of a change that was inserted. From the first change on that is older than the one before it, the
+    /// table of times is kept.
+    pub fn keep_time(&mut self, position: &mut Position, change: Change) -> Result<(), Error> {
+        if change.milliseconds < position.last && !position.unordered {
+            self.begin_times(change.seq)?;
+            position.unordered = true;
+        }
+        if position.unordered && change.version().is_some() {
+            self.insert_time(change)?;
+        }
+        position.last = change.milliseconds;
+        Ok(())
+    }
+
+    /// Remembers the newest time stamp as of a change that does not carry it.
+    pub fn remember_latest_stamp(&mut self, seq: Seq, stamp: i64) -> Result<(), Error> {
+        self.set_meta(LATEST_STAMP, &[stamp.to_le_bytes(), seq.0.to_le_bytes()].concat())
+    }
+
+    /// Time begins again here.
+    pub fn add_reset(&mut self, reset: ClockReset) -> Result<(), Error> {
+        let before = self.transaction().open_table(META)?;
+        let mut resets = before.get(CLOCK_RESETS)?.map_or(Vec::new(), |bytes| bytes.value().to_vec());
+        drop(before);
+        resets.extend(write_reset(&reset));
+        self.set_meta(CLOCK_RESETS, &resets)
+    }
+
+    /// Time began again there, and nowhere else.
+    pub fn set_resets(&mut self, resets: &[ClockReset]) -> Result<(), Error> {
+        let resets: Vec<u8> = resets.iter().flat_map(write_reset).collect();
+        self.set_meta(CLOCK_RESETS, &resets)
+    }
+
+    /// Remembers up to which time stamp an operator accepts that the clock is behind.
+    pub fn accept_clock(&mut self, stamp: i64) -> Result<(), Error> {
+        self.set_meta(CLOCK_ACCEPTED, &stamp.to_le_bytes())
+    }
+
+    fn set_meta(&mut self, name: &str, value: &[u8]) -> Result<(), Error> {
+        self.transaction().open_table(META)?.insert(name, value)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! The engine's time: both clocks are read here, judged by [`ClockGuard`], and told to whoever watches.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::store::{Error, Position};
+use super::writer::Job;
+use super::{Embedded, Refused, Shared};
+use crate::{ClockDecision, ClockEvent, ClockGuard, ClockProblem, ClockReading, ClockReset, ClockState};
+use base::log::event;
+use certificate::Stamp;
+
+/// The time of a change.
+#[derive(Clone, Copy)]
+pub struct Now {
+    /// What the system clock says, milliseconds since 1970 UTC.
+    pub at: i64,
+    pub stamp: Stamp,
+    /// As [`ClockGuard::is_accepted`] tells it.
+    pub is_accepted: bool,
+}
+
+/// What is known of the time outside of a batch.
+pub struct Time(Mutex<Known>);
+
+struct Known {
+    guard: ClockGuard,
+    /// As [`Position::milliseconds`] and [`Position::reset`].
+    newest: i64,
+    reset: Option<ClockReset>,
+    /// What was found when the clocks were read last.
+    problem: Option<ClockProblem>,
+    /// Whether the witness was told of a problem, and of no end of it.
+    is_told: bool,
+    /// Elapsed time when the clocks were read last.
+    read: i64,
+}
+
+impl Known {
+    fn stamp(&mut self, now: ClockReading, newest: i64) -> Result<i64, ClockProblem> {
+        let stamp = self.guard.stamp(now, newest);
+        (self.read, self.problem) = (now.elapsed, stamp.err());
+        stamp
+    }
+}
+
+impl Time {
+    /// Begins with what the clocks say now: a clock is believed, unless it is behind the newest time stamp.
+    pub fn new(now: ClockReading, position: &Position, accepted: i64) -> Time {
+        let (newest, reset) = (position.milliseconds, position.reset);
+        let mut guard = ClockGuard::new(accepted);
+        let problem = guard.stamp(now, newest).err();
+        Time(Mutex::new(Known { guard, newest, reset, problem, is_told: false, read: now.elapsed }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        // Nothing is left half-way by a panic: each value is replaced as a whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Embedded {
+    /// How the clock is, and whether changes are taken.
+    pub fn clock(&self) -> ClockState {
+        let now = self.shared.clocks();
+        let mut known = self.shared.time.lock();
+        let newest = known.newest;
+        ClockState {
+            at: now.at,
+            newest: (newest > i64::MIN).then_some(newest),
+            problem: known.stamp(now, newest).err(),
+            is_accepted: known.guard.is_accepted(now, newest),
+            reset: known.reset,
+        }
+    }
+
+    /// Hands a decision of an operator about the clock over. The answer comes when it is durable and holds.
+    pub fn decide_clock(&self, decision: ClockDecision) -> oneshot::Receiver<Result<(), Refused>> {
+        let (answer, receiver) = oneshot::channel();
+        self.enqueue(Job::Clock { decision, answer });
+        receiver
+    }
+}
+
+impl Shared {
+    /// Reads both clocks.
+    pub(super) fn clocks(&self) -> ClockReading {
+        ClockReading { at: (self.clock)(), elapsed: (self.elapsed)() }
+    }
+
+    /// The time of a change behind all those whose newest time stamp this is.
+    ///
+    /// # Errors
+    /// The clock is not believed.
+    pub(super) fn now(&self, newest: i64) -> Result<Now, ClockProblem> {
+        let now = self.clocks();
+        let mut known = self.time.lock();
+        let stamp = Stamp::at(known.stamp(now, newest)?);
+        Ok(Now { at: now.at, stamp, is_accepted: known.guard.is_accepted(now, newest) })
+    }
+
+    /// Takes over how far the time has come, and what was decided about the clock: after the commit. The acceptance goes as far where one
+    /// is given.
+    pub(super) fn note_time(
+        &self,
+        position: &Position,
+        decided: &[(ClockDecision, ClockReading)],
+        accepted: Option<i64>,
+    ) {
+        let mut known = self.time.lock();
+        for (decision, now) in decided {
+            match decision {
+                ClockDecision::Accept => known.guard.accept(*now, position.milliseconds),
+                ClockDecision::Reset => known.guard.reset(*now),
+            }
+        }
+        if let Some(accepted) = accepted {
+            known.guard.accept_up_to(accepted);
+        }
+        (known.newest, known.reset) = (position.milliseconds, position.reset);
+    }
+
+    /// Takes over how far the time has come in a store that was opened again: a batch that failed may be stored after all.
+    pub(super) fn note_time_of_store(&self, position: &Position) -> Result<(), Error> {
+        let accepted = self.store.reader()?.clock_accepted()?;
+        let now = self.clocks();
+        let mut known = self.time.lock();
+        if known.reset != position.reset {
+            known.guard.reset(now);
+        }
+        known.guard.accept_up_to(accepted);
+        (known.newest, known.reset) = (position.milliseconds, position.reset);
+        Ok(())
+    }
+
+    /// Looks at the clock, and tells log and witness where it is not believed any more, or is again.
+    pub(super) fn watch_clock(&self) {
+        let (at, problem) = {
+            let mut known = self.time.lock();
+            // Nothing can have changed since the clocks were read last, if no time has passed.
+            if known.read != (self.elapsed)() || known.problem.is_some() {
+                let newest = known.newest;
+                let _ = known.stamp(self.clocks(), newest);
+            }
+            let problem = known.problem;
+            if problem.is_some() == known.is_told {
+                return;
+            }
+            known.is_told = problem.is_some();
+            ((self.clock)(), problem)
+        };
+        match problem {
+            Some(problem) => event!(CLOCK_WRONG, problem = %problem),
+            None => event!(CLOCK_RIGHT),
+        }
+        let Some(witness) = &self.witness else { return };
+        let event = ClockEvent { at, problem };
+        if catch_unwind(AssertUnwindSafe(|| witness.clock(&event))).is_err() {
+            event!(THREAD_OF_WITNESS);
+        }
+    }
+
+    /// Waits until the clock is past a time stamp. A clock that stands, or is behind, is not waited for.
+    pub(super) fn wait_for_clock(&self, stamp: i64) {
+        for _ in 0..10 {
+            if (self.clock)() > stamp {
+                return;
+            }
+            thread::sleep(Duration::from_micros(200));
+        }
+    }
+}

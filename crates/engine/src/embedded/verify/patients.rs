@@ -1,0 +1,225 @@
+//! Every version of every patient, the log of them, and the tables that say again what the newest ones hold. No text names what
+//! identifies a person.
+
+use std::collections::HashSet;
+
+use super::super::store::patient::BornRow;
+use super::super::store::patient::record::{Record, write_links};
+use super::super::store::{Error, Reader, Records};
+use super::Check;
+use crate::PatientFacts;
+use crate::limits::VERIFY_CHUNK_ROWS;
+use certificate::{Id, Version, head};
+use fhir::json::{self, Json};
+
+/// A key before all others of the table of birth dates.
+const BEFORE_ALL: (i32, u64) = (i32::MIN, 0);
+
+impl Check<'_> {
+    /// Walks over the log, the versions, and the tables of the newest.
+    pub(super) fn patients(&mut self) -> Result<(), Error> {
+        let end = self.start.patient_change;
+        let mut logged = HashSet::new();
+        let read_to = self.patient_log(0, Some(end), &mut logged)?;
+        if read_to < end {
+            self.found.tell("patient_change", &format!("changes from {} to {end} are missing", read_to + 1));
+        }
+        let mut unlogged = Vec::new();
+        let patients = self.patient_versions(&mut logged, &mut unlogged)?;
+        // What was stored since the log was read stands behind.
+        self.patient_log(read_to.max(end), None, &mut logged)?;
+        for (id, version) in unlogged {
+            if !logged.remove(&(id, version)) {
+                self.found.tell("patient_change", &format!("version {version} of Patient/{id} is missing"));
+            }
+        }
+        // Those that are left over were stored behind the walk over the versions, or have no version.
+        let reader = self.reader()?;
+        for (id, version) in logged {
+            let there = Id::new(id).zip(Version::new(version));
+            let there = there.map_or(Ok(None), |(id, version)| reader.patient_version(id, version, |_| Ok(())));
+            if matches!(there, Ok(None)) {
+                self.found
+                    .tell("patient_change", &format!("it names version {version} of Patient/{id}, which is missing"));
+            }
+        }
+        drop(reader);
+        self.identifiers()?;
+        self.born()?;
+        self.patient_links()?;
+        self.found.counts().patients = patients;
+        Ok(())
+    }
+
+    /// Takes in what the log names behind a number, up to `end` or as far as it goes. Returns the last number met.
+    fn patient_log(
+        &mut self,
+        mut after: u64,
+        end: Option<u64>,
+        logged: &mut HashSet<(u64, u32)>,
+    ) -> Result<u64, Error> {
+        loop {
+            let left = end.map_or(u64::MAX, |end| end.saturating_sub(after));
+            let max = usize::try_from(left).unwrap_or(usize::MAX).min(VERIFY_CHUNK_ROWS);
+            let rows = self.reader()?.patient_changes(after, max)?;
+            if rows.is_empty() {
+                return Ok(after);
+            }
+            for (number, id, version) in rows {
+                if number != after + 1 {
+                    let problem = format!("change {number} stands where change {} belongs", after + 1);
+                    self.found.tell("patient_change", &problem);
+                }
+                after = number;
+                if !logged.insert((id.get(), version.get())) {
+                    self.found.tell("patient_change", &format!("version {version} of Patient/{id} is there twice"));
+                }
+            }
+        }
+    }
+
+    /// All versions; what the log does not name yet is put aside. Returns the number of patients.
+    fn patient_versions(
+        &mut self,
+        logged: &mut HashSet<(u64, u32)>,
+        unlogged: &mut Vec<(u64, u32)>,
+    ) -> Result<u64, Error> {
+        let of = self.reader()?.record_count(Records::Patient)?;
+        let mut patients = 0;
+        let (mut last, mut latest) = ((0, 0), i64::MIN);
+        self.records(Records::Patient, "patient", of, |check, reader, key, bytes| {
+            let what = format!("version {} of Patient/{}", key.1, key.0);
+            if key.0 != last.0 {
+                patients += 1;
+                latest = i64::MIN;
+                if last.0 != 0 {
+                    check.newest(reader, last.0)?;
+                }
+            }
+            let expected = if key.0 == last.0 { last.1 + 1 } else { 1 };
+            last = key;
+            let Some((id, version)) = Id::new(key.0).zip(Version::new(key.1)) else {
+                check.found.tell("patient", &format!("{what} has a number that none has"));
+                return Ok(());
+            };
+            if key.1 != expected {
+                check.found.tell("patient", &format!("{what} stands where version {expected} belongs"));
+            }
+            if !logged.remove(&key) {
+                unlogged.push(key);
+            }
+            match patient(id, version, bytes) {
+                Ok(milliseconds) if milliseconds < latest && check.start.resets.is_empty() => {
+                    check.found.tell("patient", &format!("{what} is older than the version before it"));
+                }
+                Ok(milliseconds) => latest = milliseconds,
+                Err(problem) => check.found.tell("patient", &format!("{what}: {problem}")),
+            }
+            Ok(())
+        })?;
+        let reader = self.reader()?;
+        if last.0 != 0 {
+            self.newest(&reader, last.0)?;
+            let next_id = reader.bare_meta()?.into_iter().find(|(name, _)| name == "next-patient-id");
+            let next_id = next_id.and_then(|(_, bytes)| bytes.try_into().ok()).map(u64::from_le_bytes);
+            if next_id.is_none_or(|next_id| next_id <= last.0) {
+                self.found.tell("meta", &format!("'next-patient-id' does not lie behind Patient/{}", last.0));
+            }
+        }
+        Ok(patients)
+    }
+
+    /// The newest version of a patient stands in the tables.
+    fn newest(&mut self, reader: &Reader, id: u64) -> Result<(), Error> {
+        // One that is not readable was told before.
+        let Ok(Some((facts, milliseconds))) = facts(reader, id) else { return Ok(()) };
+        let Some(number) = Id::new(id) else { return Ok(()) };
+        for (system, value) in &facts.identifiers {
+            if !reader.has_identifier(system, value, id)? {
+                self.found.tell("patient_identifier", &format!("an identifier of Patient/{id} is missing"));
+            }
+        }
+        let line = BornRow::of(number, &facts, milliseconds);
+        if reader.born_at(line.key)? != Some(line) {
+            self.found.tell("patient_born", &format!("the line of Patient/{id} is missing or says something else"));
+        }
+        let links = reader.links_of(id)?;
+        if links.as_deref().unwrap_or_default() != write_links(&facts.links) {
+            self.found.tell("patient_link", &format!("the links of Patient/{id} are not those of its newest version"));
+        }
+        Ok(())
+    }
+
+    /// No identifier stands in the table that no newest version has.
+    fn identifiers(&mut self) -> Result<(), Error> {
+        let mut after = (String::new(), String::new(), 0);
+        loop {
+            let reader = self.reader()?;
+            let rows = reader.bare_identifiers(&after, VERIFY_CHUNK_ROWS)?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = last.clone();
+            for (value, system, id) in rows {
+                let facts = facts(&reader, id);
+                // A version that is not readable was told before.
+                let Ok(facts) = facts else { continue };
+                let has = facts.is_some_and(|(facts, _)| facts.identifiers.contains(&(system, value)));
+                if !has {
+                    let problem = format!("it says an identifier of Patient/{id} that its newest version has not");
+                    self.found.tell("patient_identifier", &problem);
+                }
+            }
+        }
+    }
+
+    /// No line stands in the table of birth dates that no newest version has.
+    fn born(&mut self) -> Result<(), Error> {
+        let mut after = BEFORE_ALL;
+        loop {
+            let reader = self.reader()?;
+            let rows = reader.bare_born(after, VERIFY_CHUNK_ROWS)?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = last.key;
+            for row in rows {
+                let id = row.key.1;
+                let Ok(facts) = facts(&reader, id) else { continue };
+                let is_own = Id::new(id).zip(facts).is_some_and(|(id, (facts, at))| BornRow::of(id, &facts, at) == row);
+                if !is_own {
+                    let problem = format!("it has a line of Patient/{id} that is not of its newest version");
+                    self.found.tell("patient_born", &problem);
+                }
+            }
+        }
+    }
+
+    fn patient_links(&mut self) -> Result<(), Error> {
+        let reader = self.reader()?;
+        for (id, links) in reader.bare_links()? {
+            let Ok(facts) = facts(&reader, id) else { continue };
+            let is_own = facts.is_some_and(|(facts, _)| write_links(&facts.links) == links && !links.is_empty());
+            if !is_own {
+                self.found
+                    .tell("patient_link", &format!("it has links of Patient/{id} that its newest version has not"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Time of a version that can be read.
+fn patient(id: Id, version: Version, bytes: &[u8]) -> Result<i64, String> {
+    let record = Record::read(id, version, bytes).map_err(|error| error.to_string())?;
+    record.facts().map_err(|error| error.to_string())?;
+    let mut resource = Vec::with_capacity(head::HEAD_BYTES_MAX + record.tail.len());
+    head::write(&mut resource, "Patient", id, version, record.stamp);
+    resource.extend_from_slice(record.tail);
+    match json::parse(&resource) {
+        Ok(Json::Object(_)) => Ok(record.stamp.milliseconds),
+        _ => Err("its resource is not JSON".to_owned()),
+    }
+}
+
+/// What the newest version of a patient says, and when it was made.
+fn facts(reader: &Reader, id: u64) -> Result<Option<(PatientFacts, i64)>, Error> {
+    let Some(id) = Id::new(id) else { return Ok(None) };
+    reader.newest_patient(id, |_, record| Ok((record.facts()?, record.stamp.milliseconds)))
+}

@@ -1,0 +1,464 @@
+//! The one writer: takes everything that waits, judges each request inside one transaction, stamps it, commits once, answers all.
+
+mod consent;
+mod deciding;
+mod import;
+mod job;
+
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::classes::Classes;
+use super::counters;
+use super::overlay::{NewEntry, Numbered};
+use super::store::{Batch, Commit, Error, Position};
+use super::{Refused, Shared};
+use crate::limits::OVERLAY_ROWS_MAX;
+use crate::{ClockDecision, ClockProblem, ClockReading, ClockReset, Committed};
+use base::log::event;
+use base::threads;
+use certificate::{Id, Seq, Stamp, State, Version};
+use deciding::Decided;
+pub use job::{Job, Prepared};
+use job::{Reply, keep};
+
+/// Requests decided in one transaction. More would delay the first of them without making the rest cheaper.
+const BATCH_JOBS_MAX: usize = 512;
+
+/// Bytes of compressed bodies in one transaction, so that a batch of the largest bodies stays a short one.
+const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Starts the writer's thread. It ends when the queue does.
+pub fn start(mut writer: Writer, queue: Receiver<Job>) -> Result<JoinHandle<()>, Error> {
+    let thread = thread::Builder::new().name("hcert-writer".into());
+    thread.spawn(move || writer.run(&queue)).map_err(|error| Error::Limits(threads::refused(&error)))
+}
+
+/// The writer in steps: its thread takes them one after another, a test may do something else in between.
+pub struct Writer {
+    shared: Arc<Shared>,
+    position: Position,
+    /// The last change that the witness was told of.
+    told: Seq,
+    /// Writes that were put off to the next batch: the certificate has a version of the same millisecond.
+    later: VecDeque<Job>,
+}
+
+/// The head of the audit trail, in the table `meta`.
+pub const AUDIT_HEAD: &str = "audit-head";
+
+/// How often an idle writer looks whether the store has failed a reader, or its file is gone.
+const IDLE_TIME: Duration = Duration::from_secs(1);
+
+/// A batch that is committed, and that nobody knows of yet.
+pub struct Stored {
+    pending: Pending,
+    replies: Vec<Reply>,
+    later: VecDeque<Job>,
+}
+
+/// A batch that is not stored, as far as is known.
+pub struct Failed {
+    error: Arc<Error>,
+    replies: Vec<Reply>,
+    /// Those that the batch did not come to.
+    jobs: Vec<Job>,
+}
+
+impl Failed {
+    /// Tells everyone.
+    pub fn answer(self) {
+        self.replies.into_iter().for_each(|reply| reply.fail(&self.error));
+        self.jobs.into_iter().for_each(|job| job.refuse(Refused::Store(self.error.clone())));
+    }
+}
+
+/// What a batch has done so far, in memory; it counts only after the commit.
+struct Pending {
+    position: Position,
+    entries: Vec<NewEntry>,
+    /// The newest version of every certificate the batch changed.
+    newest: HashMap<Id, Newest>,
+    /// For the witness, where there is one.
+    told: Vec<Committed>,
+    classes: Option<Classes>,
+    /// What was decided about the clock, and when.
+    clock: Vec<(ClockDecision, ClockReading)>,
+    /// The time stamp of a version that had to be later than the newest one while an operator accepts that the clock is behind: the
+    /// acceptance follows it. Decision 194.
+    accepted: Option<i64>,
+    lists_changed: bool,
+    audit_head_moved: bool,
+    patients_changed: bool,
+    /// Links of the patients that the batch changed.
+    links: Vec<(Id, Vec<Id>)>,
+}
+
+/// The newest version of a certificate that the batch changed.
+struct Newest {
+    version: Version,
+    state: State,
+    made: Made,
+    /// Of a tombstone: what was deleted.
+    row: Option<Arc<Numbered>>,
+}
+
+/// When a version was made.
+#[derive(Clone, Copy)]
+struct Made {
+    seq: Seq,
+    /// Its time stamp.
+    milliseconds: i64,
+}
+
+impl Writer {
+    pub fn new(shared: &Arc<Shared>, position: Position) -> Writer {
+        Writer { shared: shared.clone(), position, told: position.seq, later: VecDeque::new() }
+    }
+
+    fn run(&mut self, queue: &Receiver<Job>) {
+        loop {
+            self.shared.watch_clock();
+            let first = match self.later.pop_front() {
+                Some(first) => {
+                    self.shared.wait_for_clock(self.position.milliseconds);
+                    Some(first)
+                }
+                None => match queue.recv_timeout(IDLE_TIME) {
+                    Ok(first) => Some(first),
+                    Err(RecvTimeoutError::Timeout) => {
+                        // Who watches the service learns it from the store's health.
+                        drop(self.shared.store.expect_in_place());
+                        None
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return,
+                },
+            };
+            // A reader may have met the failure; nothing else would open the store again.
+            let first = if self.shared.store.has_failed() { self.reopen(queue, first) } else { first };
+            let Some(first) = first else { continue };
+            self.slow_down();
+            let jobs = self.take(first, queue);
+            self.shared.metrics.work.batch(jobs.len());
+            // A panic is a fault of ours in the middle of a batch: what was stored is asked of the store, and the next batch goes on.
+            if catch_unwind(AssertUnwindSafe(|| self.batch(jobs))).is_err() {
+                self.give_up();
+            }
+            if self.shared.store.has_failed() {
+                self.reopen(queue, None);
+            }
+        }
+    }
+
+    /// After a panic: nothing that the batch may have left half-way is seen again.
+    pub fn give_up(&mut self) {
+        event!(THREAD_OF_WRITER);
+        self.shared.store.distrust();
+        self.shared.note_trouble("the writer panicked".into());
+        {
+            // The overlay may hold a part of the batch. In turn, or what the indexer makes of the view at this moment would bring it back.
+            let _turn = self.shared.publishing();
+            self.shared.set_view(None);
+        }
+        self.shared.bell.ring();
+    }
+
+    /// Lets the indexer catch up before the overlay reaches its bound: past its half a batch waits for each thousand rows more.
+    fn slow_down(&self) {
+        let rows = self.shared.overlay_rows.load(Ordering::Acquire);
+        if rows > OVERLAY_ROWS_MAX / 2 {
+            thread::sleep(Duration::from_millis(((rows - OVERLAY_ROWS_MAX / 2) / 1024) as u64));
+        }
+    }
+
+    /// The next job: what was put off comes first.
+    pub fn next(&mut self, queue: &Receiver<Job>) -> Option<Job> {
+        self.later.pop_front().or_else(|| queue.try_recv().ok())
+    }
+
+    /// The next jobs that make a batch together with the first.
+    pub fn take(&mut self, first: Job, queue: &Receiver<Job>) -> Vec<Job> {
+        let mut bytes = first.bytes();
+        let mut jobs = vec![first];
+        while jobs.len() < BATCH_JOBS_MAX && bytes < BATCH_BYTES_MAX {
+            let Some(job) = self.next(queue) else { break };
+            bytes += job.bytes();
+            jobs.push(job);
+        }
+        self.shared.queued.fetch_sub(jobs.len(), Ordering::AcqRel);
+        jobs
+    }
+
+    fn batch(&mut self, jobs: Vec<Job>) {
+        match self.commit(jobs) {
+            Ok(mut stored) => {
+                self.publish(&mut stored);
+                stored.answer();
+            }
+            Err(failed) => failed.answer(),
+        }
+    }
+
+    /// Judges the jobs of a batch in their order and commits what they change.
+    ///
+    /// # Errors
+    /// The store failed. Whether the batch is in it is known when it is open again.
+    pub fn commit(&self, jobs: Vec<Job>) -> Result<Stored, Failed> {
+        let mut pending = Pending {
+            position: self.position,
+            entries: Vec::new(),
+            newest: HashMap::new(),
+            told: Vec::new(),
+            classes: None,
+            clock: Vec::new(),
+            accepted: None,
+            lists_changed: false,
+            audit_head_moved: false,
+            patients_changed: false,
+            links: Vec::new(),
+        };
+        let (mut replies, mut later) = (Vec::with_capacity(jobs.len()), VecDeque::new());
+        let mut jobs = jobs.into_iter();
+        let mut decided = None;
+        let outcome = self.shared.store.write(|batch| {
+            // On a storage error the batch is given up; `replies` and `jobs` then hold everyone who waits.
+            for job in jobs.by_ref() {
+                if let Some(job) = self.job(batch, &mut pending, job, &mut replies)? {
+                    later.push_back(job);
+                }
+            }
+            batch.count(counters::deltas(&pending.entries));
+            let nothing = pending.entries.is_empty()
+                && !pending.lists_changed
+                && !pending.audit_head_moved
+                && !pending.patients_changed
+                && pending.clock.is_empty();
+            let Position { seq, milliseconds, last, .. } = pending.position;
+            if !nothing && milliseconds != last {
+                batch.remember_latest_stamp(seq, milliseconds)?;
+            }
+            if let Some(accepted) = pending.accepted {
+                batch.accept_clock(accepted)?;
+            }
+            decided = (!nothing).then(Instant::now);
+            Ok(((), if nothing { Commit::No } else { Commit::Yes }))
+        });
+        match outcome {
+            Ok(()) => {
+                if let Some(decided) = decided {
+                    self.shared.metrics.work.committed(decided.elapsed());
+                }
+                Ok(Stored { pending, replies, later })
+            }
+            Err(error) => {
+                // That the file is gone was logged once, and nothing mends it.
+                if !matches!(error, Error::Gone) {
+                    event!(STORE_NOT_WRITTEN, error = %error);
+                }
+                if let Error::Damaged(_) = error {
+                    self.shared.note_damage(&error.to_string());
+                }
+                self.shared.metrics.work.commit_failed();
+                if self.shared.store.has_failed() {
+                    self.shared.note_trouble(error.to_string());
+                }
+                Err(Failed { error: Arc::new(error), replies, jobs: later.into_iter().chain(jobs).collect() })
+            }
+        }
+    }
+
+    /// Does one job. Whoever waits for it is in `replies` afterwards, also when the store failed; or was refused, since the clock is not
+    /// believed; or the job comes back, to be done in the next batch.
+    fn job(
+        &self,
+        batch: &mut Batch,
+        pending: &mut Pending,
+        job: Job,
+        replies: &mut Vec<Reply>,
+    ) -> Result<Option<Job>, Error> {
+        if let Job::Clock { decision, answer } = job {
+            let done = self.decide_clock(batch, pending, decision);
+            return keep(replies, done, |()| Reply::Done(answer), ()).map(|()| None);
+        }
+        match job {
+            Job::Write(prepared) => {
+                let Prepared { write, draft, answer, has_waited } = *prepared;
+                let done = match self.one(batch, pending, write, &draft, has_waited) {
+                    Ok(Decided::Later(write)) => {
+                        let prepared = Prepared { write: *write, draft, answer, has_waited: true };
+                        return Ok(Some(Job::Write(Box::new(prepared))));
+                    }
+                    Ok(Decided::Now(result)) => Ok(result),
+                    Err(error) => Err(error),
+                };
+                keep(replies, done, |result| Reply::Write(answer, result), Err(Refused::Closed))
+            }
+            Job::Import { versions, answer } => {
+                let now = match self.shared.now(pending.position.milliseconds) {
+                    Ok(now) => now,
+                    Err(problem) => return Ok(refuse(Job::Import { versions, answer }, problem)),
+                };
+                let one = |(draft, import)| self.import_one(batch, pending, now, &draft, import);
+                let done = versions.into_iter().map(one).collect();
+                keep(replies, done, |imported| Reply::Import(answer, imported), Vec::new())
+            }
+            Job::Lists { changes, answer } => {
+                if let Err(problem) = self.shared.now(pending.position.milliseconds) {
+                    return Ok(refuse(Job::Lists { changes, answer }, problem));
+                }
+                let done = batch.change_lists(&changes);
+                pending.lists_changed = true;
+                keep(replies, done, |()| Reply::Done(answer), ())
+            }
+            Job::Patients { writes, waits, answer } => {
+                let now = match self.shared.now(pending.position.milliseconds) {
+                    Ok(now) => now,
+                    Err(problem) => return Ok(refuse(Job::Patients { writes, waits, answer }, problem)),
+                };
+                // A large batch takes its time, so each version has its own, while the clock is believed.
+                let (mut newest, mut next) = (now.stamp.milliseconds, Some(now));
+                let done = batch.write_patients(&writes, || {
+                    let now = next.take().or_else(|| self.shared.now(newest).ok());
+                    newest = now.map_or(newest, |now| now.stamp.milliseconds);
+                    Stamp::at(newest)
+                });
+                let done = done.map(|done| {
+                    if done.written.iter().any(|written| written.is_new()) {
+                        pending.patients_changed = true;
+                        pending.position.milliseconds = newest;
+                    }
+                    pending.links.extend(done.links);
+                    done.written
+                });
+                keep(replies, done, |written| Reply::Patients(answer, written), Vec::new())
+            }
+            Job::AuditHead { head, answer } => {
+                let done = batch.set_meta_text(AUDIT_HEAD, &head);
+                pending.audit_head_moved = true;
+                keep(replies, done, |()| Reply::Done(answer), ())
+            }
+            Job::Clock { .. } => unreachable!("it was done above"),
+        }
+        .map(|()| None)
+    }
+
+    /// Stores what an operator decides about the clock. It holds from the end of the batch on.
+    fn decide_clock(&self, batch: &mut Batch, pending: &mut Pending, decision: ClockDecision) -> Result<(), Error> {
+        let now = self.shared.clocks();
+        let position = &mut pending.position;
+        match decision {
+            ClockDecision::Accept => {
+                if now.is_behind(position.milliseconds) {
+                    batch.accept_clock(position.milliseconds)?;
+                }
+            }
+            ClockDecision::Reset => {
+                let reset = ClockReset { change: position.seq.0, at: now.at };
+                batch.add_reset(reset)?;
+                batch.accept_clock(i64::MIN)?;
+                pending.accepted = None;
+                batch.remember_latest_stamp(position.seq, now.at)?;
+                // The next change will be older than the last one; the table is filled while the operator waits, not a caller.
+                if position.last > now.at && !position.unordered {
+                    batch.begin_times(position.seq.next())?;
+                    position.unordered = true;
+                }
+                (position.milliseconds, position.reset) = (now.at, Some(reset));
+            }
+        }
+        pending.clock.push((decision, now));
+        Ok(())
+    }
+
+    /// Makes what was committed visible and tells the witness: after the commit, before the answers.
+    pub fn publish(&mut self, stored: &mut Stored) {
+        let pending = &mut stored.pending;
+        self.shared.link(std::mem::take(&mut pending.links));
+        let (entries, classes) = (std::mem::take(&mut pending.entries), pending.classes.take());
+        if !entries.is_empty() {
+            self.shared.publish(entries, classes.map(Arc::new), pending.position.seq);
+        }
+        self.position = pending.position;
+        self.shared.note_time(&pending.position, &pending.clock, pending.accepted);
+        // They wait again.
+        self.shared.queued.fetch_add(stored.later.len(), Ordering::AcqRel);
+        self.later.append(&mut stored.later);
+        self.shared.tell(&std::mem::take(&mut pending.told));
+        self.told = self.position.seq;
+    }
+
+    /// Opens the store again, with back-off; whoever waits meanwhile is told so. Gives back who waited first, when nothing was to wait for.
+    fn reopen(&mut self, queue: &Receiver<Job>, mut first: Option<Job>) -> Option<Job> {
+        let refused = Arc::new(Error::Reopening);
+        let mut pause = Duration::from_millis(10);
+        loop {
+            // What is read may be as damaged as what failed, and a panic here would end the thread.
+            let tried = catch_unwind(AssertUnwindSafe(|| self.try_reopen()));
+            match tried.unwrap_or_else(|_| Err(Error::Damaged("opening it again panicked".into()))) {
+                Ok(()) => return first,
+                Err(error) => {
+                    event!(STORE_NOT_OPEN, error = %error);
+                    self.shared.note_trouble(error.to_string());
+                }
+            }
+            let until = Instant::now() + pause;
+            loop {
+                if let Some(first) = first.take() {
+                    self.take(first, queue).into_iter().for_each(|job| job.refuse(Refused::Store(refused.clone())));
+                }
+                first = match queue.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                    Ok(job) => Some(job),
+                    Err(RecvTimeoutError::Timeout) => break,
+                    // Nobody comes any more, and whatever is acknowledged is in the store.
+                    Err(RecvTimeoutError::Disconnected) => return None,
+                }
+            }
+            pause = (pause * 2).min(self.shared.store.reopen_pause_max());
+        }
+    }
+
+    /// Opens the store again, and takes in what a batch that failed has stored after all.
+    pub fn try_reopen(&mut self) -> Result<(), Error> {
+        let stands = self.shared.store.reopen()?;
+        self.shared.read_links()?;
+        let missed = match self.shared.witness {
+            Some(_) => self.shared.committed_after(self.told, usize::MAX)?,
+            None => Vec::new(),
+        };
+        let position = stands.position;
+        self.shared.catch_up(stands)?;
+        event!(STORE_OPEN_AGAIN, seq = position.seq.0);
+        self.position = position;
+        self.shared.note_time_of_store(&position)?;
+        self.shared.tell(&missed);
+        self.told = position.seq;
+        self.shared.store.trust();
+        self.shared.note_store_good();
+        self.shared.metrics.work.reopened();
+        Ok(())
+    }
+}
+
+/// Refuses a job while the clock is not believed; it does not come back.
+fn refuse(job: Job, problem: ClockProblem) -> Option<Job> {
+    job.refuse(Refused::Clock(problem));
+    None
+}
+
+impl Stored {
+    /// How many jobs were put off.
+    #[cfg(test)]
+    pub fn later(&self) -> usize {
+        self.later.len()
+    }
+
+    /// Tells everyone.
+    pub fn answer(self) {
+        self.replies.into_iter().for_each(Reply::send);
+    }
+}

@@ -1,0 +1,371 @@
+//! One write: judged by what is stored, stamped, and put into the batch.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+use std::sync::atomic;
+
+use super::consent::Said;
+use super::{Made, Newest, Pending, Writer};
+use crate::decide::{Decision, judge};
+use crate::embedded::classes::{self, Classes};
+use crate::embedded::overlay::{NewEntry, Numbered};
+use crate::embedded::standing::lay;
+use crate::embedded::store::record::{Draft, Record};
+use crate::embedded::store::{Batch, Change, Error, What};
+use crate::embedded::time::Now;
+use crate::embedded::view::numbered;
+use crate::embedded::witnessed::patient_of;
+use crate::embedded::{Refused, Write, Written};
+use crate::limits::{CLASSES_MAX, ID_MAX};
+use crate::{Action, Committed, Standing, Who};
+use certificate::search::filter::Filter;
+use certificate::search::row::Row;
+use certificate::search::term::{Field, Form, Term};
+use certificate::{Id, Stamp, State, Version};
+use fhir::outcome::{Hcert, Issue, Outcome};
+
+impl Writer {
+    /// Judges and stores one write. The error is a failure of the store.
+    pub(super) fn one(
+        &self,
+        batch: &mut Batch,
+        pending: &mut Pending,
+        write: Write,
+        draft: &Draft,
+        has_waited: bool,
+    ) -> Result<Decided, Error> {
+        let (id, met) = match &write {
+            Write::Create { .. } => (pending.position.next_id, None),
+            Write::Update { id, .. } | Write::Delete { id, .. } | Write::Consent { id, .. } => {
+                (*id, self.current(batch, pending, *id)?)
+            }
+        };
+        let decision = match judge(&write, met.as_ref().map(|met| &met.standing)) {
+            Ok(decision) => decision,
+            Err(refused) => return Ok(Decided::Now(Err(refused))),
+        };
+        let mut now = None;
+        if let (Decision::Store(_), Some(Met { made, .. })) = (decision, &met) {
+            now = match self.after(pending, *made, has_waited) {
+                After::At(now) => Some(now),
+                After::Wait => return Ok(Decided::Later(Box::new(write))),
+                After::Never(refused) => return Ok(Decided::Now(Err(refused))),
+            };
+        }
+        self.store_decided(batch, pending, now, (id, met, decision), write, draft).map(Decided::Now)
+    }
+
+    /// When the next version of a certificate can be made: strictly later than the one before it. Contract 2.8.
+    fn after(&self, pending: &Pending, made: Made, has_waited: bool) -> After {
+        let now = match self.shared.now(pending.position.milliseconds) {
+            Ok(now) => now,
+            Err(problem) => return After::Never(Refused::Clock(problem)),
+        };
+        let stamp = now.stamp.milliseconds;
+        let is_before_reset = pending.position.reset.is_some_and(|reset| made.seq.0 <= reset.change);
+        match made.milliseconds.cmp(&stamp) {
+            _ if is_before_reset => After::At(now),
+            Ordering::Less => After::At(now),
+            // A clock that goes on has left this millisecond when the next batch begins. Where it stands, or is behind the newest time
+            // stamp, time goes on by a millisecond a batch, which is slower than a clock. Decision 193.
+            Ordering::Equal if has_waited && made.seq <= self.position.seq => {
+                After::At(Now { stamp: Stamp::at(stamp.saturating_add(1)), ..now })
+            }
+            Ordering::Equal => After::Wait,
+            // It was imported.
+            Ordering::Greater => {
+                let seconds = made.milliseconds.saturating_sub(stamp).saturating_add(999) / 1_000;
+                After::Never(Outcome::from(Issue::new(Hcert::VersionAhead).with("seconds", seconds.to_string())).into())
+            }
+        }
+    }
+
+    /// Stores a write that the rules allow. The time is there where it had to be looked at before.
+    fn store_decided(
+        &self,
+        batch: &mut Batch,
+        pending: &mut Pending,
+        now: Option<Now>,
+        (id, met, decision): (Id, Option<Met>, Decision),
+        write: Write,
+        draft: &Draft,
+    ) -> Result<Result<Written, Refused>, Error> {
+        let (current, made, old) = match met {
+            Some(Met { standing, made, old }) => (Some(standing), Some(made), old),
+            None => (None, None, None),
+        };
+        let state = match decision {
+            Decision::Store(state) => state,
+            Decision::Nothing => {
+                let current = current.expect("only a stored certificate can be as it should be already");
+                return Ok(Ok(self.unchanged(batch, id, current.version)?));
+            }
+            Decision::Consent(consent) => {
+                let current = current.expect("only a stored certificate has a consent to change");
+                let Write::Consent { who, .. } = write else { unreachable!("no other write changes consent") };
+                let patient = self.patient(batch, id, current.version)?;
+                let by = By { action: Action::Consent, who, patient };
+                let said = Said { consent, fields: &draft.fields, by };
+                let now = match self.shared.now(pending.position.milliseconds) {
+                    Ok(now) => now,
+                    Err(problem) => return Ok(Err(Refused::Clock(problem))),
+                };
+                let made = made.expect("what is stored was made");
+                let met = Met { standing: current, made, old };
+                let written = self.store_consent(batch, pending, now, id, met, said)?;
+                return Ok(Ok(written));
+            }
+        };
+        if let Write::Create { if_none_exist: Some(term), rows, .. } = &write {
+            match self.with_term(pending, term, rows.as_deref()) {
+                Err(refused) => return Ok(Err(refused)),
+                Ok(found) => match found.as_slice() {
+                    [] => {}
+                    [(id, version)] => {
+                        return Ok(Ok(self.unchanged(batch, *id, *version)?));
+                    }
+                    _ => return Ok(Err(Outcome::from(Hcert::MultipleMatches).into())),
+                },
+            }
+        }
+        let (row, who, patient) = match write {
+            Write::Create { content, .. } | Write::Update { content, .. } => {
+                (Some(content.row), content.who, content.subject.map(|subject| subject.id))
+            }
+            Write::Delete { who, .. } | Write::Consent { who, .. } => {
+                let deleted = current.as_ref().map(|current| self.patient(batch, id, current.version));
+                (None, who, deleted.transpose()?.flatten())
+            }
+        };
+        if let Some(row) = &row
+            && self.shared.unique_number
+            && let Err(refused) = self.check_number(pending, id, row)
+        {
+            return Ok(Err(refused));
+        }
+        if row.as_ref().is_some_and(|row| !self.has_room_for(pending, row)) {
+            return Ok(Err(Outcome::from(classes_full()).into()));
+        }
+        if id.get() > ID_MAX {
+            return Ok(Err(Outcome::from(Hcert::IdsUsedUp).into()));
+        }
+        let version = current.map_or(Version::FIRST, |current| current.version.next());
+        let Now { at, stamp, is_accepted } =
+            match now.map_or_else(|| self.shared.now(pending.position.milliseconds), Ok) {
+                Ok(now) => now,
+                Err(problem) => return Ok(Err(Refused::Clock(problem))),
+            };
+        // The newest time stamp goes on, though the clock is behind it.
+        if is_accepted && stamp.milliseconds > pending.position.milliseconds {
+            pending.accepted = Some(stamp.milliseconds);
+        }
+        let consent = old.as_ref().map(|old| old.row.class.consent).unwrap_or_default();
+        let by = By { action: Action::of(version, state), who, patient };
+        self.store(batch, pending, Step { id, version, at, stamp, state, row, old, by }, draft)?;
+        Ok(Ok(Written { id, version, stamp, state, changed: true, consent }))
+    }
+
+    /// Inserts a version and moves the pending position on.
+    pub(super) fn store(
+        &self,
+        batch: &mut Batch,
+        pending: &mut Pending,
+        step: Step,
+        draft: &Draft,
+    ) -> Result<(), Error> {
+        let Step { id, version, at, stamp, state, row, old, by } = step;
+        let new = match row {
+            Some(mut row) => {
+                row.last_updated = stamp.milliseconds;
+                // A new version leaves the consent as it is.
+                lay(&mut row, old.as_ref().map(|old| old.row.class.consent).unwrap_or_default());
+                Some(self.number(batch, pending, row)?)
+            }
+            None => None,
+        };
+        let seq = pending.position.seq.next();
+        let running = pending.position.running + 1;
+        let change = Change { seq, id, what: What::Version(version), milliseconds: stamp.milliseconds, running };
+        batch.insert(change, draft, stamp);
+        let position = &mut pending.position;
+        batch.keep_time(position, change)?;
+        position.seq = seq;
+        position.running = running;
+        // An imported version may be ahead of the clock; no change of this store gets such a time because of it.
+        if by.action != Action::Import || stamp.milliseconds <= at {
+            position.milliseconds = position.milliseconds.max(stamp.milliseconds);
+        }
+        position.next_id = position.next_id.max(id.next());
+        let made = Made { seq, milliseconds: stamp.milliseconds };
+        pending.newest.insert(id, Newest { version, state, made, row: new.clone().or_else(|| old.clone()) });
+        pending.entries.push(NewEntry { seq, id, version, new, old });
+        if self.shared.witness.is_some() {
+            let By { action, who, patient } = by;
+            // Imported versions bring their time.
+            let at = if action == Action::Import { stamp.milliseconds } else { at };
+            pending.told.push(Committed { seq, id, version, state, at, action, consent: None, who, patient });
+        }
+        Ok(())
+    }
+
+    /// The newest version of a certificate, earlier jobs of the batch included, and its row for the overlay.
+    pub(super) fn current(&self, batch: &mut Batch, pending: &Pending, id: Id) -> Result<Option<Met>, Error> {
+        if let Some(Newest { version, state, made, row }) = pending.newest.get(&id) {
+            let (version, state, made) = (*version, *state, *made);
+            let standing = Standing { version, state, row: row.as_ref().map(|numbered| numbered.row.clone()) };
+            return Ok(Some(Met { standing, made, old: row.clone().filter(|_| state != State::Deleted) }));
+        }
+        let found = batch.newest(id, |version, bytes| -> Result<_, Error> {
+            let record = Record::read(bytes)?;
+            let made = Made { seq: record.seq, milliseconds: record.stamp.milliseconds };
+            Ok((version, record.state, made, self.shared.row(&record)?))
+        })?;
+        let Some((version, state, made, mut row)) = found.transpose()? else { return Ok(None) };
+        if state == State::Deleted
+            && let Some(before) = version.before()
+        {
+            let deleted = batch.version(id, before, |bytes| self.shared.row(&Record::read(bytes)?))?;
+            row = deleted.transpose()?.flatten();
+        }
+        if let Some(row) = &mut row {
+            lay(row, batch.consent(id)?);
+        }
+        let old = match &row {
+            Some(row) if state != State::Deleted => {
+                let classes = self.shared.publishing().classes.clone();
+                Some(numbered(&classes, row.clone()).ok_or_else(unknown_class)?)
+            }
+            _ => None,
+        };
+        Ok(Some(Met { standing: Standing { version, state, row }, made, old }))
+    }
+
+    /// The patient of a stored version, for the witness.
+    pub(super) fn patient(&self, batch: &Batch, id: Id, version: Version) -> Result<Option<String>, Error> {
+        if self.shared.witness.is_none() {
+            return Ok(None);
+        }
+        Ok(batch.version(id, version, patient_of)?.transpose()?.flatten())
+    }
+
+    /// Whether the row's class is known or may become so.
+    pub(super) fn has_room_for(&self, pending: &Pending, row: &Row) -> bool {
+        match &pending.classes {
+            Some(classes) => classes.has_room_for(&row.class),
+            None => self.shared.publishing().classes.has_room_for(&row.class),
+        }
+    }
+
+    /// Gives the row's class its number, a new one where it has none.
+    pub(super) fn number(
+        &self,
+        batch: &mut Batch,
+        pending: &mut Pending,
+        mut row: Row,
+    ) -> Result<Arc<Numbered>, Error> {
+        let known = match &pending.classes {
+            Some(classes) => classes.find(&row.class),
+            None => self.shared.publishing().classes.find(&row.class),
+        };
+        if let Some((class, shared)) = known {
+            row.class = shared;
+            return Ok(Arc::new(Numbered { row, class }));
+        }
+        let classes = pending.classes.get_or_insert_with(|| Classes::clone(&self.shared.publishing().classes));
+        let class = classes.add(row.class.clone());
+        batch.insert_class(class, &classes::write(&row.class))?;
+        Ok(Arc::new(Numbered { row, class }))
+    }
+
+    /// Current certificates within `rows` that carry a term: those of the view the batch did not change, and those of the batch.
+    pub(super) fn with_term(
+        &self,
+        pending: &Pending,
+        term: &Term,
+        rows: Option<&Filter>,
+    ) -> Result<Vec<(Id, Version)>, Refused> {
+        let percent = self.shared.built_percent.load(atomic::Ordering::Acquire).to_string();
+        let not_ready = || Issue::new(Hcert::IndexNotReady).with("percent", percent.clone());
+        let view = self.shared.view().ok_or_else(|| Outcome::from(not_ready()))?;
+        // More than the batch can have changed are asked for, so that two of the rest are seen when there are two.
+        let max = u32::try_from(pending.newest.len() + 2).unwrap_or(u32::MAX);
+        let hits = view.with_term(term, rows, max).map_err(|error| Outcome::from(not_ready()).because(error.0))?;
+        let unchanged =
+            hits.into_iter().filter(|hit| !pending.newest.contains_key(&hit.id)).map(|hit| (hit.id, hit.version));
+        let counts = |id: Id, row: &Row| row.has(term) && rows.is_none_or(|rows| rows.matches(id, row));
+        let changed = pending.newest.iter().filter(|(id, newest)| {
+            newest.state != State::Deleted && newest.row.as_ref().is_some_and(|numbered| counts(**id, &numbered.row))
+        });
+        Ok(unchanged.chain(changed.map(|(id, newest)| (*id, newest.version))).collect())
+    }
+
+    /// Contract 3.9.
+    pub(super) fn check_number(&self, pending: &Pending, id: Id, row: &Row) -> Result<(), Refused> {
+        for number in row.terms_of(&[Field::Identifier]).filter(|term| term.is_form(Form::SystemCode)) {
+            if self.with_term(pending, &number, None)?.iter().any(|(other, _)| *other != id) {
+                return Err(Outcome::from(Issue::new(Hcert::NumberInUse).at("Composition.identifier")).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// What a stored version answers with that is left as it is.
+    pub(super) fn unchanged(&self, batch: &mut Batch, id: Id, version: Version) -> Result<Written, Error> {
+        let found =
+            batch.version(id, version, |bytes| Record::read(bytes).map(|record| (record.stamp, record.state)))?;
+        let (stamp, state) = found.ok_or_else(|| Error::Damaged(format!("version {version} of {id} is missing")))??;
+        Ok(Written { id, version, stamp, state, changed: false, consent: batch.consent(id)? })
+    }
+}
+
+pub(super) fn classes_full() -> Issue {
+    Issue::new(Hcert::ClassesFull).with("max", CLASSES_MAX.to_string()).at("Composition.category")
+}
+
+pub(super) fn unknown_class() -> Error {
+    Error::Damaged("a stored row has a class that the table of classes does not know".into())
+}
+
+/// The newest version of a certificate, as the rules ask for it and as the overlay does.
+pub(super) struct Met {
+    pub standing: Standing,
+    pub made: Made,
+    /// None for a tombstone.
+    pub old: Option<Arc<Numbered>>,
+}
+
+/// What became of a write.
+pub(super) enum Decided {
+    /// The caller's answer.
+    Now(Result<Written, Refused>),
+    /// It belongs into the next batch.
+    Later(Box<Write>),
+}
+
+/// When the next version of a certificate can be made.
+enum After {
+    At(Now),
+    /// Not in this millisecond.
+    Wait,
+    Never(Refused),
+}
+
+/// A version on its way into the store.
+pub(super) struct Step {
+    pub id: Id,
+    pub version: Version,
+    /// What the system clock says, milliseconds since 1970 UTC.
+    pub at: i64,
+    pub stamp: Stamp,
+    pub state: State,
+    pub row: Option<Row>,
+    pub old: Option<Arc<Numbered>>,
+    pub by: By,
+}
+
+/// Who asked for a change, for the witness.
+pub(super) struct By {
+    pub action: Action,
+    pub who: Who,
+    pub patient: Option<String>,
+}

@@ -1,0 +1,123 @@
+//! What waits for the writer, and who waits for it.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use crate::embedded::store::Error;
+use crate::embedded::store::record::Draft;
+use crate::embedded::{Import, Imported, Refused, Write, Written};
+use crate::{ClockDecision, ListChange, PatientWrite, PatientWritten};
+
+pub type Answer<T> = oneshot::Sender<Result<T, Refused>>;
+
+/// A write with its compressed body.
+pub struct Prepared {
+    pub write: Write,
+    /// Of a change of consent only the fields count.
+    pub draft: Draft,
+    pub answer: Answer<Written>,
+    /// It was put off once, since the certificate had a version of the same millisecond.
+    pub has_waited: bool,
+}
+
+/// What waits for the writer.
+pub enum Job {
+    Write(Box<Prepared>),
+    Import {
+        versions: Vec<(Draft, Import)>,
+        answer: Answer<Vec<Imported>>,
+    },
+    Lists {
+        changes: Vec<ListChange>,
+        answer: Answer<()>,
+    },
+    Patients {
+        writes: Vec<PatientWrite>,
+        /// For a place in the queue, instead of being refused.
+        waits: bool,
+        answer: Answer<Vec<PatientWritten>>,
+    },
+    Clock {
+        decision: ClockDecision,
+        answer: Answer<()>,
+    },
+    /// The head of the audit trail, as text.
+    AuditHead {
+        head: String,
+        answer: Answer<()>,
+    },
+}
+
+impl Job {
+    pub fn bytes(&self) -> usize {
+        match self {
+            Job::Write(prepared) => prepared.draft.bytes(),
+            Job::Import { versions, .. } => versions.iter().map(|(draft, _)| draft.bytes()).sum(),
+            Job::Lists { changes, .. } => changes.iter().map(ListChange::bytes).sum(),
+            Job::Patients { writes, .. } => writes.iter().map(PatientWrite::bytes).sum(),
+            Job::Clock { .. } | Job::AuditHead { .. } => 0,
+        }
+    }
+
+    /// An operator's command waits its turn; a caller of the service is told to come again.
+    pub fn may_be_refused(&self) -> bool {
+        matches!(self, Job::Write(_) | Job::Patients { waits: false, .. })
+    }
+
+    pub fn refuse(self, refused: Refused) {
+        // A caller who went away needs no answer.
+        match self {
+            Job::Write(prepared) => drop(prepared.answer.send(Err(refused))),
+            Job::Import { answer, .. } => drop(answer.send(Err(refused))),
+            Job::Lists { answer, .. } => drop(answer.send(Err(refused))),
+            Job::Patients { answer, .. } => drop(answer.send(Err(refused))),
+            Job::Clock { answer, .. } | Job::AuditHead { answer, .. } => drop(answer.send(Err(refused))),
+        }
+    }
+}
+
+/// Who waits for a job, and what it is told once it is stored.
+pub enum Reply {
+    Write(Answer<Written>, Result<Written, Refused>),
+    Import(Answer<Vec<Imported>>, Vec<Imported>),
+    /// Code lists, the clock, or the head of the audit trail.
+    Done(Answer<()>),
+    Patients(Answer<Vec<PatientWritten>>, Vec<PatientWritten>),
+}
+
+/// Notes who waits for a job that is done, or that the store failed: then `nothing` stands where its result would.
+pub fn keep<T>(
+    replies: &mut Vec<Reply>,
+    done: Result<T, Error>,
+    reply: impl FnOnce(T) -> Reply,
+    nothing: T,
+) -> Result<(), Error> {
+    let (value, result) = match done {
+        Ok(value) => (value, Ok(())),
+        Err(error) => (nothing, Err(error)),
+    };
+    replies.push(reply(value));
+    result
+}
+
+impl Reply {
+    pub fn send(self) {
+        // A caller who went away needs no answer.
+        match self {
+            Reply::Write(answer, result) => drop(answer.send(result)),
+            Reply::Import(answer, imported) => drop(answer.send(Ok(imported))),
+            Reply::Done(answer) => drop(answer.send(Ok(()))),
+            Reply::Patients(answer, written) => drop(answer.send(Ok(written))),
+        }
+    }
+
+    pub fn fail(self, error: &Arc<Error>) {
+        match self {
+            Reply::Write(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
+            Reply::Import(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
+            Reply::Done(answer) => drop(answer.send(Err(Refused::Store(error.clone())))),
+            Reply::Patients(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
+        }
+    }
+}
