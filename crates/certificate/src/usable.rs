@@ -195,7 +195,7 @@ mod tests {
     use fhir::outcome::Language;
 
     fn example(name: &str) -> String {
-        std::fs::read_to_string(format!("examples/{name}.json")).unwrap()
+        std::fs::read_to_string(format!("../../examples/{name}.json")).unwrap()
     }
 
     /// Code, severity and expression of what is found in an example after a change.

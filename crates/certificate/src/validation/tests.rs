@@ -21,7 +21,7 @@ fn told(validator: &Validator, json: &Json) -> Vec<String> {
 #[test]
 fn examples_are_right() {
     let validator = validator();
-    for file in std::fs::read_dir("examples").unwrap() {
+    for file in std::fs::read_dir("../../examples").unwrap() {
         let text = std::fs::read(file.unwrap().path()).unwrap();
         let json = json::parse(&text).unwrap();
         if json.text("resourceType") == Some("Composition") {

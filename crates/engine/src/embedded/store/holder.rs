@@ -110,7 +110,7 @@ mod tests {
         let holding = Holding::begin(folder.path()).unwrap();
         let told = Holder::of(folder.path()).unwrap();
         assert_eq!(told.id, std::process::id());
-        assert!(told.to_string().starts_with(&format!("process {} (hcert", std::process::id())), "{told}");
+        assert!(told.to_string().starts_with(&format!("process {} (engine", std::process::id())), "{told}");
         drop(holding);
         assert_eq!(Holder::of(folder.path()), None);
         let path = folder.path().join(NAME);
