@@ -8,7 +8,7 @@ use hyper::header::AUTHORIZATION;
 use super::route::Route;
 use super::settings::Settings;
 use crate::access::{Identity, Refused};
-use crate::interaction::{Context, Interaction};
+use crate::interaction::{Context, Kind};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// Tells who calls; nothing where nobody has to say. `/metadata` and OPTIONS are open, and what they are sent is not looked at.
@@ -21,7 +21,11 @@ pub async fn identify(
     route: &Route,
     headers: &HeaderMap,
 ) -> Result<Option<Arc<Identity>>, Outcome> {
-    if matches!(route, Route::To(Interaction::Capabilities) | Route::Options) {
+    let is_open = match route {
+        Route::To(interaction) => interaction.kind() == Kind::Capabilities,
+        route => *route == Route::Options,
+    };
+    if is_open {
         return Ok(None);
     }
     let mut values = headers.get_all(AUTHORIZATION).into_iter();

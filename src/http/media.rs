@@ -1,10 +1,13 @@
 //! Media types: which one an answer has, and which a body may have. Contract 2.1.
 
+use crate::interaction::Content;
 use hyper::HeaderMap;
 use hyper::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 
 use super::quality::{Member, members};
 use fhir::outcome::{Hcert, Issue};
+
+const FORM: &str = "application/x-www-form-urlencoded";
 
 /// The media types of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,17 +16,6 @@ pub enum Media {
     FhirJson,
     Json,
 }
-
-/// What a request body has to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// A FHIR resource in JSON.
-    Resource,
-    /// Search parameters.
-    Form,
-}
-
-const FORM: &str = "application/x-www-form-urlencoded";
 
 impl Media {
     const ALL: [Media; 2] = [Media::FhirJson, Media::Json];

@@ -378,7 +378,7 @@ impl<R: Run> Server<R> {
         wanted.media = query.media.clone().unwrap_or_default();
         wanted.pretty = query.pretty.clone().unwrap_or_default();
         wanted.x_road_id = x_road::id(&parts);
-        let (template, action) = (route::template(&route), action(&route));
+        let (label, action) = (route::label(&route), action(&route));
         let fault = if let Route::Fault(fault) = route { Some(fault) } else { None };
 
         let mut event = self.event(&route, &parts, &query.pairs, peer, &wanted);
@@ -454,12 +454,12 @@ impl<R: Run> Server<R> {
             response.headers_mut().insert(ALLOW, header::value(&allow));
         }
         let (method, status, took) = (method_name(&parts.method), status.as_u16(), started.elapsed());
-        let counted = metrics::Answered { method, route: template, status };
+        let counted = metrics::Answered { method, route: label, status };
         self.settings.metrics.requests.answered(&counted, took);
         let is_trace = |id: &str| Trace::current().is_some_and(|trace| trace.is_named(id));
         log::answered(&Answered {
             method,
-            route: template,
+            route: label,
             action: action.map(Action::name),
             status,
             took,
@@ -527,7 +527,7 @@ impl<R: Run> Server<R> {
 /// The audit trail's name of what a request asks for.
 fn action(route: &Route) -> Option<Action> {
     match route {
-        Route::To(interaction) => interaction.action(),
+        Route::To(interaction) => interaction.row.action,
         Route::TokenService => Some(Action::TokenIssue),
         _ => None,
     }

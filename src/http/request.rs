@@ -6,35 +6,17 @@ use hyper::header::{CONTENT_LENGTH, EXPECT, HeaderName, IF_MATCH, IF_NONE_MATCH,
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Version};
 
-use super::media::Content;
 use super::query::Pair;
 use super::settings::Settings;
 use super::wanted::Wanted;
 use super::x_road::{self, Place};
 use super::{condition, handed_on, header, media, proxy, query};
 use crate::interaction::context::Who;
-use crate::interaction::{Ask, Context, Interaction, Prefer, Return};
+use crate::interaction::{Content, Context, Prefer, Return};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
 const IF_NONE_EXIST: HeaderName = HeaderName::from_static("if-none-exist");
 const PREFER: HeaderName = HeaderName::from_static("prefer");
-
-/// The kind of body an interaction takes; nothing for those that have none, whose bodies are ignored.
-pub fn content(interaction: &Interaction, parts: &Parts) -> Option<Content> {
-    use Interaction::*;
-    match interaction {
-        Create | Update(_) | Suspend(_) | Cancel(_) | SetConsent(_) => Some(Content::Resource),
-        Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) | GetConsent(_) if parts.method == Method::POST => {
-            Some(Content::Resource)
-        }
-        Search | SearchDefinitions(_) | AuditSearch | Patient(Ask::Search(_)) if parts.method == Method::POST => {
-            Some(Content::Form)
-        }
-        Search | Capabilities | Read(_) | Vread(..) | Delete(_) | HistoryInstance(_) | HistoryType => None,
-        ReadDefinition(..) | SearchDefinitions(_) | Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) => None,
-        Patient(_) | GetConsent(_) | AuditRead(_) | AuditSearch => None,
-    }
-}
 
 /// Checks what the headers say of the body before any of it is read: 417, 411, 415, 413, in this order.
 ///

@@ -1,4 +1,4 @@
-//! The whole API is one match: method and path become an [`Interaction`]. After it nobody looks at paths again.
+//! Method and path become an [`Interaction`], by the table of all. After it nobody looks at paths again.
 
 use std::borrow::Cow;
 
@@ -8,9 +8,7 @@ use super::query::decode;
 use super::smart::SMART_PATH;
 use super::token::{KEYS_PATH, TOKEN_PATH};
 use super::x_road::Fault;
-use crate::interaction::{Ask, DefinitionKind, Instance, Interaction, ListKind};
-use certificate::{Id, Version};
-use fhir::limits::ID_CHARACTERS_MAX;
+use crate::interaction::{Interaction, Verb};
 
 /// What a method and a path lead to.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,9 +30,6 @@ pub enum Route {
 /// Path segments below the base path; the deepest path has four.
 const SEGMENTS_MAX: usize = 4;
 
-/// The methods that [`interaction`] knows, in the order `Allow` shows them.
-const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
-
 /// Finds the way. `path` is the path as sent, `base_path` the setting.
 pub fn route(base_path: &str, method: &Method, path: &str) -> Route {
     match without_slash(path) {
@@ -51,10 +46,11 @@ pub fn route(base_path: &str, method: &Method, path: &str) -> Route {
     }
     let segments = &mut [""; SEGMENTS_MAX];
     let Some(segments) = split(&path, segments) else { return Route::Unknown };
-    let name = if method == Method::HEAD { "GET" } else { method.as_str() };
-    match interaction(name, segments) {
+    let name = if method == Method::HEAD { Verb::Get.name() } else { method.as_str() };
+    let verb = Verb::ALL.into_iter().find(|verb| verb.name() == name);
+    match verb.and_then(|verb| Interaction::find(verb, segments)) {
         Some(interaction) => Route::To(interaction),
-        None if !METHODS.iter().any(|method| interaction(method, segments).is_some()) => Route::Unknown,
+        None if !Verb::ALL.iter().any(|verb| Interaction::find(*verb, segments).is_some()) => Route::Unknown,
         None if method == Method::OPTIONS => Route::Options,
         None => Route::WrongMethod,
     }
@@ -66,11 +62,11 @@ pub fn allow(base_path: &str, path: &str, except: Option<&Method>) -> String {
     let segments = &mut [""; SEGMENTS_MAX];
     let segments = decoded.as_deref().and_then(|path| split(path, segments));
     let mut allowed = Vec::new();
-    for method in METHODS {
-        let known = path == "*" || segments.is_some_and(|segments| interaction(method, segments).is_some());
-        if known && except.is_none_or(|except| except != method) {
-            allowed.push(method);
-            if method == "GET" {
+    for verb in Verb::ALL {
+        let known = path == "*" || segments.is_some_and(|segments| Interaction::find(verb, segments).is_some());
+        if known && except.is_none_or(|except| except != verb.name()) {
+            allowed.push(verb.name());
+            if verb == Verb::Get {
                 allowed.push("HEAD");
             }
         }
@@ -79,123 +75,16 @@ pub fn allow(base_path: &str, path: &str, except: Option<&Method>) -> String {
     allowed.join(", ")
 }
 
-/// The API. Source: specification 4; FHIR R5 `http.html`.
-#[rustfmt::skip]
-fn interaction(method: &str, segments: &[&str]) -> Option<Interaction> {
-    use Interaction::*;
-    Some(match (method, segments) {
-        ("GET",    ["metadata"])                             => Capabilities,
-        ("GET",    ["AuditEvent"])                           => AuditSearch,
-        ("POST",   ["AuditEvent", "_search"])                => AuditSearch,
-        ("GET",    ["AuditEvent", number])                   => AuditRead(event(number)?),
-        ("POST",   ["Composition"])                          => Create,
-        ("GET",    ["Composition"])                          => Search,
-        ("POST",   ["Composition", "_search"])               => Search,
-        ("GET",    ["Composition", "_history"])              => HistoryType,
-        ("GET",    ["Composition", id])                      => Read(instance(id)?),
-        ("PUT",    ["Composition", id])                      => Update(instance(id)?),
-        ("DELETE", ["Composition", id])                      => Delete(instance(id)?),
-        ("GET",    ["Composition", id, "_history"])          => HistoryInstance(instance(id)?),
-        ("GET",    ["Composition", id, "_history", version]) => Vread(instance(id)?, number(version)?),
-        ("POST",   ["Composition", id, "$suspend"])          => Suspend(instance(id)?),
-        ("POST",   ["Composition", id, "$cancel"])           => Cancel(instance(id)?),
-        ("GET" | "POST", ["Composition", id, "$get-consent"]) => GetConsent(instance(id)?),
-        ("POST",   ["Composition", id, "$set-consent"])      => SetConsent(instance(id)?),
-        ("POST",   ["Composition", "$validate"])             => Validate(None),
-        ("GET" | "POST", ["Composition", id, "$validate"])   => Validate(Some(instance(id)?)),
-        ("GET",    ["Patient"])                              => Patient(Ask::Search(Vec::new())),
-        ("POST",   ["Patient", "_search"])                   => Patient(Ask::Search(Vec::new())),
-        ("GET",    ["Patient", id]) if is_id(id)             => Patient(Ask::Read((*id).to_owned())),
-        ("GET",    ["Patient", id, "_history"]) if is_id(id) => Patient(Ask::History((*id).to_owned(), Vec::new())),
-        ("GET",    ["Patient", id, "_history", version]) if is_id(id) && is_id(version) => {
-            Patient(Ask::Vread((*id).to_owned(), (*version).to_owned()))
-        }
-        ("GET",    [kind])                                   => SearchDefinitions(definition(kind)?),
-        ("POST",   [kind, "_search"])                        => SearchDefinitions(definition(kind)?),
-        ("GET",    [kind, id]) if is_id(id)                  => ReadDefinition(definition(kind)?, (*id).to_owned()),
-        ("GET" | "POST", [kind, operation])                  => of_lists(kind, None, operation)?,
-        ("GET" | "POST", [kind, id, operation]) if is_id(id) => of_lists(kind, Some(id), operation)?,
-        _ => return None,
-    })
-}
-
-/// What code lists are asked, all of them or the one with an id.
-#[rustfmt::skip]
-fn of_lists(kind: &str, id: Option<&str>, operation: &str) -> Option<Interaction> {
-    use Interaction::*;
-    let id = id.map(str::to_owned);
-    Some(match (kind, operation) {
-        ("CodeSystem", "$lookup")        => Lookup(id),
-        ("CodeSystem", "$validate-code") => ValidateCode(ListKind::CodeSystem, id),
-        ("ValueSet",   "$validate-code") => ValidateCode(ListKind::ValueSet, id),
-        ("ValueSet",   "$expand")        => Expand(id),
-        _ => return None,
-    })
-}
-
-fn definition(kind: &str) -> Option<DefinitionKind> {
-    DefinitionKind::ALL.into_iter().find(|known| known.name() == kind)
-}
-
-/// The route with its places open: what the log shows, since an id may lead to a person.
-#[rustfmt::skip]
-pub fn template(route: &Route) -> &'static str {
-    use Interaction::*;
+/// What the log and the metrics show of a route: its path with the places open, since an id may lead to a person.
+pub fn label(route: &Route) -> &'static str {
     match route {
-        Route::To(Capabilities)        => "/metadata",
-        Route::To(Create)              => "/Composition",
-        Route::To(Search)              => "/Composition?",
-        Route::To(Read(_))             => "/Composition/{id}",
-        Route::To(Update(_))           => "/Composition/{id}",
-        Route::To(Delete(_))           => "/Composition/{id}",
-        Route::To(HistoryType)         => "/Composition/_history",
-        Route::To(HistoryInstance(_))  => "/Composition/{id}/_history",
-        Route::To(Vread(..))           => "/Composition/{id}/_history/{version}",
-        Route::To(Suspend(_))          => "/Composition/{id}/$suspend",
-        Route::To(Cancel(_))           => "/Composition/{id}/$cancel",
-        Route::To(GetConsent(_))       => "/Composition/{id}/$get-consent",
-        Route::To(SetConsent(_))       => "/Composition/{id}/$set-consent",
-        Route::To(ReadDefinition(..))  => "/{definition}/{id}",
-        Route::To(AuditRead(_))        => "/AuditEvent/{id}",
-        Route::To(AuditSearch)         => "/AuditEvent?",
-        Route::To(SearchDefinitions(_)) => "/{definition}?",
-        Route::To(Validate(None))      => "/Composition/$validate",
-        Route::To(Validate(_))         => "/Composition/{id}/$validate",
-        Route::To(Lookup(_))           => "/CodeSystem/$lookup",
-        Route::To(ValidateCode(ListKind::CodeSystem, _)) => "/CodeSystem/$validate-code",
-        Route::To(ValidateCode(ListKind::ValueSet, _))   => "/ValueSet/$validate-code",
-        Route::To(Expand(_))           => "/ValueSet/$expand",
-        Route::To(Patient(Ask::Search(_)))   => "/Patient?",
-        Route::To(Patient(Ask::Read(_)))     => "/Patient/{id}",
-        Route::To(Patient(Ask::Vread(..)))   => "/Patient/{id}/_history/{version}",
-        Route::To(Patient(Ask::History(..))) => "/Patient/{id}/_history",
+        Route::To(interaction) => interaction.row.label,
         Route::Fault(_) => "/r1",
-        Route::TokenService            => "/auth/v2/token",
-        Route::TokenKeys               => "/.well-known/jwks.json",
-        Route::SmartConfiguration      => SMART_PATH,
+        Route::TokenService => TOKEN_PATH,
+        Route::TokenKeys => KEYS_PATH,
+        Route::SmartConfiguration => SMART_PATH,
         Route::Options | Route::WrongMethod | Route::Unknown => "-",
     }
-}
-
-/// The number of an audit event; none for another well-formed id.
-fn event(text: &str) -> Option<Option<u64>> {
-    instance(text).map(|instance| instance.id().map(Id::get))
-}
-
-/// Any well-formed FHIR id is an instance; only the canonical decimal form can exist. Contract 1.3.
-fn instance(text: &str) -> Option<Instance> {
-    is_id(text).then(|| Id::parse(text).map_or_else(|| Instance::Unknown(text.to_owned()), Instance::Known))
-}
-
-/// A version of another form than the canonical one does not exist, but its path does.
-fn number(text: &str) -> Option<Option<Version>> {
-    is_id(text).then(|| Version::parse(text))
-}
-
-/// R5 `datatypes.html#id`.
-fn is_id(text: &str) -> bool {
-    let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
-    (1..=ID_CHARACTERS_MAX).contains(&text.len()) && text.bytes().all(known)
 }
 
 /// The path without the one slash that may end it. Contract 2.1.
@@ -225,76 +114,92 @@ fn split<'a, 'b>(path: &'a str, segments: &'b mut [&'a str; SEGMENTS_MAX]) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Interaction::*;
+    use crate::interaction::{Kind, ListKind, PathId};
+    use Kind::*;
+    use certificate::{Id, Version};
 
     fn to(method: &str, path: &str) -> Route {
         route("/fhir", &method.parse().unwrap(), path)
     }
 
-    fn seven() -> Instance {
-        Instance::Known(Id::new(7).unwrap())
+    fn seven() -> Id {
+        Id::new(7).unwrap()
     }
 
     #[test]
     fn every_row_of_the_api_is_reached() {
         let rows = [
-            ("GET", "/fhir/metadata", Capabilities),
-            ("POST", "/fhir/Composition", Create),
-            ("GET", "/fhir/Composition", Search),
-            ("POST", "/fhir/Composition/_search", Search),
-            ("GET", "/fhir/Composition/_history", HistoryType),
-            ("GET", "/fhir/Composition/7", Read(seven())),
-            ("HEAD", "/fhir/Composition/7", Read(seven())),
-            ("PUT", "/fhir/Composition/7", Update(seven())),
-            ("DELETE", "/fhir/Composition/7", Delete(seven())),
-            ("GET", "/fhir/Composition/7/_history", HistoryInstance(seven())),
-            ("GET", "/fhir/Composition/7/_history/3", Vread(seven(), Version::new(3))),
-            ("POST", "/fhir/Composition/7/$suspend", Suspend(seven())),
-            ("POST", "/fhir/Composition/7/$cancel", Cancel(seven())),
-            ("POST", "/fhir/Composition/7/%24cancel", Cancel(seven())),
-            ("GET", "/fhir/Composition/7/$get-consent", GetConsent(seven())),
-            ("POST", "/fhir/Composition/7/$get-consent", GetConsent(seven())),
-            ("POST", "/fhir/Composition/7/$set-consent", SetConsent(seven())),
-            ("GET", "/fhir/Patient", Patient(Ask::Search(Vec::new()))),
-            ("POST", "/fhir/Patient/_search", Patient(Ask::Search(Vec::new()))),
-            ("POST", "/fhir/AuditEvent/_search", AuditSearch),
-            ("POST", "/fhir/ValueSet/_search", SearchDefinitions(DefinitionKind::ValueSet)),
-            ("GET", "/fhir/Patient/p-1", Patient(Ask::Read("p-1".into()))),
-            ("GET", "/fhir/Patient/7/_history", Patient(Ask::History("7".into(), Vec::new()))),
-            ("GET", "/fhir/Patient/7/_history/2", Patient(Ask::Vread("7".into(), "2".into()))),
-            ("GET", "/fhir/%43omposition/%37", Read(seven())),
-            ("GET", "/fhir/StructureDefinition", SearchDefinitions(DefinitionKind::StructureDefinition)),
-            ("GET", "/fhir/ValueSet/a", ReadDefinition(DefinitionKind::ValueSet, "a".into())),
-            ("HEAD", "/fhir/SearchParameter/a", ReadDefinition(DefinitionKind::SearchParameter, "a".into())),
-            ("POST", "/fhir/Composition/$validate", Validate(None)),
-            ("POST", "/fhir/Composition/7/$validate", Validate(Some(seven()))),
-            ("GET", "/fhir/Composition/7/$validate", Validate(Some(seven()))),
-            ("GET", "/fhir/CodeSystem/$lookup", Lookup(None)),
-            ("POST", "/fhir/CodeSystem/a/$lookup", Lookup(Some("a".into()))),
-            ("POST", "/fhir/CodeSystem/$validate-code", ValidateCode(ListKind::CodeSystem, None)),
-            ("GET", "/fhir/ValueSet/a/$validate-code", ValidateCode(ListKind::ValueSet, Some("a".into()))),
-            ("GET", "/fhir/ValueSet/$expand", Expand(None)),
-            // A slash at the end is ignored.
-            ("GET", "/fhir/metadata/", Capabilities),
-            ("POST", "/fhir/Composition/", Create),
-            ("POST", "/fhir/Composition/_search/", Search),
-            ("GET", "/fhir/Composition/7/", Read(seven())),
-            ("GET", "/fhir/Composition/7/_history/3/", Vread(seven(), Version::new(3))),
-            ("POST", "/fhir/Composition/7/$suspend/", Suspend(seven())),
-            ("GET", "/fhir/ValueSet/$expand/", Expand(None)),
+            ("GET", "/fhir/metadata", Capabilities, "", ""),
+            ("POST", "/fhir/Composition", Create, "", ""),
+            ("GET", "/fhir/Composition", Search, "", ""),
+            ("POST", "/fhir/Composition/_search", Search, "", ""),
+            ("GET", "/fhir/Composition/_history", HistoryType, "", ""),
+            ("GET", "/fhir/Composition/7", Read, "7", ""),
+            ("HEAD", "/fhir/Composition/7", Read, "7", ""),
+            ("PUT", "/fhir/Composition/7", Update, "7", ""),
+            ("DELETE", "/fhir/Composition/7", Delete, "7", ""),
+            ("GET", "/fhir/Composition/7/_history", HistoryInstance, "7", ""),
+            ("GET", "/fhir/Composition/7/_history/3", Vread, "7", "3"),
+            ("POST", "/fhir/Composition/7/$suspend", Suspend, "7", ""),
+            ("POST", "/fhir/Composition/7/$cancel", Cancel, "7", ""),
+            ("POST", "/fhir/Composition/7/%24cancel", Cancel, "7", ""),
+            ("GET", "/fhir/Composition/7/$get-consent", GetConsent, "7", ""),
+            ("POST", "/fhir/Composition/7/$get-consent", GetConsent, "7", ""),
+            ("POST", "/fhir/Composition/7/$set-consent", SetConsent, "7", ""),
+            ("GET", "/fhir/Patient", PatientSearch, "", ""),
+            ("POST", "/fhir/Patient/_search", PatientSearch, "", ""),
+            ("POST", "/fhir/AuditEvent/_search", AuditSearch, "", ""),
+            ("POST", "/fhir/ValueSet/_search", SearchDefinitions, "", ""),
+            ("GET", "/fhir/Patient/p-1", PatientRead, "p-1", ""),
+            ("GET", "/fhir/Patient/7/_history", PatientHistory, "7", ""),
+            ("GET", "/fhir/Patient/7/_history/2", PatientVread, "7", "2"),
+            ("GET", "/fhir/%43omposition/%37", Read, "7", ""),
+            ("GET", "/fhir/StructureDefinition", SearchDefinitions, "", ""),
+            ("GET", "/fhir/ValueSet/a", ReadDefinition, "a", ""),
+            ("HEAD", "/fhir/SearchParameter/a", ReadDefinition, "a", ""),
+            ("POST", "/fhir/Composition/$validate", Validate, "", ""),
+            ("POST", "/fhir/Composition/7/$validate", Validate, "7", ""),
+            ("GET", "/fhir/Composition/7/$validate", Validate, "7", ""),
+            ("GET", "/fhir/CodeSystem/$lookup", Lookup, "", ""),
+            ("POST", "/fhir/CodeSystem/a/$lookup", Lookup, "a", ""),
+            ("POST", "/fhir/CodeSystem/$validate-code", ValidateCode(ListKind::CodeSystem), "", ""),
+            ("GET", "/fhir/ValueSet/a/$validate-code", ValidateCode(ListKind::ValueSet), "a", ""),
+            ("GET", "/fhir/ValueSet/$expand", Expand, "", ""),
+            ("GET", "/fhir/metadata/", Capabilities, "", ""),
+            ("POST", "/fhir/Composition/", Create, "", ""),
+            ("POST", "/fhir/Composition/_search/", Search, "", ""),
+            ("GET", "/fhir/Composition/7/", Read, "7", ""),
+            ("GET", "/fhir/Composition/7/_history/3/", Vread, "7", "3"),
+            ("POST", "/fhir/Composition/7/$suspend/", Suspend, "7", ""),
+            ("GET", "/fhir/ValueSet/$expand/", Expand, "", ""),
         ];
-        for (method, path, interaction) in rows {
-            assert_eq!(to(method, path), Route::To(interaction), "{method} {path}");
+        for (method, path, kind, id, version) in rows {
+            let Route::To(interaction) = to(method, path) else { panic!("{method} {path} leads nowhere") };
+            let text = |part: Option<String>| part.unwrap_or_default();
+            let version_sent = text(interaction.version.as_ref().map(ToString::to_string));
+            let sent = (interaction.kind(), text(interaction.id.as_ref().map(ToString::to_string)), version_sent);
+            assert_eq!(sent, (kind, id.to_owned(), version.to_owned()), "{method} {path}");
         }
     }
 
     #[test]
     fn only_the_canonical_form_names_a_certificate() {
+        let of = |path: &str| match to("GET", path) {
+            Route::To(interaction) => interaction,
+            other => panic!("{path} leads to {other:?}"),
+        };
+        assert_eq!(of("/fhir/Composition/7/_history/1").certificate(), Some((seven(), Version::new(1))));
         for text in ["007", "0", "abc", "a-b.c", "18446744073709551616"] {
-            let expected = Route::To(Read(Instance::Unknown(text.to_owned())));
-            assert_eq!(to("GET", &format!("/fhir/Composition/{text}")), expected);
+            let read = of(&format!("/fhir/Composition/{text}"));
+            assert_eq!((read.id, read.row.kind), (Some(PathId::Unknown(text.to_owned())), Read));
         }
-        assert_eq!(to("GET", "/fhir/Composition/7/_history/01"), Route::To(Vread(seven(), None)));
+        let vread = of("/fhir/Composition/7/_history/01");
+        assert_eq!(
+            (vread.certificate(), vread.version),
+            (Some((seven(), None)), Some(PathId::Unknown("01".to_owned())))
+        );
+        // The same number names no certificate elsewhere.
+        assert_eq!(of("/fhir/Patient/7").certificate(), None);
     }
 
     #[test]
@@ -377,7 +282,7 @@ mod tests {
 
     #[test]
     fn the_base_path_may_be_the_root() {
-        assert_eq!(route("", &Method::GET, "/metadata"), Route::To(Capabilities));
+        assert_eq!(route("", &Method::GET, "/metadata"), Route::To(Interaction::plain(Capabilities)));
         assert_eq!(route("", &Method::GET, "/fhir/metadata"), Route::Unknown);
     }
 }

@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::config::limits::{LARGE_BODIES_HELD, SMALL_ANSWER_BYTES, SMALL_BODIES_BYTES_MAX};
 use crate::http::answers::ANSWERS_FREE_SHARE;
 use crate::http::limits::{INDENTED_EXPANSION, LARGE_BODY_BYTES};
+use crate::interaction::Kind;
 
 /// A stand-in for the service.
 pub type Answers = Box<dyn Fn(&Interaction) -> Result<Answer, Outcome> + Send + Sync>;
@@ -186,7 +187,7 @@ async fn a_body_reaches_the_interaction_as_it_was_sent() {
     let server = server();
     assert_eq!(send(&server, create().header(REQUEST_ID, "r-1"), "{}").await.status, 200);
     let (interaction, context, body) = server.run.seen.lock().unwrap().remove(0);
-    assert_eq!((interaction, body), (Interaction::Create, b"{}".to_vec()));
+    assert_eq!((interaction, body), (Interaction::plain(Kind::Create), b"{}".to_vec()));
     assert_eq!(&*context.base_url, "http://127.0.0.1:8080/fhir");
     assert_eq!(context.who.trace.as_deref(), Some("r-1"));
 }
@@ -302,7 +303,7 @@ async fn a_search_by_form_adds_the_form_to_the_query() {
     let server = server();
     assert_eq!(send(&server, search(), "category=a+b&_pretty=true").await.body.lines().count(), 3);
     let (interaction, context, body) = server.run.seen.lock().unwrap().remove(0);
-    assert_eq!((interaction, context.by_form, body.len()), (Interaction::Search, true, 0));
+    assert_eq!((interaction.kind(), context.by_form, body.len()), (Kind::Search, true, 0));
     let expected = [("status", "final"), ("category", "a b"), ("_pretty", "true")];
     assert_eq!(context.parameters, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
 
@@ -409,7 +410,7 @@ impl Run for Slow {
     async fn run(&self, _: Interaction, _: Context, _: Vec<u8>) -> Result<Answer, Outcome> {
         tokio::time::sleep(Duration::from_millis(50)).await;
         self.0.store(true, Ordering::SeqCst);
-        ok(&Interaction::Capabilities)
+        ok(&Interaction::plain(Kind::Capabilities))
     }
 }
 

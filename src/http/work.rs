@@ -12,14 +12,14 @@ use super::answers::NoMemory;
 use super::body::{BodySize, Lender, Received};
 use super::clients::ClientKey;
 use super::load::count;
-use super::media::{self, Content, Media};
+use super::media::{self, Media};
 use super::query::{self, Pair};
 use super::route::{self, Route};
 use super::wanted::Wanted;
 use super::{Origin, Run, Server, account, body, caller, guard, message, request, sender};
 use crate::config::limits::{BODY_EXPANSION, HTTP2_SMALL_ANSWER_BYTES, SMALL_ANSWER_BYTES};
 use crate::http::limits::{INDENTED_EXPANSION, LARGE_BODY_BYTES};
-use crate::interaction::{Account, Answer, Context, Interaction, Turn};
+use crate::interaction::{Account, Answer, Content, Context, Interaction, Turn};
 use fhir::json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 
@@ -89,7 +89,7 @@ impl<R: Run> Server<R> {
             Ok(understood) => understood,
             Err(refusal) => return refused(refusal, body, parts),
         };
-        match request::content(&interaction, parts) {
+        match interaction.row.body {
             Some(content) => {
                 // On the heap, so that the way of a request without a body stays short.
                 let work = self.work_with_body(interaction, context, content, parts, body, peer, client, wanted, event);
@@ -187,7 +187,7 @@ impl<R: Run> Server<R> {
             wanted.pretty = query::pretty(&parameters)?;
             let identity = context.identity.take();
             context =
-                request::context(&self.settings, parts, peer, wanted, parameters, true, asks_registry(&interaction))?;
+                request::context(&self.settings, parts, peer, wanted, parameters, true, interaction.row.asks_registry)?;
             caller::name(&mut context, identity);
             if let Some(event) = event {
                 self.run.note(event, &interaction, &context.parameters);
@@ -234,13 +234,13 @@ impl<R: Run> Server<R> {
         peer: Option<IpAddr>,
         wanted: &Wanted,
     ) -> Result<Context, Outcome> {
-        let content = request::content(interaction, parts);
+        let content = interaction.row.body;
         let parameters = query.pairs?;
         query.media?;
         request::check_body(parts, content, !body.is_end_stream(), self.bytes_max(content))?;
         query.pretty?;
         let by_form = content == Some(Content::Form);
-        request::context(&self.settings, parts, peer, wanted, parameters, by_form, asks_registry(interaction))
+        request::context(&self.settings, parts, peer, wanted, parameters, by_form, interaction.row.asks_registry)
     }
 
     fn wrong_method(&self, parts: &Parts) -> Outcome {
@@ -266,11 +266,6 @@ impl<R: Run> Server<R> {
         let known = pairs.as_deref().unwrap_or_default();
         Query { media: media::wanted(&parts.headers, query::format(known)), pretty: query::pretty(known), pairs }
     }
-}
-
-/// Whether the registry is asked in the caller's name.
-fn asks_registry(interaction: &Interaction) -> bool {
-    matches!(interaction, Interaction::Patient(_))
 }
 
 /// Refuses a request whose body is not read.

@@ -6,11 +6,11 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::named::Reader;
-use super::{Answer, Ask, Context, Interaction, Service};
+use super::{Answer, Context, Interaction, Service};
 use crate::audit::{self, Action, Entity, Event, Log, Met, Method, Named};
 use base::log::event;
+use certificate::Seq;
 use certificate::search::Hit;
-use certificate::{Id, Seq};
 use engine::{self, ClockEvent, Committed, Engine, Witness};
 use fhir::json;
 use fhir::outcome::{Hcert, Outcome};
@@ -37,11 +37,7 @@ pub struct Account {
 impl Account {
     /// Lets an interaction add whom it names in its body, or whom the registry finds for an identifier. All others name nobody so.
     pub fn open(&mut self, interaction: &Interaction, context: &mut Context) {
-        use Interaction::*;
-        let may_meet = match interaction {
-            Create | Update(_) | Validate(_) | AuditRead(_) => true,
-            _ => !self.event.identifiers.is_empty(),
-        };
+        let may_meet = interaction.row.names || !self.event.identifiers.is_empty();
         context.met = may_meet.then(|| self.met.get_or_insert_default().clone());
     }
 }
@@ -65,10 +61,11 @@ impl Service {
     /// CapabilityStatement. `None` is a request that leads nowhere.
     pub fn begin(&self, interaction: Option<&Interaction>) -> Option<Box<Account>> {
         self.policy.audit.as_ref()?;
-        let mut event = Event::new(interaction.map_or(Some(Action::Unknown), Interaction::action)?, 0);
+        let action = interaction.map_or(Some(Action::Unknown), |interaction| interaction.row.action);
+        let mut event = Event::new(action?, 0);
         event.entities = Vec::from_iter(interaction.and_then(Interaction::certificate));
-        if let Some(Interaction::Patient(ask)) = interaction {
-            event.patients = Vec::from_iter(ask.id().map(str::to_owned));
+        if let Some(interaction) = interaction.filter(|interaction| interaction.row.asks_registry) {
+            event.patients = Vec::from_iter(interaction.id.as_ref().map(ToString::to_string));
         }
         Some(Box::new(Account { event, met: None }))
     }
@@ -162,57 +159,6 @@ fn show(event: &mut Event, shown: Vec<Entity>) {
 
 fn entity(hit: Hit) -> Entity {
     (hit.id, Some(hit.version))
-}
-
-impl Interaction {
-    /// The audit trail's name of what is asked for; nothing where nobody's data are.
-    pub fn action(&self) -> Option<Action> {
-        use Interaction::*;
-        Some(match self {
-            Capabilities => return None,
-            Create => Action::CompositionCreate,
-            Read(_) => Action::CompositionRead,
-            Vread(..) => Action::CompositionVread,
-            Update(_) => Action::CompositionUpdate,
-            Delete(_) => Action::CompositionDelete,
-            HistoryInstance(_) => Action::CompositionHistory,
-            HistoryType => Action::CompositionHistoryType,
-            Search => Action::CompositionSearch,
-            Suspend(_) => Action::CompositionSuspend,
-            Cancel(_) => Action::CompositionCancel,
-            GetConsent(_) => Action::ConsentGet,
-            SetConsent(_) => Action::ConsentSet,
-            Validate(_) => Action::CompositionValidate,
-            Patient(Ask::Search(_)) => Action::PatientSearch,
-            Patient(Ask::Read(_)) => Action::PatientRead,
-            Patient(Ask::Vread(..)) => Action::PatientVread,
-            Patient(Ask::History(..)) => Action::PatientHistory,
-            AuditRead(_) => Action::AuditRead,
-            AuditSearch => Action::AuditSearch,
-            ReadDefinition(..) | SearchDefinitions(_) | Lookup(_) | ValidateCode(..) | Expand(_) => {
-                Action::DefinitionRead
-            }
-        })
-    }
-
-    /// The certificate that a path names, where it can exist.
-    fn certificate(&self) -> Option<Entity> {
-        use Interaction::*;
-        let (instance, version) = match self {
-            Vread(instance, version) => (instance, *version),
-            Read(instance)
-            | Update(instance)
-            | Delete(instance)
-            | HistoryInstance(instance)
-            | Suspend(instance)
-            | Cancel(instance)
-            | GetConsent(instance)
-            | SetConsent(instance)
-            | Validate(Some(instance)) => (instance, None),
-            _ => return None,
-        };
-        instance.id().map(|id: Id| (id, version))
-    }
 }
 
 /// Ids of the patients in an answer of the registry: a Patient, or a Bundle of them.

@@ -2,6 +2,7 @@
 //!
 //! Source: specification 4.8; FHIR R5 `capabilitystatement.html`.
 
+use super::table::{Definition, INTERACTIONS, Told};
 use super::{DefinitionKind, audit_event, conformance, expand};
 use certificate::Names;
 use certificate::Profile;
@@ -12,79 +13,6 @@ use fhir::json::{Json, Object};
 
 /// Day of this version, for the statement and the software in it.
 const RELEASED: &str = "2026-11-21";
-
-/// Every interaction with certificates, and what to know about it.
-const INTERACTIONS: &[(&str, &str)] = &[
-    ("read", "The current version. A deleted certificate is 410; its history stays readable."),
-    ("vread", "Any version, also of a deleted certificate."),
-    (
-        "update",
-        "A draft stays one or is completed, by the status in the body. A completed certificate changes only with a section change-reason. If-Match is taken, never required.",
-    ),
-    ("delete", "Drafts only. The versions stay readable through the history."),
-    ("history-instance", "Newest first. Takes _count, _page, _since and _at."),
-    ("history-type", "As history-instance, over all certificates."),
-    ("create", "As a draft (preliminary) or completed (final). If-None-Exist takes identifier=system|value."),
-];
-
-/// Operations on one certificate. Specification 4.7.
-const OPERATIONS: &[(&str, &str, &str)] = &[
-    (
-        "suspend",
-        "ee-health-certificate-suspend",
-        "Suspends a completed certificate. Takes Parameters with one reason (valueString).",
-    ),
-    (
-        "cancel",
-        "ee-health-certificate-cancel",
-        "Cancels a completed or suspended certificate for good. Takes Parameters with one reason (valueString).",
-    ),
-    (
-        "get-consent",
-        "ee-health-certificate-get-consent",
-        "Whom the patient lets see the certificate: Parameters with doctor and representative, each open or closed.",
-    ),
-    (
-        "set-consent",
-        "ee-health-certificate-set-consent",
-        "Opens or closes the certificate. Takes Parameters with doctor, representative or both (valueString): open or closed. Makes no version.",
-    ),
-];
-
-/// `$validate` is R5's own.
-const VALIDATE: (&str, &str, &str) = (
-    "validate",
-    "http://hl7.org/fhir/OperationDefinition/Resource-validate",
-    "What a write would say, without writing: 200 with an OperationOutcome. Takes a Composition, or Parameters with resource, mode and profile.",
-);
-
-/// What code lists are asked: resource type, name, definition of R5, documentation.
-const OF_LISTS: &[(DefinitionKind, &str, &str, &str)] = &[
-    (
-        DefinitionKind::CodeSystem,
-        "lookup",
-        "CodeSystem-lookup",
-        "What is known of a code. Takes code, system, version, coding, displayLanguage and property.",
-    ),
-    (
-        DefinitionKind::CodeSystem,
-        "validate-code",
-        "CodeSystem-validate-code",
-        "Whether a code is one of the code system. A list that is known only in part makes the result true, with a message.",
-    ),
-    (
-        DefinitionKind::ValueSet,
-        "expand",
-        "ValueSet-expand",
-        "The codes of a value set. Takes url, or by POST valueSet, a ValueSet of the caller's own; and valueSetVersion, filter, offset, count, includeDesignations and displayLanguage. One that may have more codes than are known is marked with the extension valueset-unclosed.",
-    ),
-    (
-        DefinitionKind::ValueSet,
-        "validate-code",
-        "ValueSet-validate-code",
-        "Whether a code is in the value set. A list that is known only in part makes the result true, with a message.",
-    ),
-];
 
 /// What the registry is asked about patients: name, R5's definition, type, documentation.
 const OF_PATIENTS: &[(&str, &str, &str, &str)] = &[
@@ -118,8 +46,8 @@ pub struct TokenPolicy {
 
 /// The CapabilityStatement as a caller sees it under `base_url`. `acceptLanguage` is its one element that is not normative.
 pub fn capabilities(base_url: &str, names: &Names, count: Counts, tokens: &TokenPolicy) -> Json<'static> {
-    let resources =
-        [composition(names, count), patient(), audit_event()].into_iter().chain(DefinitionKind::ALL.map(definition));
+    let definitions = DefinitionKind::ALL.map(|kind| definition(kind, names));
+    let resources = [composition(names, count), patient(), audit_event()].into_iter().chain(definitions);
     let trial_use = Json::object([("url", text(STANDARDS_STATUS)), ("valueCode", text("trial-use"))]);
     Json::object([
         ("resourceType", text("CapabilityStatement")),
@@ -217,45 +145,66 @@ fn implementation(base_url: &str) -> Json<'static> {
     ])
 }
 
-fn composition(names: &Names, count: Counts) -> Json<'static> {
-    let search = ("search-type", search_documentation(count));
-    let interactions = INTERACTIONS.iter().map(|(code, documentation)| (*code, (*documentation).to_owned()));
-    let interaction =
-        |(code, documentation)| Json::object([("code", text(code)), ("documentation", Json::string(documentation))]);
-    let of_r5 = |(name, definition, documentation): &(&'static str, &'static str, &'static str)| {
-        Json::object([("name", text(name)), ("definition", text(definition)), ("documentation", text(documentation))])
-    };
-    let operation = |(name, definition, documentation): &(&'static str, &str, &'static str)| {
-        Json::object([
+/// The interactions that the rows of a resource tell of. `search` is what to know of its search.
+fn interactions(resource: &str, search: &str) -> Json<'static> {
+    let rows = INTERACTIONS.iter().filter(|row| row.resource() == resource);
+    list(rows.filter_map(|row| {
+        let Some(Told::Interaction(code, documentation)) = row.told else { return None };
+        let documentation = if code == "search-type" { search } else { documentation };
+        let mut told = Object::default();
+        told.set("code", text(code));
+        if !documentation.is_empty() {
+            told.set("documentation", Json::string(documentation.to_owned()));
+        }
+        Some(Json::Object(told))
+    }))
+}
+
+/// The operations that the rows of a resource tell of; nothing where it has none.
+fn operations(resource: &str, names: &Names) -> Option<Json<'static>> {
+    let rows = INTERACTIONS.iter().filter(|row| row.resource() == resource);
+    let operations = rows.filter_map(|row| {
+        let Some(Told::Operation(name, definition, documentation)) = row.told else { return None };
+        let definition = match definition {
+            Definition::Own(id) => format!("{}/OperationDefinition/{id}", names.profile_base),
+            Definition::R5(id) => format!("http://hl7.org/fhir/OperationDefinition/{id}"),
+        };
+        Some(Json::object([
             ("name", text(name)),
-            ("definition", Json::string(format!("{}/OperationDefinition/{definition}", names.profile_base))),
+            ("definition", Json::string(definition)),
             ("documentation", text(documentation)),
-        ])
-    };
-    Json::object([
-        ("type", text("Composition")),
-        ("profile", Json::string(format!("{}/StructureDefinition/ee-health-certificate", names.profile_base))),
-        ("supportedProfile", list(Profile::ALL.map(|profile| Json::string(names.profile(profile))))),
-        (
-            "documentation",
-            text("A health certificate. Its profile is the one in meta.profile; exactly one of the supported ones."),
-        ),
-        ("interaction", list(interactions.chain([search]).map(interaction))),
-        ("versioning", text("versioned-update")),
-        ("readHistory", Json::Bool(true)),
-        ("updateCreate", Json::Bool(false)),
-        ("conditionalCreate", Json::Bool(true)),
-        ("conditionalRead", text("full-support")),
-        ("conditionalUpdate", Json::Bool(false)),
-        ("conditionalDelete", text("not-supported")),
-        ("searchParam", list(PARAMETERS.iter().map(search_parameter))),
-        ("operation", list(OPERATIONS.iter().map(operation).chain([of_r5(&VALIDATE)]))),
-    ])
+        ]))
+    });
+    let operations: Vec<Json> = operations.collect();
+    (!operations.is_empty()).then(|| list(operations))
+}
+
+fn composition(names: &Names, count: Counts) -> Json<'static> {
+    let mut composition = Object::default();
+    composition.set("type", text("Composition"));
+    let profile = format!("{}/StructureDefinition/ee-health-certificate", names.profile_base);
+    composition.set("profile", Json::string(profile));
+    composition.set("supportedProfile", list(Profile::ALL.map(|profile| Json::string(names.profile(profile)))));
+    let documentation =
+        "A health certificate. Its profile is the one in meta.profile; exactly one of the supported ones.";
+    composition.set("documentation", text(documentation));
+    composition.set("interaction", interactions("Composition", &search_documentation(count)));
+    composition.set("versioning", text("versioned-update"));
+    composition.set("readHistory", Json::Bool(true));
+    composition.set("updateCreate", Json::Bool(false));
+    composition.set("conditionalCreate", Json::Bool(true));
+    composition.set("conditionalRead", text("full-support"));
+    composition.set("conditionalUpdate", Json::Bool(false));
+    composition.set("conditionalDelete", text("not-supported"));
+    composition.set("searchParam", list(PARAMETERS.iter().map(search_parameter)));
+    if let Some(operations) = operations("Composition", names) {
+        composition.set("operation", operations);
+    }
+    Json::Object(composition)
 }
 
 /// Patients, as the registry tells of them.
 fn patient() -> Json<'static> {
-    let interaction = |code| Json::object([("code", text(code))]);
     Json::object([
         ("type", text("Patient")),
         (
@@ -265,7 +214,7 @@ fn patient() -> Json<'static> {
                  are the registry's own, with those of the services behind it.",
             ),
         ),
-        ("interaction", list(["read", "vread", "history-instance", "search-type"].map(interaction))),
+        ("interaction", interactions("Patient", "")),
         ("versioning", text("versioned")),
         ("readHistory", Json::Bool(true)),
         ("searchParam", list(OF_PATIENTS.iter().map(of_table))),
@@ -305,14 +254,13 @@ fn security(tokens: &TokenPolicy) -> Json<'static> {
 
 /// The audit trail, for whoever may read it.
 fn audit_event() -> Json<'static> {
-    let interaction = |code| Json::object([("code", text(code))]);
     Json::object([
         ("type", text("AuditEvent")),
         (
             "documentation",
             text("Who saw and did what. Read only, and for those alone who hold the permission hcert.audit.read."),
         ),
-        ("interaction", list(["read", "search-type"].map(interaction))),
+        ("interaction", interactions("AuditEvent", "")),
         ("searchParam", list(audit_event::PARAMETERS.iter().map(search_parameter))),
     ])
 }
@@ -330,23 +278,14 @@ fn of_table(
 }
 
 /// A type of resource that defines the service.
-fn definition(kind: DefinitionKind) -> Json<'static> {
-    let interaction = |code| Json::object([("code", text(code))]);
-    let operation = |(_, name, definition, documentation): &(_, &'static str, &str, &'static str)| {
-        Json::object([
-            ("name", text(name)),
-            ("definition", Json::string(format!("http://hl7.org/fhir/OperationDefinition/{definition}"))),
-            ("documentation", text(documentation)),
-        ])
-    };
-    let operations: Vec<Json> = OF_LISTS.iter().filter(|(of, ..)| *of == kind).map(operation).collect();
+fn definition(kind: DefinitionKind, names: &Names) -> Json<'static> {
     let mut resource = Object::default();
     resource.set("type", text(kind.name()));
     resource.set("documentation", text("Read only: what this service defines and the code lists it has at hand."));
-    resource.set("interaction", list(["read", "search-type"].map(interaction)));
+    resource.set("interaction", interactions("{definition}", ""));
     resource.set("searchParam", list(conformance::PARAMETERS.iter().map(search_parameter)));
-    if !operations.is_empty() {
-        resource.set("operation", list(operations));
+    if let Some(operations) = operations(kind.name(), names) {
+        resource.set("operation", operations);
     }
     Json::Object(resource)
 }
@@ -443,7 +382,7 @@ mod tests {
             assert_eq!(types[3..], DefinitionKind::ALL.map(DefinitionKind::name));
             let operations = json.items("rest")[0].items("resource").iter().skip(1);
             let operations: usize = operations.map(|resource| resource.items("operation").len()).sum();
-            assert_eq!(operations, OF_LISTS.len());
+            assert_eq!(operations, 4);
             let parameters: Vec<&str> = PARAMETERS.iter().map(|parameter| parameter.name).collect();
             assert_eq!(names_of(resource, "searchParam", "name"), parameters);
             assert!(resource.items("searchParam").iter().all(|parameter| {

@@ -56,7 +56,7 @@ impl Service {
     /// The certificate of a path, which must be there and not be deleted.
     fn standing(&self, instance: &Instance) -> Result<(Id, Standing), Outcome> {
         let never_assigned = || Outcome::not_found("Composition", instance);
-        let id = instance.id().ok_or_else(never_assigned)?;
+        let id = instance.known().ok_or_else(never_assigned)?;
         let standing = self.engine.current_row(id).map_err(unreadable)?.ok_or_else(never_assigned)?;
         if standing.state == State::Deleted {
             return Err(deleted(id));

@@ -9,7 +9,7 @@ use fhir::outcome::Outcome;
 
 impl Service {
     pub(super) async fn delete(&self, context: Context, instance: &Instance) -> Result<Answer, Outcome> {
-        let id = instance.id().ok_or_else(|| Outcome::not_found("Composition", instance))?;
+        let id = instance.known().ok_or_else(|| Outcome::not_found("Composition", instance))?;
         let rows = context.rows(May::Delete);
         let written = self.write(Write::Delete { id, if_match: context.if_match, who: context.who, rows }).await?;
         let written =

@@ -16,7 +16,7 @@ use fhir::outcome::Outcome;
 impl Service {
     pub(super) async fn history_instance(&self, context: &Context, instance: &Instance) -> Result<Answer, Outcome> {
         let missing = || Outcome::not_found("Composition", instance);
-        let id = instance.id().ok_or_else(missing)?;
+        let id = instance.known().ok_or_else(missing)?;
         // Whether the certificate exists is told before what is wrong with the parameters. Contract 2.9.
         if !self.engine.is_assigned(id).map_err(unreadable)? {
             return Err(missing());

@@ -33,12 +33,12 @@ mod search_type;
 mod service;
 mod show;
 mod subject;
+pub mod table;
 mod turns;
 mod update;
 pub mod validate;
 mod validate_code;
 
-pub use crate::registry::Ask;
 pub use account::{Account, Shown};
 pub use capabilities::TokenPolicy;
 use certificate::Version;
@@ -47,9 +47,10 @@ pub use lists::{ListLine, Lists};
 pub use named::{PatientsOf, names_of_person, subjects};
 pub use pool::Pool;
 pub use prepare::{Before, Certificate, certificate_of_import, new_certificate, sound};
-pub use request::{DefinitionKind, Instance, Interaction, ListKind};
+pub use request::{DefinitionKind, Instance, Interaction, ListKind, PathId};
 pub use rulebook::{Rulebook, Standard};
 pub use service::{Policy, Service, Settings};
+pub use table::{Content, INTERACTIONS, Kind, Verb};
 pub use turns::{Turn, Turns};
 
 /// What an interaction answers; `http` writes status, headers and body from it.

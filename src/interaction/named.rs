@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::audit_event::{self, AuditLooks};
-use super::{Ask, Interaction};
+use super::{Interaction, Kind};
 use crate::audit::{self, Named, identifier, of_personal_code};
 use certificate::search::narrow::employers;
 use certificate::search::parameter::{self, Looks, LooksAt, Modifier, PARAMETERS, Parameter, Unknown};
@@ -38,16 +38,15 @@ pub struct Reader<'a> {
 impl Reader<'_> {
     /// Adds whom the parameters of a request name, each a name and a value as they were decoded.
     pub fn parameters(&self, interaction: &Interaction, parameters: &[(String, String)], named: &mut Named) {
-        use Interaction::*;
-        match interaction {
-            Search => of_table(PARAMETERS, parameters, |looks, modifier, value| {
+        match interaction.kind() {
+            Kind::Search => of_table(PARAMETERS, parameters, |looks, modifier, value| {
                 self.of_certificates(looks, modifier, value, named);
             }),
-            AuditSearch => of_table(audit_event::PARAMETERS, parameters, |looks, modifier, value| {
+            Kind::AuditSearch => of_table(audit_event::PARAMETERS, parameters, |looks, modifier, value| {
                 self.of_events(looks, modifier, value, named);
             }),
             // The registry reads its own parameters. These two name patients in every registry.
-            Patient(Ask::Search(_)) => {
+            Kind::PatientSearch => {
                 for (name, value) in parameters {
                     match base(name) {
                         "identifier" => split(value, b',').for_each(|part| self.token(part, named)),
@@ -57,10 +56,7 @@ impl Reader<'_> {
                 }
             }
             // Their paths and bodies name whom they are about, or nobody is named.
-            Capabilities | Create | Read(_) | Vread(..) | Update(_) | Delete(_) | HistoryInstance(_) | HistoryType => {}
-            Suspend(_) | Cancel(_) | GetConsent(_) | SetConsent(_) | Validate(_) | AuditRead(_) => {}
-            Patient(Ask::Read(_) | Ask::Vread(..) | Ask::History(..)) => {}
-            ReadDefinition(..) | SearchDefinitions(_) | Lookup(_) | ValidateCode(..) | Expand(_) => {}
+            _ => {}
         }
     }
 
@@ -362,7 +358,7 @@ mod tests {
         let mut names = sent(PARAMETERS);
         names.extend(OTHER_NAMES.iter().map(|(other, _)| (*other).to_owned()));
         holds(
-            &Interaction::Search,
+            &Interaction::plain(Kind::Search),
             names,
             &[
                 ("subject:Patient.identifier", "s|1,2,|3", &["i s|1", "i 2", "i |3"]),
@@ -431,7 +427,7 @@ mod tests {
     fn every_parameter_of_patients_and_events_names_whom_it_asks_for() {
         let known = crate::registry::embedded::KNOWN.iter().map(|name| (*name).to_owned()).collect();
         holds(
-            &Interaction::Patient(Ask::Search(Vec::new())),
+            &Interaction::plain(Kind::PatientSearch),
             known,
             &[
                 ("identifier", "s|1,2", &["i s|1", "i 2"]),
@@ -446,7 +442,7 @@ mod tests {
         );
         const NI: &str = "i https://fhir.ee/sid/pid/est/ni|38001085718";
         holds(
-            &Interaction::AuditSearch,
+            &Interaction::plain(Kind::AuditSearch),
             sent(audit_event::PARAMETERS),
             &[
                 ("entity", "Composition/1/_history/2,Patient/200", &["p 200", "c 1"]),

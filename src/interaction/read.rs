@@ -28,7 +28,7 @@ impl Service {
     /// As [`read`](Self::read), for a caller whose rights have bounds. Version and consent are of one moment.
     fn read_within(&self, context: &Context, held: &Held, instance: &Instance) -> Result<Answer, Outcome> {
         let missing = || Outcome::not_found("Composition", instance);
-        let id = instance.id().ok_or_else(missing)?;
+        let id = instance.known().ok_or_else(missing)?;
         if held.rights.is_bound_by_consent_only(May::Read) {
             let (stored, consent) = self.engine.current_with_consent(id).map_err(unreadable)?.ok_or_else(missing)?;
             if stored.state == State::Deleted {
@@ -56,7 +56,7 @@ impl Service {
         if let Some(held) = context.held.as_deref() {
             return self.vread_within(context, held, instance, version);
         }
-        let found = match (instance.id(), version) {
+        let found = match (instance.known(), version) {
             (Some(id), Some(version)) => self.engine.version(id, version).map_err(unreadable)?,
             _ => None,
         };
@@ -81,7 +81,7 @@ impl Service {
         version: Option<Version>,
     ) -> Result<Answer, Outcome> {
         let missing = || Outcome::not_found("Composition", instance);
-        let id = instance.id().ok_or_else(missing)?;
+        let id = instance.known().ok_or_else(missing)?;
         let hidden = || outside(format!("Composition/{id}"));
         // How many versions a certificate has is not for those who may not see it.
         let standing = self.engine.current_row(id).map_err(unreadable)?.ok_or_else(missing)?;

@@ -2,40 +2,61 @@
 
 use std::fmt;
 
-use crate::registry::Ask;
+use super::table::{INTERACTIONS, Kind, Row, Verb};
 use certificate::{Id, Version};
+use fhir::limits::ID_CHARACTERS_MAX;
 
-/// What a request asks for, with everything of its path read. After this nobody looks at paths again.
+/// What a request asks for: a row of the table, and what stands in the places of its path. After this nobody looks at paths again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Interaction {
-    Capabilities,
-    Create,
-    Read(Instance),
-    Vread(Instance, Option<Version>),
-    Update(Instance),
-    Delete(Instance),
-    HistoryInstance(Instance),
-    HistoryType,
-    /// By GET or by POST to `_search`; the parameters are in the context.
-    Search,
-    Suspend(Instance),
-    Cancel(Instance),
-    GetConsent(Instance),
-    SetConsent(Instance),
-    /// Of a resource that defines the service, by its id.
-    ReadDefinition(DefinitionKind, String),
-    SearchDefinitions(DefinitionKind),
-    /// Of one event of the audit trail; none where the id of the path is none of an event.
-    AuditRead(Option<u64>),
-    AuditSearch,
-    /// Of the code system with this id; without one the parameters name it, as in the next two.
-    /// On the type, or on one certificate.
-    Validate(Option<Instance>),
-    Lookup(Option<String>),
-    ValidateCode(ListKind, Option<String>),
-    Expand(Option<String>),
-    /// Of patients. The parameters are in the context.
-    Patient(Ask),
+pub struct Interaction {
+    pub row: &'static Row,
+    pub id: Option<Instance>,
+    pub version: Option<PathId<Version>>,
+    pub definition: Option<DefinitionKind>,
+}
+
+impl Interaction {
+    /// Finds the row of a method and the segments of a path.
+    pub fn find(method: Verb, segments: &[&str]) -> Option<Interaction> {
+        let mut rows = INTERACTIONS.iter().filter(|row| row.method == method && row.depth == segments.len());
+        rows.find_map(|row| Interaction::of(row, segments))
+    }
+
+    fn of(row: &'static Row, segments: &[&str]) -> Option<Interaction> {
+        let mut interaction = Interaction { row, id: None, version: None, definition: None };
+        for (part, segment) in row.segments().zip(segments) {
+            match part {
+                "{id}" => interaction.id = Some(PathId::of(segment, Id::parse)?),
+                "{version}" => interaction.version = Some(PathId::of(segment, Version::parse)?),
+                "{definition}" => interaction.definition = Some(DefinitionKind::of(segment)?),
+                _ if part == *segment => {}
+                _ => return None,
+            }
+        }
+        Some(interaction)
+    }
+
+    /// The first way to ask for it, with nothing in the places of its path: for callers without a path.
+    #[must_use]
+    pub fn plain(kind: Kind) -> Interaction {
+        let row = INTERACTIONS.iter().find(|row| row.kind == kind).unwrap_or(&INTERACTIONS[0]);
+        Interaction { row, id: None, version: None, definition: None }
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.row.kind
+    }
+
+    /// Whether it may change something.
+    pub fn may_change(&self) -> bool {
+        self.row.changes
+    }
+
+    /// The certificate of the path, and its version, where they can exist.
+    pub fn certificate(&self) -> Option<(Id, Option<Version>)> {
+        let id = self.id.as_ref().filter(|_| self.row.resource() == "Composition")?.known()?;
+        Some((id, self.version.as_ref().and_then(PathId::known)))
+    }
 }
 
 /// The two kinds of code lists.
@@ -45,44 +66,39 @@ pub enum ListKind {
     ValueSet,
 }
 
-impl Interaction {
-    /// Whether it may change something. What only reads is given up when its client goes away.
-    pub fn may_change(&self) -> bool {
-        use Interaction::*;
-        match self {
-            Create | Update(_) | Delete(_) | Suspend(_) | Cancel(_) | SetConsent(_) => true,
-            Capabilities | Read(_) | Vread(..) | HistoryInstance(_) | HistoryType | Search | GetConsent(_) => false,
-            AuditRead(_) | AuditSearch => false,
-            ReadDefinition(..) | SearchDefinitions(_) | Validate(_) | Lookup(_) | ValidateCode(..) | Expand(_) => false,
-            // One who is taken over stays, whether or not the caller waits.
-            Patient(_) => false,
-        }
-    }
-}
-
-/// The id of a path: any well-formed FHIR id. Only the canonical decimal form can name a certificate (Contract 1.3).
+/// An id in a path: any well-formed FHIR id (R5 `datatypes.html#id`). Only the canonical decimal form can name what we store (Contract 1.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Instance {
-    Known(Id),
-    /// Of another form, so that no certificate has it.
+pub enum PathId<T> {
+    Known(T),
+    /// Of another form, so that nothing of ours has it.
     Unknown(String),
 }
 
-impl Instance {
-    pub fn id(&self) -> Option<Id> {
+/// The id of a resource.
+pub type Instance = PathId<Id>;
+
+impl<T: Copy> PathId<T> {
+    /// Nothing where the text is no FHIR id.
+    fn of(text: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<PathId<T>> {
+        let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
+        let is_id = (1..=ID_CHARACTERS_MAX).contains(&text.len()) && text.bytes().all(known);
+        is_id.then(|| parse(text).map_or_else(|| PathId::Unknown(text.to_owned()), PathId::Known))
+    }
+
+    pub fn known(&self) -> Option<T> {
         match self {
-            Instance::Known(id) => Some(*id),
-            Instance::Unknown(_) => None,
+            PathId::Known(known) => Some(*known),
+            PathId::Unknown(_) => None,
         }
     }
 }
 
 /// As it was sent.
-impl fmt::Display for Instance {
+impl<T: fmt::Display> fmt::Display for PathId<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Instance::Known(id) => id.fmt(formatter),
-            Instance::Unknown(text) => formatter.write_str(text),
+            PathId::Known(known) => known.fmt(formatter),
+            PathId::Unknown(text) => formatter.write_str(text),
         }
     }
 }
@@ -105,6 +121,10 @@ impl DefinitionKind {
         DefinitionKind::OperationDefinition,
         DefinitionKind::SearchParameter,
     ];
+
+    fn of(name: &str) -> Option<DefinitionKind> {
+        DefinitionKind::ALL.into_iter().find(|known| known.name() == name)
+    }
 
     /// The resource type.
     pub fn name(self) -> &'static str {

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
+use super::Interaction;
 use super::context::Context;
 use super::service::{Service, unreadable};
 use super::subject::unanswered;
-use super::{Ask, Interaction};
 use crate::access::rights::{May, Own, Rights, Scope, View};
 use crate::registry::Purpose;
 use certificate::search::filter::Filter;
@@ -53,31 +53,6 @@ impl Context {
     }
 }
 
-/// What an interaction needs to be permitted; nothing where everybody may who is let in.
-fn needed(interaction: &Interaction) -> Option<May> {
-    use Interaction::*;
-    Some(match interaction {
-        Create => May::Create,
-        Update(_) => May::Update,
-        Delete(_) => May::Delete,
-        Suspend(_) => May::Suspend,
-        Cancel(_) => May::Cancel,
-        Validate(_) => May::Validate,
-        Read(_) | Vread(..) => May::Read,
-        HistoryInstance(_) | HistoryType => May::History,
-        // Whether the number alone is asked for is known only when the parameters are read.
-        Search => May::Count,
-        GetConsent(_) => May::GetConsent,
-        SetConsent(_) => May::SetConsent,
-        Patient(Ask::Search(_)) => May::PatientSearch,
-        Patient(_) => May::PatientRead,
-        AuditRead(_) | AuditSearch => May::AuditRead,
-        Capabilities | ReadDefinition(..) | SearchDefinitions(_) | Lookup(_) | ValidateCode(..) | Expand(_) => {
-            return None;
-        }
-    })
-}
-
 /// What must be permitted too: consent may be asked and said of what may be read.
 fn also(may: May) -> Option<May> {
     matches!(may, May::GetConsent | May::SetConsent).then_some(May::Read)
@@ -120,7 +95,7 @@ impl Service {
         let Some(identity) = &context.identity else { return Ok(()) };
         let rights = self.policy.permissions.rights(identity.clone());
         let mut held = Held { rights, own: Own::default() };
-        if let Some(may) = needed(interaction) {
+        if let Some(may) = interaction.row.permission {
             if !held.rights.may(may) {
                 return Err(not_permitted(may));
             }
@@ -130,9 +105,8 @@ impl Service {
             }
             if may == May::PatientRead
                 && !held.rights.reaches_all_patients()
-                && let Interaction::Patient(ask) = interaction
-                && let Some(id) = ask.id()
-                && !held.own.ids.iter().any(|own| own == id)
+                && let Some(id) = interaction.id.as_ref().map(ToString::to_string)
+                && !held.own.ids.contains(&id)
             {
                 return Err(outside(format!("Patient/{id}")));
             }

@@ -225,7 +225,7 @@ mod tests {
 
     use super::*;
     use crate::interaction::turns::Turns;
-    use crate::interaction::{Interaction, Policy, Rulebook, Settings};
+    use crate::interaction::{Interaction, Kind, Policy, Rulebook, Settings};
     use crate::registry::Registry;
     use certificate::Names;
     use certificate::search::paging::Counts;
@@ -276,13 +276,13 @@ mod tests {
         while service.engine.indexed().is_none() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        assert_eq!(answer(&service, Interaction::Search).await, Ok(200));
+        assert_eq!(answer(&service, Interaction::plain(Kind::Search)).await, Ok(200));
         let before = service.heavy_turns.take().await.unwrap();
-        assert_eq!(answer(&service, Interaction::Search).await, Err(Hcert::HeavySearchesFull));
-        assert_eq!(answer(&service, Interaction::HistoryType).await, Ok(200));
-        assert_eq!(answer(&service, Interaction::Capabilities).await, Ok(200));
+        assert_eq!(answer(&service, Interaction::plain(Kind::Search)).await, Err(Hcert::HeavySearchesFull));
+        assert_eq!(answer(&service, Interaction::plain(Kind::HistoryType)).await, Ok(200));
+        assert_eq!(answer(&service, Interaction::plain(Kind::Capabilities)).await, Ok(200));
         drop(before);
-        assert_eq!(answer(&service, Interaction::Search).await, Ok(200));
+        assert_eq!(answer(&service, Interaction::plain(Kind::Search)).await, Ok(200));
     }
 
     #[tokio::test]

@@ -7,12 +7,13 @@ use std::time::Duration;
 use super::capabilities::{TokenPolicy, capabilities, terminology_capabilities};
 use super::conformance::{self, Fixed};
 use super::context::{Context, Subset};
+use super::table::{Kind, Stored as ReadsStored};
 use super::turns::Turns;
-use super::{Answer, Instance, Interaction, Lists, Rulebook};
+use super::{Answer, Instance, Interaction, Lists, PathId, Rulebook};
 use crate::access::rights::{BUILT_IN, Permissions};
 use crate::audit::Log;
 use crate::config::limits::LARGE_ANSWERS;
-use crate::registry::Registry;
+use crate::registry::{Ask, Registry};
 use certificate::search::issue;
 use certificate::search::paging::Counts;
 use certificate::search::seal::SealKey;
@@ -164,8 +165,7 @@ impl Service {
         // What only reads may be given up on its way; of a change the body is read again only where it made none, since the event of a
         // change names whom it is about.
         let met = context.met.clone();
-        let names_by_body =
-            matches!(&interaction, Interaction::Create | Interaction::Update(_) | Interaction::Validate(_));
+        let names_by_body = interaction.row.names && !body.is_empty();
         let may_change = interaction.may_change();
         let note = || {
             if let Some(met) = met.as_ref().filter(|_| names_by_body) {
@@ -197,44 +197,60 @@ impl Service {
         if interaction.may_change() {
             self.check_trail()?;
         }
-        match interaction {
-            Interaction::Capabilities => self.capabilities(&context),
-            Interaction::Create => Box::pin(self.create(&context, body)).await,
-            Interaction::Read(instance) => self.read(&context, &instance),
-            Interaction::Vread(instance, version) => self.vread(&context, &instance, version),
-            Interaction::Update(instance) => Box::pin(self.update(&context, &instance, body)).await,
-            Interaction::Delete(instance) => Box::pin(self.delete(context, &instance)).await,
-            Interaction::HistoryInstance(instance) => Box::pin(self.history_instance(&context, &instance)).await,
-            Interaction::HistoryType => Box::pin(self.history_type(&context)).await,
-            Interaction::Search => Box::pin(self.search(&context)).await,
-            Interaction::Suspend(instance) => Box::pin(self.operate(&context, &instance, Trigger::Suspend, body)).await,
-            Interaction::Cancel(instance) => Box::pin(self.operate(&context, &instance, Trigger::Cancel, body)).await,
-            Interaction::GetConsent(instance) => self.get_consent(&context, &instance, body),
-            Interaction::SetConsent(instance) => Box::pin(self.set_consent(&context, &instance, body)).await,
-            Interaction::ReadDefinition(kind, id) => Box::pin(self.read_definition(&context, kind, &id)).await,
-            Interaction::AuditRead(number) => Box::pin(self.audit_read(&context, number)).await,
-            Interaction::AuditSearch => Box::pin(self.audit_search(&context)).await,
-            Interaction::SearchDefinitions(kind) => Box::pin(self.search_definitions(&context, kind)).await,
-            Interaction::Validate(instance) => Box::pin(self.validate(&context, instance.as_ref(), body)).await,
-            Interaction::Lookup(id) => self.lookup(&context, id.as_deref(), body),
-            Interaction::ValidateCode(kind, id) => self.validate_code(&context, kind, id.as_deref(), body),
-            Interaction::Patient(ask) => Box::pin(self.patient(&context, ask)).await,
-            Interaction::Expand(id) => Box::pin(self.expand(&context, id.as_deref(), body)).await,
+        let Interaction { row, id, version, definition } = interaction;
+        let nothing = Instance::Unknown(String::new());
+        let instance = id.as_ref().unwrap_or(&nothing);
+        let list = || id.as_ref().map(ToString::to_string);
+        match row.kind {
+            Kind::Capabilities => self.capabilities(&context),
+            Kind::Create => Box::pin(self.create(&context, body)).await,
+            Kind::Read => self.read(&context, instance),
+            Kind::Vread => self.vread(&context, instance, version.as_ref().and_then(PathId::known)),
+            Kind::Update => Box::pin(self.update(&context, instance, body)).await,
+            Kind::Delete => Box::pin(self.delete(context, instance)).await,
+            Kind::HistoryInstance => Box::pin(self.history_instance(&context, instance)).await,
+            Kind::HistoryType => Box::pin(self.history_type(&context)).await,
+            Kind::Search => Box::pin(self.search(&context)).await,
+            Kind::Suspend => Box::pin(self.operate(&context, instance, Trigger::Suspend, body)).await,
+            Kind::Cancel => Box::pin(self.operate(&context, instance, Trigger::Cancel, body)).await,
+            Kind::GetConsent => self.get_consent(&context, instance, body),
+            Kind::SetConsent => Box::pin(self.set_consent(&context, instance, body)).await,
+            Kind::Validate => Box::pin(self.validate(&context, id.as_ref(), body)).await,
+            Kind::PatientRead => Box::pin(self.patient(&context, Ask::Read(instance.to_string()))).await,
+            Kind::PatientVread => {
+                let version = version.map(|version| version.to_string()).unwrap_or_default();
+                Box::pin(self.patient(&context, Ask::Vread(instance.to_string(), version))).await
+            }
+            Kind::PatientHistory => {
+                let ask = Ask::History(instance.to_string(), context.parameters.clone());
+                Box::pin(self.patient(&context, ask)).await
+            }
+            Kind::PatientSearch => Box::pin(self.patient(&context, Ask::Search(Vec::new()))).await,
+            Kind::AuditRead => Box::pin(self.audit_read(&context, instance.known().map(Id::get))).await,
+            Kind::AuditSearch => Box::pin(self.audit_search(&context)).await,
+            Kind::ReadDefinition => {
+                let kind = definition.ok_or(Hcert::PathUnknown)?;
+                Box::pin(self.read_definition(&context, kind, &instance.to_string())).await
+            }
+            Kind::SearchDefinitions => {
+                Box::pin(self.search_definitions(&context, definition.ok_or(Hcert::PathUnknown)?)).await
+            }
+            Kind::Lookup => self.lookup(&context, list().as_deref(), body),
+            Kind::ValidateCode(kind) => self.validate_code(&context, kind, list().as_deref(), body),
+            Kind::Expand => Box::pin(self.expand(&context, list().as_deref(), body)).await,
         }
     }
 
     /// Bytes of the stored certificate that an interaction reads through, beside its body; 0 where it is only copied.
     pub fn stored_bytes(&self, interaction: &Interaction, context: &Context) -> usize {
-        let is_reduced = context.subset != Subset::All;
-        let (instance, version) = match interaction {
-            Interaction::Suspend(instance) | Interaction::Cancel(instance) => (instance, None),
-            Interaction::Validate(Some(instance)) => (instance, None),
-            Interaction::Read(instance) if is_reduced => (instance, None),
-            Interaction::Vread(instance, version) if is_reduced => (instance, *version),
-            _ => return 0,
+        let reads = match interaction.row.reads_stored {
+            ReadsStored::Never => false,
+            ReadsStored::Reduced => context.subset != Subset::All,
+            ReadsStored::Always => true,
         };
+        let Some((id, version)) = interaction.certificate().filter(|_| reads) else { return 0 };
         // What is wrong with the store is told by the interaction.
-        instance.id().map_or(0, |id| self.engine.bytes_of(id, version).unwrap_or(0))
+        self.engine.bytes_of(id, version).unwrap_or(0)
     }
 
     /// `mode` says which statement: `full`, `normative` or `terminology`. FHIR R5 `http.html#capabilities`; Decision 162.
@@ -279,7 +295,7 @@ impl Service {
 
     /// The certificate a path names, which must have been assigned.
     pub(super) fn current(&self, instance: &Instance) -> Result<Stored, Outcome> {
-        let found = match instance.id() {
+        let found = match instance.known() {
             Some(id) => self.engine.current(id).map_err(unreadable)?,
             None => None,
         };

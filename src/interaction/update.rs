@@ -20,7 +20,7 @@ use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
 impl Service {
     pub(super) async fn update(&self, context: &Context, instance: &Instance, body: &[u8]) -> Result<Answer, Outcome> {
         loop {
-            let stored = match instance.id() {
+            let stored = match instance.known() {
                 Some(id) => self.engine.current(id).map_err(unreadable)?,
                 None => None,
             };

@@ -21,6 +21,7 @@ mod create;
 mod delete;
 mod form;
 mod history;
+mod interactions;
 mod life_cycle;
 mod meaning;
 mod names;

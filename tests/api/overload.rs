@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{self, Poll};
 use std::time::Duration;
 
-use certificate::{Id, Version};
-use hcert::interaction::{Context, Instance, Interaction, Subset};
+use hcert::interaction::{Context, Interaction, Subset, Verb};
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use hyper::body::{Bytes, Frame};
@@ -273,17 +272,20 @@ async fn a_large_certificate_lives_as_others_do() {
     server.create(Body::draft()).await;
     let service = server.door();
     let bytes = |interaction, context: &Context| service.service().stored_bytes(&interaction, context);
-    let instance = |id| Instance::Known(Id::new(id).expect("a number above 0"));
+    let asked = |verb, path: &str| {
+        Interaction::find(verb, &path.split('/').collect::<Vec<_>>()).expect("a path of the service")
+    };
     let (whole, part) = (Context::default(), Context { subset: Subset::Summary, ..Context::default() });
     for (id, is_large) in [(1, true), (2, false), (3, false)] {
         let is = |bytes: usize| bytes > hcert::http::limits::LARGE_BODY_BYTES;
-        assert_eq!(is(bytes(Interaction::Suspend(instance(id)), &whole)), is_large);
-        assert_eq!(is(bytes(Interaction::Cancel(instance(id)), &whole)), is_large);
-        assert_eq!(is(bytes(Interaction::Validate(Some(instance(id))), &whole)), is_large);
-        assert_eq!(is(bytes(Interaction::Read(instance(id)), &part)), is_large);
-        assert_eq!(is(bytes(Interaction::Vread(instance(id), Version::new(1)), &part)), is_large);
-        assert_eq!(bytes(Interaction::Vread(instance(id), Version::new(9)), &part), 0);
-        assert_eq!(bytes(Interaction::Read(instance(id)), &whole), 0, "it is copied");
+        let at = |verb, below: &str| asked(verb, &format!("Composition/{id}{below}"));
+        assert_eq!(is(bytes(at(Verb::Post, "/$suspend"), &whole)), is_large);
+        assert_eq!(is(bytes(at(Verb::Post, "/$cancel"), &whole)), is_large);
+        assert_eq!(is(bytes(at(Verb::Get, "/$validate"), &whole)), is_large);
+        assert_eq!(is(bytes(at(Verb::Get, ""), &part)), is_large);
+        assert_eq!(is(bytes(at(Verb::Get, "/_history/1"), &part)), is_large);
+        assert_eq!(bytes(at(Verb::Get, "/_history/9"), &part), 0);
+        assert_eq!(bytes(at(Verb::Get, ""), &whole), 0, "it is copied");
     }
     server.get("Composition/1?_summary=true").await.expect(200);
     server.get("Composition/1/$validate").await.expect(200);

@@ -17,14 +17,14 @@ use hcert::audit::{Action, Event};
 use hcert::config::limits::BODY_BYTES_MAX;
 use hcert::config::{AccessMode, AccessToken, Algorithm, Config};
 use hcert::http::limits::REQUEST_ID_CHARACTERS_MAX;
-use hcert::http::media::{Content, Media};
+use hcert::http::media::Media;
 use hcert::http::route::{self, Route};
 use hcert::http::settings::Settings;
 use hcert::http::trace::Traced;
 use hcert::http::wanted::Wanted;
 use hcert::http::x_road::{self, Place};
 use hcert::http::{account, condition, guard, media, message, query, request};
-use hcert::interaction::{Instance, Interaction};
+use hcert::interaction::{Content, Instance};
 
 /// A door as it stands on a developer's machine, and one behind a trusted proxy.
 static DOORS: LazyLock<[Settings; 2]> = LazyLock::new(|| {
@@ -77,7 +77,7 @@ fn understood(door: &Settings, parts: &Parts, body: Option<&[u8]>) {
     };
     (wanted.media, wanted.pretty) = (media, pretty);
     let Route::To(interaction) = &route else { return };
-    let content = request::content(interaction, parts);
+    let content = interaction.row.body;
     if let Err(issue) = request::check_body(parts, content, body.is_some_and(|body| !body.is_empty()), BODY_BYTES_MAX) {
         return told(&[issue], 1);
     }
@@ -87,7 +87,7 @@ fn understood(door: &Settings, parts: &Parts, body: Option<&[u8]>) {
         account::note_form(&mut event, form);
         parameters.extend(query::pairs(form).unwrap_or_default());
     }
-    let asks_registry = matches!(interaction, Interaction::Patient(_));
+    let asks_registry = interaction.row.asks_registry;
     match request::context(door, parts, Some(PEER), &wanted, parameters.clone(), by_form, asks_registry) {
         Ok(mut context) => {
             let base_url = &context.base_url;
@@ -107,7 +107,7 @@ fn understood(door: &Settings, parts: &Parts, body: Option<&[u8]>) {
 /// The way back from a route to its path, and what `Allow` says of it.
 fn is_routed(base_path: &str, parts: &Parts, route: &Route) {
     let path = parts.uri.path();
-    assert!(route::template(route).bytes().all(|byte| !byte.is_ascii_digit() || byte == b'2' || byte == b'1'));
+    assert!(route::label(route).bytes().all(|byte| !byte.is_ascii_digit() || byte == b'2' || byte == b'1'));
     let allowed = route::allow(base_path, path, None);
     let is_allowed = |method: &Method| allowed.split(", ").any(|allowed| method == allowed);
     match route {
@@ -117,12 +117,7 @@ fn is_routed(base_path: &str, parts: &Parts, route: &Route) {
                 "{} of {path:?} leads somewhere and is not in {allowed:?}",
                 parts.method
             );
-            let instance = match interaction {
-                Interaction::Read(instance) | Interaction::Update(instance) | Interaction::Delete(instance) => instance,
-                Interaction::Vread(instance, _) | Interaction::HistoryInstance(instance) => instance,
-                Interaction::Suspend(instance) | Interaction::Cancel(instance) => instance,
-                _ => return,
-            };
+            let Some(instance) = &interaction.id else { return };
             let sent = instance.to_string();
             assert!((1..=64).contains(&sent.len()), "an id is short");
             if let Instance::Known(id) = instance {
