@@ -118,8 +118,9 @@ pub fn identifier(system: Option<&str>, value: &str) -> String {
 }
 
 /// The keys of a person with an Estonian personal code: named with its system, or without any.
-pub fn of_personal_code(code: &str, systems: &IdentifierSystems) -> [String; 2] {
-    [identifier(Some(systems.estonian_code()), code), code.to_owned()]
+pub fn of_personal_code(code: &str, systems: &IdentifierSystems) -> [String; 4] {
+    let (system, with_country) = (systems.estonian_code(), format!("EE{code}"));
+    [identifier(Some(system), code), identifier(Some(system), &with_country), code.to_owned(), with_country]
 }
 
 fn add(texts: &mut Vec<String>, text: String) {

@@ -8,6 +8,7 @@ use hyper::http::request::Parts;
 use super::handed_on::{CLIENT, ISSUE, USERID};
 use super::sender::Dropped;
 use super::wanted::Wanted;
+use crate::interaction::Instance;
 use crate::interaction::context::{Context, Event, HeaderText, Identity, Method};
 
 /// Notes where a request comes from: `client` is the address that the log shows too. What X-Road's headers say is claimed; one with control characters, which is refused, is left out.
@@ -27,6 +28,15 @@ pub fn note(event: &mut Event, parts: &Parts, client: Option<IpAddr>, wanted: &W
     event.from.x_road_dropped = parts.extensions.get::<Dropped>().map(|dropped| dropped.0.clone());
     // The query of a search says whom it was about, also when nothing was found.
     event.query = parts.uri.query().filter(|query| !query.is_empty()).map(str::to_owned);
+}
+
+/// Notes what a path names that leads nowhere.
+pub fn note_path(event: &mut Event, kind: &str, id: &Instance) {
+    match (kind, id.known()) {
+        ("Composition", Some(id)) => event.entities.push((id, None)),
+        ("Patient", _) => event.patients.push(id.to_string()),
+        _ => {}
+    }
 }
 
 /// Notes who calls.

@@ -11,6 +11,8 @@ use std::net::IpAddr;
 use super::settings::Settings;
 use fhir::outcome::{Hcert, Issue};
 
+const SEC_FETCH_SITE: &str = "sec-fetch-site";
+
 /// Marks a request whose address held the secret.
 #[derive(Clone, Copy)]
 struct Entered;
@@ -50,12 +52,12 @@ pub fn check(settings: &Settings, parts: &Parts) -> Result<(), Issue> {
     if parts.version < Version::HTTP_11 {
         return stranger("the request came over HTTP/1.0, as those of proxies do");
     }
-    let text = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let named = parts.uri.authority().map(|authority| authority.as_str());
-    let host = parts.headers.get(HOST).map(|host| host.to_str().unwrap_or_default());
+    let mut hosts = parts.headers.get_all(HOST).iter().map(|host| host.to_str().unwrap_or_default());
+    let host = hosts.next();
     let own = settings.base_url.split("://").nth(1).and_then(|rest| rest.split('/').next());
     let is_own = |host: &str| is_loopback(host) || own.is_some_and(|own| own.eq_ignore_ascii_case(host));
-    if !named.into_iter().chain(host).all(is_own) {
+    if !named.into_iter().chain(host).chain(hosts).all(is_own) {
         return stranger("Host names another machine");
     }
     let is_same = |origin: &str| {
@@ -65,10 +67,10 @@ pub fn check(settings: &Settings, parts: &Parts) -> Result<(), Issue> {
     if parts.headers.get_all(ORIGIN).iter().any(|origin| !origin.to_str().is_ok_and(is_same)) {
         return stranger("a page of another origin sent the request");
     }
-    match text("sec-fetch-site") {
-        None | Some("same-origin" | "none") => Ok(()),
-        Some(_) => stranger("a page of another origin sent the request"),
+    if parts.headers.get_all(SEC_FETCH_SITE).iter().any(|site| site != "same-origin" && site != "none") {
+        return stranger("a page of another origin sent the request");
     }
+    Ok(())
 }
 
 /// Whether a host, with or without port, is this machine by any of its names.
@@ -144,6 +146,9 @@ mod tests {
         ] {
             assert_eq!(is_let_in(&[("host", "localhost:8080"), (name, value)]), is_let, "{name}: {value}");
         }
+        let page = ("sec-fetch-site", "cross-site");
+        assert!(!is_let_in(&[("host", "localhost:8080"), ("sec-fetch-site", "none"), page]));
+        assert!(!is_let_in(&[("host", "localhost:8080"), ("host", "evil.example")]));
         let settings = Settings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap();
         let old =
             Request::get("/fhir/metadata").version(Version::HTTP_10).header("host", "localhost").body(()).unwrap();

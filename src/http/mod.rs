@@ -371,6 +371,8 @@ impl<R: Run> Server<R> {
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
         let peer = origin.peer;
+        // What is no whole request of ours is given no token and told of none.
+        let is_let_in = formed.is_ok() && guard::check(&self.settings, &parts).is_ok();
         let mut query = self.query(&parts);
         if let Err(issue) = formed {
             query.pairs = Err(issue);
@@ -383,11 +385,9 @@ impl<R: Run> Server<R> {
 
         let mut event = self.event(&route, &parts, &query.pairs, peer, &wanted);
         let tokens = self.settings.tokens.as_deref().filter(|tokens| tokens.are_given_out());
-        let tokens = tokens.filter(|_| guard::check(&self.settings, &parts).is_ok());
+        let tokens = tokens.filter(|_| is_let_in);
         let smart = self.settings.smart.as_ref().filter(|_| {
-            route == Route::SmartConfiguration
-                && (self.settings.needs_token || self.gives_out_tokens())
-                && guard::check(&self.settings, &parts).is_ok()
+            route == Route::SmartConfiguration && (self.settings.needs_token || self.gives_out_tokens()) && is_let_in
         });
         let mut response = match (&route, tokens) {
             (Route::TokenService, Some(tokens)) => {
@@ -502,7 +502,13 @@ impl<R: Run> Server<R> {
                 event.action = action(route)?;
                 event
             }
-            Route::WrongMethod | Route::Unknown | Route::Fault(_) => self.run.begin(None)?,
+            Route::WrongMethod | Route::Unknown | Route::Fault(_) => {
+                let mut event = self.run.begin(None)?;
+                if let Some((kind, id)) = route::named(self.base_path(parts), parts.uri.path()) {
+                    account::note_path(&mut event, &kind, &id);
+                }
+                event
+            }
         };
         account::note(&mut event, parts, proxy::logged(&self.settings, parts, peer), wanted);
         if let (Route::To(interaction), Ok(pairs)) = (route, pairs) {

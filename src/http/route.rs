@@ -8,7 +8,8 @@ use super::query::decode;
 use super::smart::SMART_PATH;
 use super::token::{KEYS_PATH, TOKEN_PATH};
 use super::x_road::Fault;
-use crate::interaction::{Interaction, Verb};
+use crate::interaction::{Instance, Interaction, PathId, Verb};
+use certificate::Id;
 
 /// What a method and a path lead to.
 #[derive(Debug, PartialEq, Eq)]
@@ -75,6 +76,14 @@ pub fn allow(base_path: &str, path: &str, except: Option<&Method>) -> String {
     allowed.join(", ")
 }
 
+/// What a path that leads nowhere names all the same: the resource type and the id that it begins with.
+pub fn named(base_path: &str, path: &str) -> Option<(String, Instance)> {
+    let path = below(base_path, path)?;
+    let mut segments = path.split('/');
+    let (kind, id) = (segments.next()?, segments.next()?);
+    Some((kind.to_owned(), PathId::of(id, Id::parse)?))
+}
+
 /// What the log and the metrics show of a route: its path with the places open, since an id may lead to a person.
 pub fn label(route: &Route) -> &'static str {
     match route {
@@ -114,9 +123,9 @@ fn split<'a, 'b>(path: &'a str, segments: &'b mut [&'a str; SEGMENTS_MAX]) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interaction::{Kind, ListKind, PathId};
+    use crate::interaction::{Kind, ListKind};
     use Kind::*;
-    use certificate::{Id, Version};
+    use certificate::Version;
 
     fn to(method: &str, path: &str) -> Route {
         route("/fhir", &method.parse().unwrap(), path)

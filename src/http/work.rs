@@ -81,8 +81,10 @@ impl<R: Run> Server<R> {
             (Ok(_), Route::Options) => return Ok(Answer { status: 204, ..Answer::default() }),
             (Ok(_), Route::WrongMethod) => Err(self.wrong_method(parts)),
             // Where no tokens are given out, their service is not there. What X-Road does not know it refuses itself.
-            (_, Route::TokenService | Route::TokenKeys | Route::SmartConfiguration | Route::Fault(_))
-            | (Ok(_), Route::Unknown) => Err(Hcert::PathUnknown.into()),
+            (_, Route::TokenService | Route::TokenKeys | Route::SmartConfiguration) => {
+                Err(query.pairs.err().map_or(Hcert::PathUnknown.into(), Outcome::from))
+            }
+            (_, Route::Fault(_)) | (Ok(_), Route::Unknown) => Err(Hcert::PathUnknown.into()),
             (Err(refusal), _) => Err(refusal),
         };
         let (interaction, context) = match understood {

@@ -7,6 +7,7 @@ use super::{Answer, Shown, update};
 use crate::access::rights::May;
 use crate::registry::Purpose;
 use certificate::search::Hit;
+use certificate::search::filter::Filter;
 use certificate::search::term::{Field, Term};
 use certificate::search::value::Token;
 use certificate::transition::Trigger;
@@ -17,6 +18,15 @@ use fhir::outcome::{Hcert, Issue, Outcome};
 impl Service {
     pub(super) async fn create(&self, context: &Context, body: &[u8]) -> Result<Answer, Outcome> {
         let if_none_exist = context.if_none_exist.as_deref().map(identifier_term).transpose()?;
+        let created = self.created(context, body, if_none_exist.clone()).await;
+        // A refusal may tell of the certificates that have the identifier; every other answer shows the one.
+        if let (Err(_), Some(term), Some(_)) = (&created, if_none_exist, &context.met) {
+            Box::pin(self.meet_certificates(context, Filter::Term(term))).await;
+        }
+        created
+    }
+
+    async fn created(&self, context: &Context, body: &[u8], if_none_exist: Option<Term>) -> Result<Answer, Outcome> {
         let standard = self.rulebook().now();
         let Read { mut value, problems, source } = json::parse_with_problems(body)?;
         let sound = sound(&mut value, source, problems, Before::default(), &standard, &context.base_url);

@@ -260,7 +260,7 @@ pub fn names_of_person(engine: &Engine, asked: &str, names: &Names) -> Result<Ve
         for (system, value) in &patient.facts.identifiers {
             known.push(identifier(Some(system), value));
             if system == systems.estonian_code() {
-                known.push(value.clone());
+                known.extend(of_personal_code(value, systems));
             }
         }
     }

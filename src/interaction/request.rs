@@ -79,7 +79,7 @@ pub type Instance = PathId<Id>;
 
 impl<T: Copy> PathId<T> {
     /// Nothing where the text is no FHIR id.
-    fn of(text: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<PathId<T>> {
+    pub fn of(text: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<PathId<T>> {
         let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.';
         let is_id = (1..=ID_CHARACTERS_MAX).contains(&text.len()) && text.bytes().all(known);
         is_id.then(|| parse(text).map_or_else(|| PathId::Unknown(text.to_owned()), PathId::Known))

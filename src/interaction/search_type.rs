@@ -14,6 +14,8 @@ use super::subject::unanswered;
 use crate::access::rights::May;
 use crate::registry::{Failed, LookedUp, Purpose};
 use base::trace::Trace;
+use certificate::search::filter::Filter;
+use certificate::search::paging::SORT_DEFAULT;
 use certificate::search::query::{Found, Search};
 use certificate::search::{Page, Query, query};
 use fhir::outcome::{Hcert, Issue, Outcome, Reflected, Severity};
@@ -26,6 +28,9 @@ impl Service {
     pub(super) async fn search(&self, context: &Context) -> Result<Answer, Outcome> {
         let settings = self.search_settings(context);
         let search = Search::parse(&context.parameters, &settings)?;
+        if let Some(filter) = search.named().filter(|_| context.met.is_some()) {
+            self.meet_certificates(context, filter).await;
+        }
         let held = self.held_for(context, &search).await?;
         let Patients { found, warnings: unanswered, told } = self.patients(context, &search).await?;
         let (mut query, links_are_known) = self.with_linked(context, search.query(&found)).await;
@@ -153,6 +158,15 @@ impl Service {
             query.filter = query.filter.with_linked_patients(&linked);
         }
         (query, true)
+    }
+
+    /// Adds the certificates that a request names by an identifier to its event: an answer tells of them whether it shows them, counts
+    /// them or finds none that meets the rest of what was asked. A search that fails for this one fails for itself.
+    pub(super) async fn meet_certificates(&self, context: &Context, filter: Filter) {
+        let query = Query { filter, sort: vec![SORT_DEFAULT], page: 1, count: AUDIT_COUNTED_MAX };
+        if let Ok(page) = self.found(query).await {
+            context.meet(|named| page.hits.iter().for_each(|hit| named.certificate(hit.id)));
+        }
     }
 
     /// As [`found`](Self::found). What is only counted where the search names a certificate, a declaration or a person by an identifier

@@ -89,6 +89,12 @@ impl Service {
         };
         if let Some(stored) = &stored {
             self.check_rows(context, May::Validate, stored.id)?;
+            // As the write itself, before anything else is told of it. Contract 7.7.
+            match mode {
+                Mode::Update => self.check_rows(context, May::Update, stored.id)?,
+                Mode::Delete => self.check_rows(context, May::Delete, stored.id)?,
+                Mode::Create | Mode::Profile => {}
+            }
         }
         match (mode, resource, stored) {
             (Mode::Profile, Some(mut resource), _) => {

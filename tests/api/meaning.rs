@@ -91,6 +91,13 @@ async fn the_event_of_every_interaction_names_the_patient_it_is_about_whatever_i
         row("POST", "Composition/1/$cancel", text("{}")),
         row("DELETE", "Composition/1", None),
         row("DELETE", "Composition/1", None),
+        // By a path that leads nowhere.
+        row("PATCH", "Composition/1", None),
+        row("GET", "Composition/1/$everything", None),
+        row("PUT", "Patient/201", None),
+        // With the country in front of the code.
+        row("GET", &format!("Patient?identifier=EE{CODE}"), None),
+        row("GET", &format!("Composition?subject:Patient.identifier=EE{CODE}"), None),
         // By a body.
         row("POST", "Composition/$validate", text(&inner.to_string())),
         row("POST", "Composition/$validate", wrong(draft_by_code())),
@@ -146,6 +153,40 @@ async fn the_event_of_every_interaction_names_the_patient_it_is_about_whatever_i
         let name = action.name();
         assert!(met.contains(name) || of_nobody.contains(&name), "no request of {name} is tested");
     }
+}
+
+/// Whatever else a search asks, and whichever page of it, its answer tells something of the certificate whose number it names.
+#[tokio::test]
+async fn a_number_names_its_certificate_whatever_page_and_condition_hide_it() {
+    let server = Server::start().await;
+    let system = "https://fhir.ee/hcert/health-certificate-number";
+    let numbered = || draft().with("/identifier", json!([{"system": system, "value": "N-1"}]));
+    let foreign = || Body::draft().with("/identifier", json!([{"system": system, "value": "N-2"}]));
+    for body in [numbered(), numbered(), foreign()] {
+        server.create(body).await;
+    }
+    let doctor = server.token("doctor", json!({})).await;
+    for query in [
+        "identifier=N-1&_page=2",
+        "identifier=N-1&_page=2&section-code-text=employer$16978044",
+        "identifier=N-1&status=cancelled",
+        "identifier:not=N-1&_page=9",
+        "identifier=N-7,N-1&_count=1&_page=9",
+        "identifier=N-1&status=cancelled&_count=0",
+    ] {
+        server.get(&format!("Composition?{query}")).header("Authorization", &doctor).await.expect(200);
+        let event = server.events().pop().expect("an event");
+        let found = (server.concerns(&event, ID), server.concerns(&event, CODE), server.concerns(&event, "200"));
+        assert_eq!(found, (true, true, false), "{query}");
+        let ids: BTreeSet<u64> = event.entities.iter().map(|(id, _)| id.get()).filter(|id| *id != 3).collect();
+        assert_eq!(ids, BTreeSet::from([1, 2]), "{query}");
+    }
+    // That several have it is told as well.
+    let condition = format!("identifier={system}|N-1");
+    let told = server.post("Composition", foreign()).header("If-None-Exist", &condition).await;
+    told.expect(412);
+    let event = server.events().pop().expect("an event");
+    assert!(server.concerns(&event, ID) && server.concerns(&event, CODE));
 }
 
 #[tokio::test]

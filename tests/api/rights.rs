@@ -439,6 +439,10 @@ async fn certificates_are_changed_by_whom_the_settings_allow() {
             // What is wrong with a body is not told to whom the certificate is not to be changed by. Contract 2.9.
             let told = server.put(&done, Body::draft().with("/title", json!(1))).header("Authorization", &caller).await;
             assert_eq!(told.codes() == ["HCERT-179"], !is_allowed, "{name} {change_by:?}: {told}");
+            let wrong = Body::draft().with("/title", json!(1));
+            let told = server.post(&format!("{done}/$validate"), wrong).header("Authorization", &caller).await;
+            assert_eq!(told.codes() == ["HCERT-179"], !is_allowed, "{name} {change_by:?}: {told}");
+            assert_eq!(told.status.as_u16() == 403, !is_allowed, "{name} {change_by:?}: {told}");
         }
     }
 }

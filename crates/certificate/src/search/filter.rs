@@ -95,6 +95,16 @@ pub enum TitleTest {
 }
 
 impl Filter {
+    /// Its terms, negated ones too.
+    pub fn terms(&self) -> Vec<&Term> {
+        match self {
+            Filter::All(parts) | Filter::Any(parts) => parts.iter().flat_map(Filter::terms).collect(),
+            Filter::Not(part) => part.terms(),
+            Filter::Term(term) => vec![term],
+            Filter::Ids(_) | Filter::Class(_) | Filter::Time(..) | Filter::Title(_) => Vec::new(),
+        }
+    }
+
     /// Whether the version `row` of certificate `id` meets the condition.
     pub fn matches(&self, id: Id, row: &Row) -> bool {
         match self {

@@ -75,6 +75,12 @@ impl Term {
         Term(hashed.as_slice().into())
     }
 
+    /// Whether it names one thing by a reference or an identifier in one of these fields.
+    pub fn names_one(&self, fields: &[Field]) -> bool {
+        let is_whole = |form: u8| ![Form::System as u8, Form::Present as u8].contains(&(form & !HASHED));
+        matches!(*self.0, [field, form, ..] if is_whole(form) && fields.iter().any(|known| *known as u8 == field))
+    }
+
     /// `system|code` and the other ways to ask for one token.
     pub fn token(field: Field, system: Option<&str>, code: Option<&str>) -> Vec<Term> {
         let exact = |code| match system {
