@@ -5,6 +5,7 @@
 pub mod account;
 mod admission;
 mod answers;
+pub mod arrival;
 mod body;
 mod caller;
 mod clients;
@@ -51,7 +52,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
 
 use http_body_util::Full;
 use hyper::body::{Body, Bytes};
@@ -59,13 +59,14 @@ use hyper::header::{ALLOW, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::runtime::Handle;
-use tokio::time::timeout;
 
+use crate::access::Tokens;
 use crate::config::limits::{ANSWERS_BYTES_MAX, HEADS_BYTES_MAX};
-use crate::interaction::context::{Action, Event};
-use crate::interaction::{Account, Answer, Context, Instead, Interaction, Pool, Service};
+use crate::interaction::context::{Action, Event, Met, Named};
+use crate::interaction::{Answer, Context, Instead, Interaction, Pool, Service};
 use crate::tls::Status;
 use admission::Admission;
+use arrival::{Arrival, Known, Origin, Query};
 use base::log::{self, Answered};
 use base::metrics;
 use base::trace::Trace;
@@ -75,15 +76,13 @@ pub use listener::{Listen, bind, serve};
 pub use load::Load;
 use load::count;
 use places::NoPlace;
-use query::Pair;
 use route::Route;
-use seat::Seat;
 pub use settings::Settings;
 pub use tls::{check_lists, keep_current, present};
+use token::Issued;
 use trace::Traced;
 use unparsed::Reason;
 use wanted::Wanted;
-use x_road::{Fault, Place};
 
 /// Bytes from which an answer is compressed or indented off the threads that serve requests: some 5 ms of work.
 const LARGE_FORM_BYTES: usize = 256 * 1024;
@@ -103,27 +102,26 @@ pub trait Run: Send + Sync + 'static {
         0
     }
 
-    /// The event of a request, for the audit trail; nothing where none is kept. Without an interaction the request leads nowhere.
-    fn begin(&self, _interaction: Option<&Interaction>) -> Option<Box<Account>> {
+    /// Whether an audit trail is kept; where none is, nothing below is asked.
+    fn keeps_trail(&self) -> bool {
+        false
+    }
+
+    /// Whom the parameters of a request name, those of its sealed links too where they are opened for this person.
+    fn named(&self, _interaction: &Interaction, _parameters: &[(String, String)], _person: Option<&str>) -> Named {
+        Named::default()
+    }
+
+    /// The event of a request as its path tells it; nothing where none is written. Without an interaction the request leads nowhere.
+    fn event(&self, _interaction: Option<&Interaction>) -> Option<Event> {
         None
     }
 
-    /// Notes in an event whom the parameters of its request name.
-    fn note(&self, _event: &mut Event, _interaction: &Interaction, _parameters: &[(String, String)]) {}
-
-    /// Writes the event down, before the answer leaves.
+    /// Writes an event down, before the answer leaves. `met` is whom the interaction named beside it.
     ///
     /// # Errors
     /// 503: it cannot be written, so nothing may be shown.
-    fn end(&self, _account: Box<Account>, _result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
-        Ok(())
-    }
-
-    /// As [`end`](Self::end), for an answer that is none of an interaction.
-    ///
-    /// # Errors
-    /// 503
-    fn end_plain(&self, _account: Box<Account>, _status: u16) -> Result<(), Outcome> {
+    fn end(&self, _event: Event, _met: Option<Met>, _result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
         Ok(())
     }
 }
@@ -142,20 +140,20 @@ impl Run for Service {
         Service::stored_bytes(self, interaction, context)
     }
 
-    fn begin(&self, interaction: Option<&Interaction>) -> Option<Box<Account>> {
-        Service::begin(self, interaction)
+    fn keeps_trail(&self) -> bool {
+        Service::keeps_trail(self)
     }
 
-    fn note(&self, event: &mut Event, interaction: &Interaction, parameters: &[(String, String)]) {
-        Service::note(self, event, interaction, parameters);
+    fn named(&self, interaction: &Interaction, parameters: &[(String, String)], person: Option<&str>) -> Named {
+        Service::named(self, interaction, parameters, person)
     }
 
-    fn end(&self, account: Box<Account>, result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
-        Service::end(self, account, result)
+    fn event(&self, interaction: Option<&Interaction>) -> Option<Event> {
+        Service::event(self, interaction)
     }
 
-    fn end_plain(&self, account: Box<Account>, status: u16) -> Result<(), Outcome> {
-        Service::end_plain(self, account, status)
+    fn end(&self, event: Event, met: Option<Met>, result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
+        Service::end(self, event, met, result)
     }
 }
 
@@ -175,15 +173,6 @@ pub struct Server<R> {
 /// What an answer of `hcert dev` says in every case, so that nobody takes it for one about real people. Contract 7.2.
 const MODE: HeaderName = HeaderName::from_static("x-hcert-mode");
 
-/// Where a request comes from.
-#[derive(Clone, Debug)]
-struct Origin {
-    peer: Option<IpAddr>,
-    /// Its connection, where it came by one.
-    seat: Option<Arc<Seat>>,
-}
-
-/// The parts of a query that shape the answer, read before anything may be refused because of them.
 impl<R: Run> Server<R> {
     pub fn new(run: R, settings: Settings) -> Arc<Self> {
         let load: Arc<Load> = Arc::default();
@@ -303,29 +292,23 @@ impl<R: Run> Server<R> {
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        let (started, peer) = (Instant::now(), origin.peer);
+        let peer = origin.peer;
         let (mut parts, body) = request.into_parts();
         guard::enter(&self.settings, &mut parts);
         if sender::drop_claims(&self.settings, &mut parts, peer) {
             count(&self.load.x_road_dropped);
         }
         let secure = security::is_secure(&self.settings, &parts, peer);
-        let route = match x_road::place(&self.settings, parts.uri.path()) {
-            Place::Fhir(base_path) => route::route(base_path, &parts.method, parts.uri.path()),
-            // On a path of ours that is not there, our own words tell so; on one of X-Road, X-Road's.
-            Place::Token if self.gives_out_tokens() || !x_road::is_by(&parts) => Route::TokenService,
-            Place::Token => Route::Fault(Fault::UnknownService),
-            Place::Fault(fault) => Route::Fault(fault),
-        };
-        let mut response = if changes(&route) {
+        let (arrival, query, mut known) = Arrival::read(&self.settings, parts, origin, formed, self.run.keeps_trail());
+        let mut response = if arrival.may_change() {
             let server = Arc::clone(&self);
-            let task = tokio::spawn(async move { server.trace(started, route, parts, body, origin, formed).await });
+            let task = tokio::spawn(async move { server.trace(&arrival, query, body, &mut known).await });
             task.await.unwrap_or_else(|error| {
                 let wanted = Wanted::new(&Method::GET, &hyper::HeaderMap::new());
                 self.outside_of_requests(&Outcome::internal(error), &wanted, peer)
             })
         } else {
-            self.trace(started, route, parts, body, origin, formed).await
+            self.trace(&arrival, query, body, &mut known).await
         };
         security::protect(response.headers_mut(), secure);
         if self.settings.is_developer {
@@ -335,140 +318,119 @@ impl<R: Run> Server<R> {
     }
 
     /// Settles a request within its trace, so that every line of the log about it says which.
-    async fn trace<B>(
-        &self,
-        started: Instant,
-        route: Route,
-        parts: Parts,
-        body: B,
-        origin: Origin,
-        formed: Result<(), Issue>,
-    ) -> Response<Full<Bytes>>
+    async fn trace<B>(&self, arrival: &Arrival, query: Query, body: B, known: &mut Known) -> Response<Full<Bytes>>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
         let _under_way = self.settings.metrics.requests.begin();
-        let wanted = Wanted::new(&parts.method, &parts.headers);
-        let traced = Traced::of(&parts.headers, &wanted.request_id);
-        let settled = pin!(self.settle(started, route, parts, body, &origin, formed, wanted));
+        let traced = Traced::of(&arrival.parts.headers, &known.wanted.request_id);
+        let settled = pin!(self.settle(arrival, query, body, known));
         let mut response = traced.trace.within(settled).await;
         traced.give_back(&mut response);
         response
     }
 
-    #[expect(clippy::too_many_arguments, reason = "it is the whole of one way")]
-    async fn settle<B>(
-        &self,
-        started: Instant,
-        route: Route,
-        parts: Parts,
-        body: B,
-        origin: &Origin,
-        formed: Result<(), Issue>,
-        mut wanted: Wanted,
-    ) -> Response<Full<Bytes>>
+    async fn settle<B>(&self, arrival: &Arrival, query: Query, body: B, known: &mut Known) -> Response<Full<Bytes>>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        let peer = origin.peer;
         // What is no whole request of ours is given no token and told of none.
-        let is_let_in = formed.is_ok() && guard::check(&self.settings, &parts).is_ok();
-        let mut query = self.query(&parts);
-        if let Err(issue) = formed {
-            query.pairs = Err(issue);
-        }
-        wanted.media = query.media.clone().unwrap_or_default();
-        wanted.pretty = query.pretty.clone().unwrap_or_default();
-        wanted.x_road_id = x_road::id(&parts);
-        let (label, action) = (route::label(&route), action(&route));
-        let fault = if let Route::Fault(fault) = route { Some(fault) } else { None };
-
-        let mut event = self.event(&route, &parts, &query.pairs, peer, &wanted);
-        let tokens = self.settings.tokens.as_deref().filter(|tokens| tokens.are_given_out());
-        let tokens = tokens.filter(|_| is_let_in);
-        let smart = self.settings.smart.as_ref().filter(|_| {
-            route == Route::SmartConfiguration && (self.settings.needs_token || self.gives_out_tokens()) && is_let_in
-        });
-        let mut response = match (&route, tokens) {
-            (Route::TokenService, Some(tokens)) => {
-                let issue = token::issue(tokens, &self.settings, self.lender(None), &parts, body, &wanted, &mut event);
-                let issued = Box::pin(issue).await;
-                match event.take().map(|event| self.run.end_plain(event, issued.status().as_u16())) {
-                    Some(Err(unwritten)) => {
-                        self.count(&unwritten);
-                        respond::outcome(&unwritten, &wanted, &self.settings.issue_system)
-                    }
-                    _ => issued,
-                }
-            }
-            (Route::TokenKeys, Some(tokens)) => Box::pin(token::keys(tokens, &parts, &wanted)).await,
-            _ if let Some(smart) = smart => {
-                let document = smart.document(&self.settings, self.base_path(&parts));
-                token::document(document, &parts, &wanted)
+        let is_let_in = arrival.let_in.is_ok() && query.pairs.is_ok();
+        let tokens = self.settings.tokens.as_deref().filter(|tokens| tokens.are_given_out() && is_let_in);
+        let smart = self.settings.smart.as_ref();
+        let smart = smart.filter(|_| is_let_in && (self.settings.needs_token || self.gives_out_tokens()));
+        let mut response = match (&arrival.route, tokens, smart) {
+            (Route::TokenService, Some(tokens), _) => Box::pin(self.issue(tokens, arrival, body, known)).await,
+            (Route::TokenKeys, Some(tokens), _) => Box::pin(token::keys(tokens, &arrival.parts, &known.wanted)).await,
+            (Route::SmartConfiguration, _, Some(smart)) => {
+                let document = smart.document(&self.settings, arrival.base_path(&self.settings));
+                token::document(document, &arrival.parts, &known.wanted)
             }
             _ => {
-                // What became of a write is told, however long it takes, and whatever else is not taken.
-                let is_change = changes(&route);
-                let patience = if is_change { Duration::MAX } else { self.settings.request_timeout };
                 let mut result = {
-                    // Pinned where it is made: each hand it went through would keep room for it.
-                    let work = pin!(self.work(route, query, &parts, body, origin, &mut wanted, &mut event));
-                    match timeout(patience, guarded(work)).await {
-                        Ok(result) => result.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above"))),
-                        Err(_) => {
-                            count(&self.load.requests_given_up);
-                            let max = patience.as_secs().to_string();
-                            Err(Issue::new(Hcert::RequestTimeout).with("max", max).into())
-                        }
-                    }
+                    let work = pin!(self.work(arrival, query, body, known));
+                    guarded(work).await.unwrap_or_else(|()| Err(Outcome::internal("a panic, told above")))
                 };
-                if !is_change {
-                    self.lend(&mut result, wanted.pretty, &parts, origin);
+                if !arrival.may_change() {
+                    self.lend(&mut result, known.wanted.pretty, arrival);
                 }
-                if let Some(event) = event.take()
-                    && let Err(unwritten) = self.run.end(event, &result)
-                {
+                if let Err(unwritten) = self.account(arrival, known, &result) {
                     result = Err(unwritten);
                 }
-                match result {
-                    Ok(Answer { instead: Some(instead), .. }) => respond::instead(instead),
-                    Ok(answer) if answer.body.len() > LARGE_FORM_BYTES && (wanted.gzip || wanted.pretty) => {
-                        Box::pin(self.respond_at_length(answer, &wanted)).await
-                    }
-                    Ok(answer) => respond::answer(answer, &wanted),
-                    Err(outcome) => {
-                        self.count(&outcome);
-                        match fault.filter(|_| outcome.leading() == Hcert::PathUnknown) {
-                            Some(fault) => x_road::fault(fault, &wanted),
-                            None => respond::outcome(&outcome, &wanted, &self.settings.issue_system),
-                        }
-                    }
-                }
+                self.respond(arrival, &known.wanted, result).await
             }
         };
-        x_road::give_back(&mut response, &parts, &wanted);
+        let (parts, wanted) = (&arrival.parts, &known.wanted);
+        x_road::give_back(&mut response, parts, wanted);
         let status = response.status();
         let options = parts.method == Method::OPTIONS && status == StatusCode::NO_CONTENT;
         if (options || status == StatusCode::METHOD_NOT_ALLOWED) && !response.headers().contains_key(ALLOW) {
-            let allow = route::allow(self.base_path(&parts), parts.uri.path(), Some(&parts.method));
+            let allow = route::allow(arrival.base_path(&self.settings), parts.uri.path(), Some(&parts.method));
             response.headers_mut().insert(ALLOW, header::value(&allow));
         }
-        let (method, status, took) = (method_name(&parts.method), status.as_u16(), started.elapsed());
+        let (method, status, took) = (method_name(&parts.method), status.as_u16(), arrival.at.elapsed());
+        let label = route::label(&arrival.route);
         let counted = metrics::Answered { method, route: label, status };
         self.settings.metrics.requests.answered(&counted, took);
         let is_trace = |id: &str| Trace::current().is_some_and(|trace| trace.is_named(id));
         log::answered(&Answered {
             method,
             route: label,
-            action: action.map(Action::name),
+            action: action(&arrival.route).map(Action::name),
             status,
             took,
-            client: proxy::logged(&self.settings, &parts, peer),
+            client: arrival.client,
             request_id: Some(wanted.request_id.logged()).filter(|id| !is_trace(id)),
-            x_road_id: x_road::logged_id(&wanted).as_deref(),
+            x_road_id: x_road::logged_id(wanted).as_deref(),
             refused: response.extensions_mut().remove().as_ref(),
         });
         response
+    }
+
+    /// Gives out a developer's token. Who ordered it is written down as who called.
+    async fn issue<B>(&self, tokens: &Tokens, arrival: &Arrival, body: B, known: &mut Known) -> Response<Full<Bytes>>
+    where
+        B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
+    {
+        let settings = &self.settings;
+        let issue = token::issue(tokens, settings, self.lender(None), &arrival.parts, body, &known.wanted);
+        let Issued { response, order } = issue.await;
+        let Some(mut event) = self.event(arrival, known) else { return response };
+        if let Some(order) = order {
+            event.who.person = Some(order.person);
+            event.who.roles = vec![order.role];
+            event.who.organization = order.organization;
+        }
+        let answered = Ok(Answer { status: response.status().as_u16(), ..Answer::default() });
+        match self.run.end(event, None, &answered) {
+            Ok(()) => response,
+            Err(unwritten) => {
+                self.count(&unwritten);
+                respond::outcome(&unwritten, &known.wanted, &settings.issue_system)
+            }
+        }
+    }
+
+    async fn respond(
+        &self,
+        arrival: &Arrival,
+        wanted: &Wanted,
+        result: Result<Answer, Outcome>,
+    ) -> Response<Full<Bytes>> {
+        match result {
+            Ok(Answer { instead: Some(instead), .. }) => respond::instead(instead),
+            Ok(answer) if answer.body.len() > LARGE_FORM_BYTES && (wanted.gzip || wanted.pretty) => {
+                Box::pin(self.respond_at_length(answer, wanted)).await
+            }
+            Ok(answer) => respond::answer(answer, wanted),
+            Err(outcome) => {
+                self.count(&outcome);
+                match arrival.route {
+                    Route::Fault(fault) if outcome.leading() == Hcert::PathUnknown => x_road::fault(fault, wanted),
+                    _ => respond::outcome(&outcome, wanted, &self.settings.issue_system),
+                }
+            }
+        }
     }
 
     /// Counts a refusal by the code that decides its status. Codes of other systems are counted together, since they may send any.
@@ -485,48 +447,43 @@ impl<R: Run> Server<R> {
             .unwrap_or_else(|error| respond::outcome(&Outcome::internal(error), wanted, &self.settings.issue_system))
     }
 
-    /// The event of a request, as far as its head tells.
-    fn event(
-        &self,
-        route: &Route,
-        parts: &Parts,
-        pairs: &Result<Vec<Pair>, Issue>,
-        peer: Option<IpAddr>,
-        wanted: &Wanted,
-    ) -> Option<Box<Account>> {
-        let mut event = match route {
-            Route::To(interaction) => self.run.begin(Some(interaction))?,
+    /// Writes down what a request was and what became of it.
+    ///
+    /// # Errors
+    /// 503: it cannot be written, so nothing may be shown.
+    fn account(&self, arrival: &Arrival, known: &mut Known, result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
+        let Some(mut event) = self.event(arrival, known) else { return Ok(()) };
+        account::note_parameters(&mut event, &arrival.parts, known.form.take());
+        event.name(std::mem::take(&mut known.named));
+        self.run.end(event, known.met.take(), result)
+    }
+
+    /// The event of a request, as far as its head and its caller tell; nothing where none is written.
+    fn event(&self, arrival: &Arrival, known: &mut Known) -> Option<Event> {
+        let from = known.from.take()?;
+        let mut event = match &arrival.route {
+            Route::To(interaction) => self.run.event(Some(interaction))?,
             Route::Options | Route::TokenKeys | Route::SmartConfiguration => return None,
-            Route::TokenService => {
-                let mut event = self.run.begin(None)?;
-                event.action = action(route)?;
-                event
-            }
+            Route::TokenService => Event { action: Action::TokenIssue, ..self.run.event(None)? },
             Route::WrongMethod | Route::Unknown | Route::Fault(_) => {
-                let mut event = self.run.begin(None)?;
-                if let Some((kind, id)) = route::named(self.base_path(parts), parts.uri.path()) {
+                let mut event = self.run.event(None)?;
+                let (base_path, path) = (arrival.base_path(&self.settings), arrival.parts.uri.path());
+                if let Some((kind, id)) = route::named(base_path, path) {
                     account::note_path(&mut event, &kind, &id);
                 }
                 event
             }
         };
-        account::note(&mut event, parts, proxy::logged(&self.settings, parts, peer), wanted);
-        if let (Route::To(interaction), Ok(pairs)) = (route, pairs) {
-            self.run.note(&mut event, interaction, pairs);
+        event.from = from;
+        event.trace = known.wanted.request_id.as_str().to_owned();
+        if let Some(identity) = &known.identity {
+            account::name(&mut event, identity);
         }
         Some(event)
     }
 
     fn gives_out_tokens(&self) -> bool {
         self.settings.tokens.as_ref().is_some_and(|tokens| tokens.are_given_out())
-    }
-
-    /// The base path that the request came by: the setting's, or one of X-Road.
-    fn base_path<'a>(&'a self, parts: &'a Parts) -> &'a str {
-        match x_road::place(&self.settings, parts.uri.path()) {
-            Place::Fhir(base_path) => base_path,
-            Place::Token | Place::Fault(_) => &self.settings.base_path,
-        }
     }
 }
 
@@ -537,11 +494,6 @@ fn action(route: &Route) -> Option<Action> {
         Route::TokenService => Some(Action::TokenIssue),
         _ => None,
     }
-}
-
-/// Whether a request may change something.
-fn changes(route: &Route) -> bool {
-    matches!(route, Route::To(interaction) if interaction.may_change())
 }
 
 /// Runs a future to its end or its panic. The panic hook tells where it happened.

@@ -1,17 +1,16 @@
 //! Headers and query of a request become a [`Context`].
 
-use std::net::IpAddr;
-
 use hyper::header::{CONTENT_LENGTH, EXPECT, HeaderName, IF_MATCH, IF_NONE_MATCH, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Version};
 
+use super::arrival::Arrival;
 use super::query::Pair;
 use super::settings::Settings;
 use super::wanted::Wanted;
-use super::x_road::{self, Place};
-use super::{condition, handed_on, header, media, proxy, query};
+use super::{condition, handed_on, header, media, proxy, query, x_road};
 use crate::interaction::context::Who;
+use crate::interaction::table::Row;
 use crate::interaction::{Content, Context, Prefer, Return};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
@@ -58,34 +57,28 @@ pub fn too_long(bytes_max: usize) -> Issue {
     Issue::new(Hcert::BodyTooLong).with("max", bytes_max.to_string())
 }
 
-/// Reads the context. `parameters` are the pairs of the query and, `by_form`, of the form. `asks_registry`: patients are asked for in the
-/// caller's name.
+/// Reads the context of an interaction of this row. `parameters` are the pairs of the query and of the form.
 ///
 /// # Errors
 /// Every header and parameter that is not understood.
 pub fn context(
     settings: &Settings,
-    parts: &Parts,
-    peer: Option<IpAddr>,
+    arrival: &Arrival,
     wanted: &Wanted,
     parameters: Vec<Pair>,
-    by_form: bool,
-    asks_registry: bool,
+    row: &Row,
 ) -> Result<Context, Outcome> {
+    let Arrival { parts, origin, .. } = arrival;
     let headers = &parts.headers;
     let mut issues = Vec::new();
-    let base_path = match x_road::place(settings, parts.uri.path()) {
-        Place::Fhir(base_path) => base_path,
-        Place::Token | Place::Fault(_) => &settings.base_path,
-    };
-    let base_url = kept(proxy::base_url(settings, parts, peer, base_path), &mut issues);
+    let base_url = kept(proxy::base_url(settings, parts, origin.peer, arrival.base_path(settings)), &mut issues);
     let if_match = kept(condition::tags(headers, &IF_MATCH), &mut issues);
     let if_none_match = kept(condition::tags(headers, &IF_NONE_MATCH), &mut issues);
     let if_none_exist = kept(if_none_exist(headers), &mut issues);
     let prefer = kept(prefer(headers), &mut issues);
     let subset = kept(query::subset(&parameters), &mut issues);
     let handed_on = kept(
-        handed_on::read(settings, headers, x_road::is_by(parts), asks_registry, wanted.x_road_id.as_ref()),
+        handed_on::read(settings, headers, x_road::is_by(parts), row.asks_registry, wanted.x_road_id.as_ref()),
         &mut issues,
     );
     if !issues.is_empty() {
@@ -106,7 +99,7 @@ pub fn context(
         if_none_exist,
         subset,
         parameters,
-        by_form,
+        by_form: row.body == Some(Content::Form),
         who: Who { trace, x_road_id, ..Who::default() },
         identity: None,
         handed_on,
@@ -163,6 +156,8 @@ mod tests {
     use hyper::Request;
 
     use super::*;
+    use crate::http::arrival::Origin;
+    use crate::http::route::Route;
 
     fn parts(method: &str, headers: &[(&str, &str)]) -> Parts {
         let mut request = Request::builder().method(method).uri("/fhir/Composition");
@@ -192,9 +187,11 @@ mod tests {
         let settings = Settings::new(&config, "127.0.0.1:8080".parse().unwrap()).unwrap();
         let parts =
             parts("GET", &[("if-match", "abc"), ("if-none-match", ""), ("if-none-exist", "a"), ("if-none-exist", "b")]);
-        let wanted = Wanted::new(&parts.method, &parts.headers);
+        let origin = Origin { peer: None, seat: None };
+        let (arrival, _, known) = Arrival::read(&settings, parts, origin, Ok(()), false);
+        let Route::To(interaction) = &arrival.route else { panic!("a search") };
         let parameters = query::pairs("_summary=yes").unwrap();
-        let outcome = context(&settings, &parts, None, &wanted, parameters, false, false).unwrap_err();
+        let outcome = context(&settings, &arrival, &known.wanted, parameters, interaction.row).unwrap_err();
         let codes: Vec<_> = outcome.issues().iter().map(Issue::code).collect();
         assert_eq!(codes, [Hcert::HeaderWrong, Hcert::HeaderWrong, Hcert::HeaderWrong, Hcert::SearchValueWrong]);
     }

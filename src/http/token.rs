@@ -14,7 +14,6 @@ use super::wanted::Wanted;
 use super::{request, respond};
 use crate::access::Tokens;
 use crate::access::token::Order;
-use crate::interaction::Account;
 use base::log::Refused;
 use base::log::event;
 use fhir::outcome::{Hcert, Language, Outcome};
@@ -27,6 +26,7 @@ pub const TOKEN_PATH: &str = "/auth/v2/token";
 pub const KEYS_PATH: &str = "/.well-known/jwks.json";
 
 /// What refuses a request: status, and RFC 6749's code and words.
+#[derive(Clone)]
 struct Refusal {
     status: u16,
     error: &'static str,
@@ -39,6 +39,12 @@ impl Refusal {
     }
 }
 
+/// What the token service answers, and the order that it could read.
+pub struct Issued {
+    pub response: Response<Full<Bytes>>,
+    pub order: Option<Order>,
+}
+
 /// Gives out a token.
 pub async fn issue<B>(
     tokens: &Tokens,
@@ -47,15 +53,19 @@ pub async fn issue<B>(
     parts: &Parts,
     body: B,
     wanted: &Wanted,
-    event: &mut Option<Box<Account>>,
-) -> Response<Full<Bytes>>
+) -> Issued
 where
     B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
 {
     if parts.method != Method::POST {
-        return other_method(parts, "POST, OPTIONS", wanted);
+        return Issued { response: other_method(parts, "POST, OPTIONS", wanted), order: None };
     }
-    match issued(tokens, settings, lender, &parts.headers, body, event).await {
+    let order = ordered(settings, lender, &parts.headers, body).await;
+    let issued = match &order {
+        Ok(order) => issued(tokens, order).await,
+        Err(refusal) => Err(refusal.clone()),
+    };
+    let response = match issued {
         Ok(answer) => respond::json(200, answer, wanted),
         Err(Refusal { status, error, description }) => {
             let told = json!({"error": error, "error_description": description}).to_string();
@@ -63,7 +73,8 @@ where
             response.extensions_mut().insert(Refused { code: error.to_owned(), id: None, cause: None });
             response
         }
-    }
+    };
+    Issued { response, order: order.ok() }
 }
 
 /// A JSON document that is only read.
@@ -91,14 +102,8 @@ pub async fn keys(tokens: &Tokens, parts: &Parts, wanted: &Wanted) -> Response<F
     }
 }
 
-async fn issued<B>(
-    tokens: &Tokens,
-    settings: &Settings,
-    lender: Lender<'_>,
-    headers: &HeaderMap,
-    mut body: B,
-    event: &mut Option<Box<Account>>,
-) -> Result<String, Refusal>
+/// Reads what is ordered.
+async fn ordered<B>(settings: &Settings, lender: Lender<'_>, headers: &HeaderMap, mut body: B) -> Result<Order, Refusal>
 where
     B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
 {
@@ -120,13 +125,11 @@ where
             return Err(refused(&outcome));
         }
     };
-    let order = Order::read(&received.bytes).map_err(|wrong| Refusal::new(400, "invalid_request", wrong.0))?;
-    if let Some(event) = event {
-        event.who.person = Some(order.person.clone());
-        event.who.roles = vec![order.role.clone()];
-        event.who.organization.clone_from(&order.organization);
-    }
-    match tokens.issue(&order).await {
+    Order::read(&received.bytes).map_err(|wrong| Refusal::new(400, "invalid_request", wrong.0))
+}
+
+async fn issued(tokens: &Tokens, order: &Order) -> Result<String, Refusal> {
+    match tokens.issue(order).await {
         Ok(Some(issued)) => {
             let mut told = json!({"accessToken": issued.token, "expiresIn": issued.expires_in, "tokenType": "Bearer"});
             // Decision 208. The log names no role: it is a text of the caller's.

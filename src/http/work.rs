@@ -1,128 +1,256 @@
-//! What is done for one request: its head and body are understood in the order of Contract 2.9, and the interaction is run.
+//! What is done for one request: its head and body are understood in the order of Contract 2.9, and the interaction is run. Each stage takes
+//! what the one before made.
 
-use std::net::IpAddr;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use hyper::Version;
 use hyper::body::Body;
 use hyper::header::EXPECT;
 use hyper::http::request::Parts;
+use tokio::time::{Instant, timeout_at};
 
 use super::answers::NoMemory;
+use super::arrival::{Arrival, Known, Query};
 use super::body::{BodySize, Lender, Received};
-use super::clients::ClientKey;
+use super::clients::{ClientKey, UnderWay};
 use super::load::count;
-use super::media::{self, Media};
-use super::query::{self, Pair};
 use super::route::{self, Route};
-use super::wanted::Wanted;
-use super::{Origin, Run, Server, account, body, caller, guard, message, request, sender};
+use super::{Run, Server, account, body, caller, media, message, query, request};
 use crate::config::limits::{BODY_EXPANSION, HTTP2_SMALL_ANSWER_BYTES, SMALL_ANSWER_BYTES};
 use crate::http::limits::{INDENTED_EXPANSION, LARGE_BODY_BYTES};
-use crate::interaction::{Account, Answer, Content, Context, Interaction, Turn};
+use crate::interaction::{Answer, Content, Context, Interaction, Turn};
 use fhir::json;
 use fhir::outcome::{Hcert, Issue, Outcome};
 
-/// What a query says of the answer itself, and its pairs.
-pub struct Query {
-    pub pairs: Result<Vec<Pair>, Issue>,
-    pub media: Result<Media, Issue>,
-    pub pretty: Result<bool, Issue>,
+/// A request that may be worked on, until this is dropped.
+struct Begun<'a> {
+    _under_way: Option<(UnderWay<'a>, Option<UnderWay<'a>>)>,
+    /// Nothing where only its path was asked for.
+    context: Option<Context>,
 }
 
 impl<R: Run> Server<R> {
-    /// The way of a request, in the order of Contract 2.9.
-    #[expect(clippy::too_many_arguments, reason = "it is the first half of one way")]
+    /// The way of a request, in the order of Contract 2.9. Whatever it learns on the way is in `known` too.
     pub(super) async fn work<B>(
         &self,
-        route: Route,
+        arrival: &Arrival,
         query: Query,
-        parts: &Parts,
         body: B,
-        origin: &Origin,
-        wanted: &mut Wanted,
-        event: &mut Option<Box<Account>>,
+        known: &mut Known,
     ) -> Result<Answer, Outcome>
     where
         B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
     {
-        let peer = origin.peer;
-        if let Err(too_long) = message::check_size(parts) {
-            return refused(too_long.into(), body, parts);
-        }
-        if let Err(stranger) = guard::check(&self.settings, parts) {
-            return refused(stranger.into(), body, parts);
-        }
-        let counted = sender::counted_for(&self.settings, parts, peer);
-        let client = counted.map(|counted| counted.client);
-        let under_way = counted.map(|counted| self.admission.begin(&counted));
-        let _under_way = match under_way.transpose() {
-            Ok(under_way) => under_way,
-            Err(throttled) => return refused(throttled.into(), body, parts),
-        };
-        let understood = match (caller::identify(&self.settings, &route, &parts.headers).await, route) {
-            (Ok(identity), Route::To(interaction)) => {
-                if let (Some(event), Some(identity)) = (&mut *event, &identity) {
-                    account::name(event, identity);
-                    if let Some(pairs) = query.pairs.as_ref().ok().filter(|pairs| query::is_sealed(pairs)) {
-                        // A link opens for whom it was made.
-                        self.run.note(event, &interaction, pairs);
-                    }
-                }
-                self.understand(&interaction, query, parts, &body, peer, wanted).map(|mut context| {
-                    caller::name(&mut context, identity);
-                    if let Some(event) = event {
-                        account::keep(&mut context, event);
-                        event.open(&interaction, &mut context);
-                    }
-                    (interaction, context)
-                })
+        let begun = match self.begin(arrival, query, !body.is_end_stream(), known).await {
+            Ok(begun) => begun,
+            Err(refusal) => {
+                leave_unread(body, &arrival.parts);
+                return Err(refusal);
             }
-            (Ok(_), Route::Options) => return Ok(Answer { status: 204, ..Answer::default() }),
-            (Ok(_), Route::WrongMethod) => Err(self.wrong_method(parts)),
-            // Where no tokens are given out, their service is not there. What X-Road does not know it refuses itself.
-            (_, Route::TokenService | Route::TokenKeys | Route::SmartConfiguration) => {
-                Err(query.pairs.err().map_or(Hcert::PathUnknown.into(), Outcome::from))
-            }
-            (_, Route::Fault(_)) | (Ok(_), Route::Unknown) => Err(Hcert::PathUnknown.into()),
-            (Err(refusal), _) => Err(refusal),
         };
-        let (interaction, context) = match understood {
-            Ok(understood) => understood,
-            Err(refusal) => return refused(refusal, body, parts),
+        let (Some(context), Route::To(interaction)) = (begun.context, &arrival.route) else {
+            return Ok(Answer { status: 204, ..Answer::default() });
         };
         match interaction.row.body {
-            Some(content) => {
-                // On the heap, so that the way of a request without a body stays short.
-                let work = self.work_with_body(interaction, context, content, parts, body, peer, client, wanted, event);
-                Box::pin(work).await
-            }
-            None if self.run.stored_bytes(&interaction, &context) > LARGE_BODY_BYTES => {
-                Box::pin(self.work_on_pool(interaction, context, Received::default(), client)).await
-            }
+            // On the heap, so that the way of a request without a body stays short.
+            Some(content) => Box::pin(self.work_with_body(arrival, content, context, body, known)).await,
             None => {
-                let _admitted = self.admission.enter(interaction.may_change()).await?;
-                // Before it is made, since it could hardly be handed over.
-                if !interaction.may_change() && self.answers.is_used_up(origin.seat.as_ref()) {
-                    return Err(self.no_memory(NoMemory::OfConnection));
-                }
-                self.run.run(interaction, context, Vec::new()).await
+                let deadline = known.deadline;
+                self.within(deadline, pin!(self.work_without_body(arrival, interaction, context))).await
             }
         }
     }
 
+    /// Everything that is done before the body is read.
+    async fn begin(
+        &self,
+        arrival: &Arrival,
+        query: Query,
+        has_body: bool,
+        known: &mut Known,
+    ) -> Result<Begun<'_>, Outcome> {
+        self.name(arrival, query.pairs.as_deref().unwrap_or_default(), known);
+        message::check_size(&arrival.parts)?;
+        arrival.let_in.clone()?;
+        let under_way = arrival.counted.map(|counted| self.admission.begin(&counted)).transpose()?;
+        let interaction = match &arrival.route {
+            Route::To(interaction) => Some(interaction),
+            Route::Options | Route::WrongMethod | Route::Unknown => None,
+            // Where no tokens are given out, their service is not there. What X-Road does not know it refuses itself.
+            Route::Fault(_) => return Err(Hcert::PathUnknown.into()),
+            Route::TokenService | Route::TokenKeys | Route::SmartConfiguration => {
+                return Err(query.pairs.err().map_or(Hcert::PathUnknown.into(), Outcome::from));
+            }
+        };
+        let identified = caller::identify(&self.settings, &arrival.route, &arrival.parts.headers);
+        known.identity = self.within(known.deadline, pin!(identified)).await?;
+        let Some(interaction) = interaction else {
+            return match arrival.route {
+                Route::Options => Ok(Begun { _under_way: under_way, context: None }),
+                Route::WrongMethod => Err(self.wrong_method(arrival)),
+                _ => Err(Hcert::PathUnknown.into()),
+            };
+        };
+        if known.identity.is_some() && query.pairs.as_ref().is_ok_and(|pairs| query::is_sealed(pairs)) {
+            // A link opens for whom it was made.
+            self.name(arrival, query.pairs.as_deref().unwrap_or_default(), known);
+        }
+        let Query { pairs, media, pretty } = query;
+        let (parameters, content) = (pairs?, interaction.row.body);
+        media?;
+        request::check_body(&arrival.parts, content, has_body, self.bytes_max(content))?;
+        pretty?;
+        let context = self.context(arrival, interaction, parameters, known)?;
+        Ok(Begun { _under_way: under_way, context: Some(context) })
+    }
+
+    /// Notes whom the parameters of a request name, where a trail is kept.
+    fn name(&self, arrival: &Arrival, parameters: &[(String, String)], known: &mut Known) {
+        if let (Route::To(interaction), Some(_)) = (&arrival.route, &known.from) {
+            let person = known.identity.as_deref().map(|identity| &*identity.person);
+            known.named = self.run.named(interaction, parameters, person);
+        }
+    }
+
+    /// The context of a request whose parameters are these, those of its form too.
+    fn context(
+        &self,
+        arrival: &Arrival,
+        interaction: &Interaction,
+        parameters: Vec<(String, String)>,
+        known: &mut Known,
+    ) -> Result<Context, Outcome> {
+        let mut context = request::context(&self.settings, arrival, &known.wanted, parameters, interaction.row)?;
+        caller::name(&mut context, known.identity.clone());
+        if let Some(from) = &known.from {
+            account::keep(&mut context, from);
+            // Everybody else is named by the path and the parameters.
+            let may_meet = interaction.row.names || !known.named.identifiers.is_empty();
+            context.met = may_meet.then(|| known.met.get_or_insert_default().clone());
+        }
+        Ok(context)
+    }
+
+    async fn work_without_body(
+        &self,
+        arrival: &Arrival,
+        interaction: &Interaction,
+        context: Context,
+    ) -> Result<Answer, Outcome> {
+        if self.run.stored_bytes(interaction, &context) > LARGE_BODY_BYTES {
+            let client = arrival.counted.map(|counted| counted.client);
+            return Box::pin(self.work_on_pool(interaction.clone(), context, Received::default(), client)).await;
+        }
+        let _admitted = self.admission.enter(interaction.may_change()).await?;
+        // Before it is made, since it could hardly be handed over.
+        if !interaction.may_change() && self.answers.is_used_up(arrival.origin.seat.as_ref()) {
+            return Err(self.no_memory(NoMemory::OfConnection));
+        }
+        self.run.run(interaction.clone(), context, Vec::new()).await
+    }
+
+    async fn work_with_body<B>(
+        &self,
+        arrival: &Arrival,
+        content: Content,
+        mut context: Context,
+        mut body: B,
+        known: &mut Known,
+    ) -> Result<Answer, Outcome>
+    where
+        B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
+    {
+        let Route::To(interaction) = &arrival.route else { return Err(Hcert::PathUnknown.into()) };
+        let deadline = known.deadline;
+        let client = arrival.counted.map(|counted| counted.client);
+        let lender = self.lender(client);
+        let length = request::length(&arrival.parts.headers)?;
+        let (patience, bytes_max) = (self.settings.patience(), self.bytes_max(Some(content)));
+        let received = {
+            let receiving = pin!(body::receive(&mut body, length, bytes_max, patience, &lender));
+            self.within(deadline, receiving).await
+        };
+        let mut received = match received {
+            Ok(received) => received,
+            Err(refusal) => {
+                match refusal.leading() {
+                    Hcert::BodyTimeout => count(&self.load.bodies_late),
+                    _ => drop(tokio::spawn(body::linger(body))),
+                }
+                return Err(refusal);
+            }
+        };
+        if content == Content::Form {
+            let form = json::text_of(&received.bytes)?;
+            known.form = Some(form.to_owned());
+            // Once more, since the form may carry what the query did not.
+            let mut parameters = std::mem::take(&mut context.parameters);
+            parameters.extend(query::pairs(form)?);
+            known.wanted.media = media::wanted(&arrival.parts.headers, query::format(&parameters))?;
+            known.wanted.pretty = query::pretty(&parameters)?;
+            self.name(arrival, &parameters, known);
+            context = self.context(arrival, interaction, parameters, known)?;
+            received.bytes.clear();
+        }
+        let run = async {
+            let bytes = received.bytes.len().max(self.run.stored_bytes(interaction, &context));
+            if bytes > LARGE_BODY_BYTES {
+                return self.work_on_pool(interaction.clone(), context, received, client).await;
+            }
+            let _admitted = self.admission.enter(interaction.may_change()).await?;
+            lender.lend(&mut received, BodySize::Small, bytes * BODY_EXPANSION)?;
+            self.run.run(interaction.clone(), context, received.bytes).await
+        };
+        self.within(deadline, pin!(run)).await
+    }
+
+    /// Runs an interaction on the pool: its work grows with a large resource, and would keep a serving thread from other requests.
+    /// Contract 10.3.
+    async fn work_on_pool(
+        &self,
+        interaction: Interaction,
+        context: Context,
+        received: Received,
+        client: Option<ClientKey>,
+    ) -> Result<Answer, Outcome> {
+        let turn = self.admission.enter_large(client).await?;
+        let _admitted = self.admission.enter(interaction.may_change()).await?;
+        let run = Arc::clone(&self.run);
+        let worked = self.pool.run(async move {
+            // Until the work ends, also where its client has gone.
+            let _held = (turn, received.lent);
+            run.run(interaction, context, received.bytes).await
+        });
+        worked.await.map_err(Outcome::internal)?
+    }
+
+    /// Runs a stage of a request to its end or its deadline. It is pinned where it is made: each hand it went through would keep room for
+    /// it.
+    async fn within<T>(
+        &self,
+        deadline: Instant,
+        stage: Pin<&mut impl Future<Output = Result<T, Outcome>>>,
+    ) -> Result<T, Outcome> {
+        timeout_at(deadline, stage).await.unwrap_or_else(|_| {
+            count(&self.load.requests_given_up);
+            let max = self.settings.request_timeout.as_secs().to_string();
+            Err(Issue::new(Hcert::RequestTimeout).with("max", max).into())
+        })
+    }
+
     /// Finds memory for an answer for as long as its client takes to read it, within the shares of that client and of its connection. Small
     /// ones need none, since connections are bounded; on HTTP/2, where one connection may leave many unread, only the smallest are small.
-    pub(super) fn lend(&self, result: &mut Result<Answer, Outcome>, is_indented: bool, parts: &Parts, origin: &Origin) {
-        let small = if parts.version == Version::HTTP_2 { HTTP2_SMALL_ANSWER_BYTES } else { SMALL_ANSWER_BYTES };
+    pub(super) fn lend(&self, result: &mut Result<Answer, Outcome>, is_indented: bool, arrival: &Arrival) {
+        let small =
+            if arrival.parts.version == Version::HTTP_2 { HTTP2_SMALL_ANSWER_BYTES } else { SMALL_ANSWER_BYTES };
         let Ok(answer) = result else { return };
         let bytes = answer.body.len() * if is_indented { INDENTED_EXPANSION } else { 1 };
         if answer.turn.is_some() || bytes <= small {
             return;
         }
-        let counted = sender::counted_for(&self.settings, parts, origin.peer);
-        match counted.map(|counted| self.admission.lend(&counted, bytes)).transpose() {
-            Ok(share) => match self.answers.lend(origin.seat.as_ref(), bytes) {
+        match arrival.counted.map(|counted| self.admission.lend(&counted, bytes)).transpose() {
+            Ok(share) => match self.answers.lend(arrival.origin.seat.as_ref(), bytes) {
                 Ok(lent) => answer.turn = Some(Turn::of((lent, share))),
                 Err(none) => *result = Err(self.no_memory(none)),
             },
@@ -147,106 +275,9 @@ impl<R: Run> Server<R> {
         Lender { all: &self.bodies, share, load: &self.load }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "it is the second half of one way")]
-    pub(super) async fn work_with_body<B>(
-        &self,
-        interaction: Interaction,
-        mut context: Context,
-        content: Content,
-        parts: &Parts,
-        mut body: B,
-        peer: Option<IpAddr>,
-        client: Option<ClientKey>,
-        wanted: &mut Wanted,
-        event: &mut Option<Box<Account>>,
-    ) -> Result<Answer, Outcome>
-    where
-        B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
-    {
-        let length = request::length(&parts.headers)?;
-        let patience = self.settings.patience();
-        let bytes_max = self.bytes_max(Some(content));
-        let lender = self.lender(client);
-        let mut received = match body::receive(&mut body, length, bytes_max, patience, &lender).await {
-            Ok(received) => received,
-            Err(refusal) => {
-                match refusal.leading() {
-                    Hcert::BodyTimeout => count(&self.load.bodies_late),
-                    _ => drop(tokio::spawn(body::linger(body))),
-                }
-                return Err(refusal);
-            }
-        };
-        if content == Content::Form {
-            let form = json::text_of(&received.bytes)?;
-            if let Some(event) = event {
-                account::note_form(event, form);
-            }
-            // Once more, since the form may carry what the query did not.
-            let mut parameters = std::mem::take(&mut context.parameters);
-            parameters.extend(query::pairs(form)?);
-            wanted.media = media::wanted(&parts.headers, query::format(&parameters))?;
-            wanted.pretty = query::pretty(&parameters)?;
-            let identity = context.identity.take();
-            context =
-                request::context(&self.settings, parts, peer, wanted, parameters, true, interaction.row.asks_registry)?;
-            caller::name(&mut context, identity);
-            if let Some(event) = event {
-                self.run.note(event, &interaction, &context.parameters);
-                event.open(&interaction, &mut context);
-            }
-            received.bytes.clear();
-        }
-        let bytes = received.bytes.len().max(self.run.stored_bytes(&interaction, &context));
-        if bytes > LARGE_BODY_BYTES {
-            return Box::pin(self.work_on_pool(interaction, context, received, client)).await;
-        }
-        let _admitted = self.admission.enter(interaction.may_change()).await?;
-        lender.lend(&mut received, BodySize::Small, bytes * BODY_EXPANSION)?;
-        self.run.run(interaction, context, received.bytes).await
-    }
-
-    /// Runs an interaction on the pool: its work grows with a large resource, and would keep a serving thread from other requests.
-    /// Contract 10.3.
-    async fn work_on_pool(
-        &self,
-        interaction: Interaction,
-        context: Context,
-        received: Received,
-        client: Option<ClientKey>,
-    ) -> Result<Answer, Outcome> {
-        let turn = self.admission.enter_large(client).await?;
-        let _admitted = self.admission.enter(interaction.may_change()).await?;
-        let run = Arc::clone(&self.run);
-        let worked = self.pool.run(async move {
-            // Until the work ends, also where its client has gone.
-            let _held = (turn, received.lent);
-            run.run(interaction, context, received.bytes).await
-        });
-        worked.await.map_err(Outcome::internal)?
-    }
-
-    /// Everything that is known before the body is read.
-    fn understand(
-        &self,
-        interaction: &Interaction,
-        query: Query,
-        parts: &Parts,
-        body: &impl Body,
-        peer: Option<IpAddr>,
-        wanted: &Wanted,
-    ) -> Result<Context, Outcome> {
-        let content = interaction.row.body;
-        let parameters = query.pairs?;
-        query.media?;
-        request::check_body(parts, content, !body.is_end_stream(), self.bytes_max(content))?;
-        query.pretty?;
-        let by_form = content == Some(Content::Form);
-        request::context(&self.settings, parts, peer, wanted, parameters, by_form, interaction.row.asks_registry)
-    }
-
-    fn wrong_method(&self, parts: &Parts) -> Outcome {
-        let allowed = route::allow(self.base_path(parts), parts.uri.path(), None);
+    fn wrong_method(&self, arrival: &Arrival) -> Outcome {
+        let parts = &arrival.parts;
+        let allowed = route::allow(arrival.base_path(&self.settings), parts.uri.path(), None);
         Issue::new(Hcert::MethodNotAllowed).with("method", parts.method.to_string()).with("allowed", allowed).into()
     }
 
@@ -256,22 +287,10 @@ impl<R: Run> Server<R> {
             Some(Content::Resource) | None => self.settings.body_bytes_max,
         }
     }
-
-    pub(super) fn query(&self, parts: &Parts) -> Query {
-        let text = parts.uri.query().unwrap_or_default();
-        let bytes_max = self.settings.query_bytes_max;
-        let pairs = if text.len() > bytes_max {
-            Err(Issue::new(Hcert::QueryTooLong).with("max", bytes_max.to_string()))
-        } else {
-            query::pairs(text)
-        };
-        let known = pairs.as_deref().unwrap_or_default();
-        Query { media: media::wanted(&parts.headers, query::format(known)), pretty: query::pretty(known), pairs }
-    }
 }
 
-/// Refuses a request whose body is not read.
-fn refused<B>(refusal: Outcome, body: B, parts: &Parts) -> Result<Answer, Outcome>
+/// Lets go of a body that is not read.
+fn leave_unread<B>(body: B, parts: &Parts)
 where
     B: Body<Data: Send, Error: ToString> + Send + Unpin + 'static,
 {
@@ -279,5 +298,4 @@ where
     if !body.is_end_stream() && !parts.headers.contains_key(EXPECT) {
         tokio::spawn(body::linger(body));
     }
-    Err(refusal)
 }

@@ -2,11 +2,10 @@
 //!
 //! A change is told by the writer, between its commit and its answer; everything else, refusals too, is told here.
 
-use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::named::Reader;
-use super::{Answer, Context, Interaction, Service};
+use super::{Answer, Interaction, Service};
 use crate::audit::{self, Action, Entity, Event, Log, Met, Method, Named};
 use base::log::event;
 use certificate::Seq;
@@ -26,40 +25,15 @@ pub enum Shown {
     Patients,
 }
 
-/// The event of a request that is under way.
-#[derive(Debug, Default)]
-pub struct Account {
-    event: Event,
-    /// Whom the interaction names beside what is in the event.
-    met: Option<Met>,
-}
-
-impl Account {
-    /// Lets an interaction add whom it names in its body, or whom the registry finds for an identifier. All others name nobody so.
-    pub fn open(&mut self, interaction: &Interaction, context: &mut Context) {
-        let may_meet = interaction.row.names || !self.event.identifiers.is_empty();
-        context.met = may_meet.then(|| self.met.get_or_insert_default().clone());
-    }
-}
-
-impl Deref for Account {
-    type Target = Event;
-
-    fn deref(&self) -> &Event {
-        &self.event
-    }
-}
-
-impl DerefMut for Account {
-    fn deref_mut(&mut self) -> &mut Event {
-        &mut self.event
-    }
-}
-
 impl Service {
-    /// The event of a request that begins; nothing where none is kept: without a trail, and of what anyone may know, the
+    /// Whether an audit trail is kept.
+    pub fn keeps_trail(&self) -> bool {
+        self.policy.audit.is_some()
+    }
+
+    /// The event of a request, as its path tells it; nothing where none is kept: without a trail, and of what anyone may know, the
     /// CapabilityStatement. `None` is a request that leads nowhere.
-    pub fn begin(&self, interaction: Option<&Interaction>) -> Option<Box<Account>> {
+    pub fn event(&self, interaction: Option<&Interaction>) -> Option<Event> {
         self.policy.audit.as_ref()?;
         let action = interaction.map_or(Some(Action::Unknown), |interaction| interaction.row.action);
         let mut event = Event::new(action?, 0);
@@ -67,21 +41,19 @@ impl Service {
         if let Some(interaction) = interaction.filter(|interaction| interaction.row.asks_registry) {
             event.patients = Vec::from_iter(interaction.id.as_ref().map(ToString::to_string));
         }
-        Some(Box::new(Account { event, met: None }))
+        Some(event)
     }
 
-    /// Notes whom the parameters of a request name, those of its sealed links too as soon as the event says who calls. It is told before
-    /// anything of the request can be refused.
-    pub fn note(&self, event: &mut Event, interaction: &Interaction, parameters: &[(String, String)]) {
+    /// Whom the parameters of a request name, those of its sealed links too where they are opened for this person.
+    pub fn named(&self, interaction: &Interaction, parameters: &[(String, String)], person: Option<&str>) -> Named {
         let mut named = Named::default();
         self.reader().parameters(interaction, parameters, &mut named);
         for (_, token) in parameters.iter().filter(|(name, _)| name == "_query") {
-            let caller = event.who.person.as_deref().unwrap_or_default();
-            if let Ok(opened) = self.seal.open(token, caller, (self.clock)()) {
+            if let Ok(opened) = self.seal.open(token, person.unwrap_or_default(), (self.clock)()) {
                 self.reader().parameters(interaction, &opened, &mut named);
             }
         }
-        event.name(named);
+        named
     }
 
     /// Reads whom requests name.
@@ -90,12 +62,11 @@ impl Service {
         Reader { names: &self.settings.names, external_reference_system }
     }
 
-    /// Writes the event of a request down. What was changed is in the trail already.
+    /// Writes the event of a request down, with what became of it and whom the interaction named. What was changed is in the trail already.
     ///
     /// # Errors
     /// 503: the trail takes nothing, so nothing may be shown.
-    pub fn end(&self, account: Box<Account>, result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
-        let Account { mut event, met } = *account;
+    pub fn end(&self, mut event: Event, met: Option<Met>, result: &Result<Answer, Outcome>) -> Result<(), Outcome> {
         match result {
             Ok(answer) if answer.witnessed => return Ok(()),
             Ok(answer) => {
@@ -120,16 +91,6 @@ impl Service {
         if let Some(met) = met {
             event.name(met.take());
         }
-        self.append(event)
-    }
-
-    /// As [`end`](Self::end), for an answer that is none of an interaction.
-    ///
-    /// # Errors
-    /// As [`end`](Self::end).
-    pub fn end_plain(&self, account: Box<Account>, status: u16) -> Result<(), Outcome> {
-        let mut event = account.event;
-        event.status = status;
         self.append(event)
     }
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::rights::Held;
 pub use crate::access::Identity;
-pub use crate::audit::{Action, Event, Method};
-use crate::audit::{Met, Named};
+pub use crate::audit::{Action, Event, From, Met, Method, Named};
 use crate::registry::{Caller, Purpose};
 pub use crate::registry::{HeaderText, XRoad};
 use certificate::Version;

@@ -39,7 +39,7 @@ mod update;
 pub mod validate;
 mod validate_code;
 
-pub use account::{Account, Shown};
+pub use account::Shown;
 pub use capabilities::TokenPolicy;
 use certificate::Version;
 pub use context::{Condition, Context, HandedOn, HeaderText, Identity, Language, Prefer, Return, Subset, Tag, XRoad};

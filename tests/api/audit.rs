@@ -56,7 +56,7 @@ async fn every_way_and_every_outcome_leaves_one_event() {
         ("GET",    "Patient/999",                None,                           "patient.read",             404, "MPI-072",   "",    "999"),
         ("GET",    "CodeSystem",                 None,                           "definition.read",          200, "",          "",    ""),
         ("GET",    "nothing",                    None,                           "unknown",                  404, "HCERT-126", "",    ""),
-        ("PATCH",  "Composition/1",              None,                           "unknown",                  405, "HCERT-129", "",    ""),
+        ("PATCH",  "Composition/1",              None,                           "unknown",                  405, "HCERT-129", "1",   ""),
     ];
     for (method, path, body, action, status, code, entities, patients) in story {
         let before = server.events().len();

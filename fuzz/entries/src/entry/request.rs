@@ -16,14 +16,15 @@ use hcert::access::token::compact::Compact;
 use hcert::audit::{Action, Event};
 use hcert::config::limits::BODY_BYTES_MAX;
 use hcert::config::{AccessMode, AccessToken, Algorithm, Config};
+use hcert::http::arrival::{Arrival, Origin};
 use hcert::http::limits::REQUEST_ID_CHARACTERS_MAX;
 use hcert::http::media::Media;
 use hcert::http::route::{self, Route};
 use hcert::http::settings::Settings;
 use hcert::http::trace::Traced;
 use hcert::http::wanted::Wanted;
-use hcert::http::x_road::{self, Place};
-use hcert::http::{account, condition, guard, media, message, query, request};
+use hcert::http::x_road;
+use hcert::http::{account, condition, message, query, request};
 use hcert::interaction::{Content, Instance};
 
 /// A door as it stands on a developer's machine, and one behind a trusted proxy.
@@ -51,44 +52,33 @@ pub fn judge(bytes: &[u8]) {
 }
 
 fn understood(door: &Settings, parts: &Parts, body: Option<&[u8]>) {
-    let path = parts.uri.path();
-    let (base_path, route) = match x_road::place(door, path) {
-        Place::Fhir(base_path) => (base_path, route::route(base_path, &parts.method, path)),
-        Place::Token => (door.base_path.as_str(), Route::TokenService),
-        Place::Fault(fault) => (door.base_path.as_str(), Route::Fault(fault)),
-    };
-    is_routed(base_path, parts, &route);
-    let mut wanted = Wanted::new(&parts.method, &parts.headers);
-    wanted.x_road_id = x_road::id(parts);
-    is_answered(parts, &route, &wanted);
+    let origin = Origin { peer: Some(PEER), seat: None };
+    let (arrival, query, mut known) = Arrival::read(door, parts.clone(), origin, message::check(parts), true);
+    is_routed(arrival.base_path(door), parts, &arrival.route);
+    is_answered(parts, &arrival.route, &known.wanted);
     let mut event = Event::new(Action::Unknown, 0);
-    account::note(&mut event, parts, Some(PEER), &wanted);
-    // Whether it is refused early; what follows must hold all the same.
-    let _ = guard::check(door, parts);
-    let _ = message::check(parts);
     token(&parts.headers);
     let pairs = match query::pairs(parts.uri.query().unwrap_or_default()) {
         Ok(pairs) => pairs,
         Err(issue) => return told(&[issue], 1),
     };
     comes_back(&pairs);
-    let (Ok(media), Ok(pretty)) = (media::wanted(&parts.headers, query::format(&pairs)), query::pretty(&pairs)) else {
+    // Whether it is refused early; what follows must hold all the same.
+    if query.media.is_err() || query.pretty.is_err() {
         return;
-    };
-    (wanted.media, wanted.pretty) = (media, pretty);
-    let Route::To(interaction) = &route else { return };
+    }
+    let Route::To(interaction) = &arrival.route else { return };
     let content = interaction.row.body;
     if let Err(issue) = request::check_body(parts, content, body.is_some_and(|body| !body.is_empty()), BODY_BYTES_MAX) {
         return told(&[issue], 1);
     }
     let mut parameters = pairs;
-    let by_form = content == Some(Content::Form);
-    if let (true, Some(Ok(form))) = (by_form, body.map(std::str::from_utf8)) {
-        account::note_form(&mut event, form);
+    let form = body.and_then(|body| std::str::from_utf8(body).ok()).filter(|_| content == Some(Content::Form));
+    if let Some(form) = form {
         parameters.extend(query::pairs(form).unwrap_or_default());
     }
-    let asks_registry = interaction.row.asks_registry;
-    match request::context(door, parts, Some(PEER), &wanted, parameters.clone(), by_form, asks_registry) {
+    account::note_parameters(&mut event, parts, form.map(str::to_owned));
+    match request::context(door, &arrival, &known.wanted, parameters.clone(), interaction.row) {
         Ok(mut context) => {
             let base_url = &context.base_url;
             assert!(base_url.starts_with("http://") || base_url.starts_with("https://"), "{base_url:?} is absolute");
@@ -98,9 +88,9 @@ fn understood(door: &Settings, parts: &Parts, body: Option<&[u8]>) {
             );
             assert_eq!(context.parameters, parameters, "parameters are handed on as they are");
             assert!(context.if_modified_since.is_none_or(|_| condition::modified_since(&parts.headers).is_some()));
-            account::keep(&mut context, &event);
+            account::keep(&mut context, &known.from.take().expect("a trail is kept"));
         }
-        Err(refusal) => is_refusal(&refusal, wanted.language),
+        Err(refusal) => is_refusal(&refusal, known.wanted.language),
     }
 }
 
