@@ -28,7 +28,9 @@ impl Service {
     pub(super) async fn search(&self, context: &Context) -> Result<Answer, Outcome> {
         let settings = self.search_settings(context);
         let search = Search::parse(&context.parameters, &settings)?;
-        if let Some(filter) = search.named().filter(|_| context.met.is_some()) {
+        if context.met.is_some()
+            && let Some(filter) = search.named()
+        {
             self.meet_certificates(context, filter).await;
         }
         let held = self.held_for(context, &search).await?;
