@@ -39,12 +39,13 @@ impl Service {
         let resolved = self.resolve(context, &value, None, Purpose::Write).await?;
         let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, &standard)?;
         let (who, subject) = (context.who.clone(), resolved.patient);
+        let shown = (context.prefer.answer == Return::Representation).then(|| tail.clone());
         let content = Content { trigger: Trigger::Create, brings, tail, row, who, subject };
         let written = self.write(Write::Create { content, if_none_exist, rows: context.rows(May::Read) }).await?;
         let written = written.ok_or_else(|| Outcome::internal("a create has no version to move on from"))?;
         let body = match context.prefer.answer {
             Return::Minimal => Vec::new(),
-            Return::Representation => self.stored(&written)?.resource,
+            Return::Representation => self.representation(&written, shown)?,
             Return::OperationOutcome => {
                 update::stored_outcome(context, &written, warnings, resolved.warning, &self.settings)
             }

@@ -47,12 +47,13 @@ impl Service {
             let who = context.who.clone();
             let subject = self.engine.subject(stored.id, stored.version).map_err(unreadable)?;
             let tail = head::tail(&certificate);
+            let shown = Some(tail.clone());
             let content = Content { trigger, brings: Need::Reason, tail, row, who, subject };
             let if_match = context.if_match.clone();
             let rows = context.rows(may);
             let write = Write::Update { id: stored.id, content, if_match, base: Some(stored.version), rows };
             if let Some(written) = self.write(write).await? {
-                let resource = self.stored(&written)?.resource;
+                let resource = self.representation(&written, shown)?;
                 return Ok(update::changed(context, &written, resource));
             }
         }

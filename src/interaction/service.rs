@@ -14,6 +14,7 @@ use crate::access::rights::{BUILT_IN, Permissions};
 use crate::audit::Log;
 use crate::config::limits::LARGE_ANSWERS;
 use crate::registry::{Ask, Registry};
+use certificate::head::{self, HEAD_BYTES_MAX};
 use certificate::search::issue;
 use certificate::search::paging::Counts;
 use certificate::search::seal::SealKey;
@@ -302,10 +303,19 @@ impl Service {
         found.ok_or_else(|| Outcome::not_found("Composition", instance))
     }
 
-    /// The stored version a write answers with.
-    pub(super) fn stored(&self, written: &Written) -> Result<Stored, Outcome> {
-        let found = self.engine.version(written.id, written.version).map_err(unreadable)?;
-        found.ok_or_else(|| Outcome::internal("a version that was acknowledged is not there"))
+    /// The version that a write made, for `return=representation`: out of the bytes that were written, else out of the store, where the
+    /// certificate was there already.
+    pub(super) fn representation(&self, written: &Written, tail: Option<Vec<u8>>) -> Result<Vec<u8>, Outcome> {
+        let Written { id, version, stamp, .. } = *written;
+        if let Some(tail) = tail.filter(|_| written.changed) {
+            let mut resource = Vec::with_capacity(HEAD_BYTES_MAX + tail.len());
+            head::write(&mut resource, "Composition", id, version, stamp);
+            resource.extend_from_slice(&tail);
+            return Ok(resource);
+        }
+        let found = self.engine.version(id, version).map_err(unreadable)?;
+        let found = found.ok_or_else(|| Outcome::internal("a version that was acknowledged is not there"))?;
+        Ok(found.resource)
     }
 }
 

@@ -47,13 +47,14 @@ impl Service {
             let resolved = self.resolve(context, &value, Some(&stored), Purpose::Write).await?;
             let Certificate { tail, row, brings } = sound.about(&mut value, &resolved, &standard)?;
             let (who, subject) = (context.who.clone(), resolved.patient);
+            let shown = (context.prefer.answer == Return::Representation).then(|| tail.clone());
             let content = Content { trigger: Trigger::Update, brings, tail, row, who, subject };
             let (if_match, rows) = (context.if_match.clone(), context.rows(May::Update));
             let write = Write::Update { id: stored.id, content, if_match, base, rows };
             if let Some(written) = self.write(write).await? {
                 let body = match context.prefer.answer {
                     Return::Minimal => Vec::new(),
-                    Return::Representation => self.stored(&written)?.resource,
+                    Return::Representation => self.representation(&written, shown)?,
                     Return::OperationOutcome => {
                         stored_outcome(context, &written, warnings, resolved.warning, &self.settings)
                     }

@@ -94,3 +94,24 @@ async fn a_string_keeps_its_characters_however_they_were_spelled() {
     // Letters and their accents stay apart.
     assert!(read.text().contains(&of("aõ/\\\\😀\\\"\\t\\nA\u{30a}\u{2028}e\u{301}")), "{read}");
 }
+
+/// A write answers with the bytes that every later read finds, though it does not read them back.
+#[tokio::test]
+async fn what_a_write_answers_is_what_is_read_afterwards() {
+    let server = Server::start().await;
+    let by_code = json!({"identifier": {"system": "https://fhir.ee/sid/pid/est/ni", "value": "48703129419"}});
+    let draft = Body::draft().with("/subject/0", by_code.clone());
+    let done = Body::completed().with("/subject/0", by_code);
+    for asked in [
+        server.post("Composition", draft),
+        server.put("Composition/1", done),
+        server.suspend("Composition/1"),
+        server.cancel("Composition/1"),
+    ] {
+        let told = asked.prefer("return=representation").await;
+        assert!(told.status.is_success(), "{told}");
+        assert_eq!(told.body, server.get("Composition/1").await.expect(200).body);
+    }
+    let found = server.get("Composition?subject=Patient/201").await.expect(200);
+    assert_eq!(found.ids(), [1]);
+}

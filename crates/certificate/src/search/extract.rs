@@ -58,6 +58,14 @@ pub fn extract(composition: &Object, last_updated: i64, names: &Names) -> Result
     }
 }
 
+/// Adds the reference of the subject to a row that was extracted before the service had set it.
+pub fn add_subject(row: &mut Row, reference: &str, names: &Names) {
+    let term = Term::new(Field::Subject, Form::Code, comparable(reference, &names.base_url));
+    if let Err(place) = row.terms.binary_search(&term) {
+        row.terms.insert(place, term);
+    }
+}
+
 /// The problem of a row with more than `max` terms. Not part of [`extract`], since the service itself writes sections with terms.
 pub fn check_terms(row: &Row, max: usize) -> Option<Issue> {
     (row.terms.len() > max).then(|| too_many(&Place::root("Composition"), max).at("Composition"))
