@@ -1,6 +1,6 @@
 //! TLS: whom the service believes that they are who it asks (the patient registry, an issuer of tokens), and what it shows of itself.
 
-pub mod limits;
+pub(crate) mod limits;
 mod pinned;
 mod revocation;
 mod server;
@@ -16,16 +16,16 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::tls::limits::TLS_FILE_BYTES_MAX;
 
-pub use pinned::pinned;
-pub use revocation::Clients;
-pub use server::{Looked, Options, Presented, Status, check_lists};
+pub(crate) use pinned::pinned;
+pub(crate) use revocation::Clients;
+pub(crate) use server::{Looked, Options, Presented, Status, check_lists};
 
 /// TLS 1.2 or 1.3, with the other side's certificate always verified: against the authorities of a PEM file, and without one those that the
 /// machine trusts.
 ///
 /// # Errors
 /// The file cannot be read, or no authority can be used.
-pub fn settings(ca_file: Option<&Path>) -> Result<ClientConfig, String> {
+pub(crate) fn settings(ca_file: Option<&Path>) -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::empty();
     match ca_file {
         Some(path) => {
@@ -55,7 +55,7 @@ pub fn settings(ca_file: Option<&Path>) -> Result<ClientConfig, String> {
 }
 
 /// For an address without TLS: nobody is trusted.
-pub fn none() -> ClientConfig {
+pub(crate) fn none() -> ClientConfig {
     ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .expect("the provider knows both versions")

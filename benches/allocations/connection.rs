@@ -18,7 +18,7 @@ use crate::counting::Spent;
 const BODY_BYTES: usize = 4096;
 
 /// What HTTP alone costs: one body, out of memory.
-pub struct Floor(Vec<u8>);
+pub(crate) struct Floor(Vec<u8>);
 
 impl Default for Floor {
     fn default() -> Floor {
@@ -51,7 +51,7 @@ impl Listen for Once {
 const BUFFER_BYTES: usize = 256 * 1024;
 
 /// What each of `counted` requests spent on the thread of server and client, after `warm_up` others.
-pub fn measure(
+pub(crate) fn measure(
     runtime: &Runtime,
     server: Arc<Server<impl Run>>,
     paths: &[String],

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use mimalloc::MiMalloc;
 
 /// As in the server, with a count beside it.
-pub struct Counting;
+pub(crate) struct Counting;
 
 /// What was asked of the allocator. Growing a block counts as one allocation of its new size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Spent {
+pub(crate) struct Spent {
     pub allocations: u64,
     pub bytes: u64,
 }
@@ -25,12 +25,12 @@ static BYTES: AtomicU64 = AtomicU64::new(0);
 
 impl Spent {
     /// By this thread since it began.
-    pub fn by_this_thread() -> Spent {
+    pub(crate) fn by_this_thread() -> Spent {
         OWN.get()
     }
 
     /// By all threads since the process began.
-    pub fn by_all_threads() -> Spent {
+    pub(crate) fn by_all_threads() -> Spent {
         Spent { allocations: ALLOCATIONS.load(Ordering::Relaxed), bytes: BYTES.load(Ordering::Relaxed) }
     }
 }

@@ -29,7 +29,7 @@ const OTHERS: u64 = 1_000_000;
 /// The last moment of the corpus lies before it: 2026-11-21.
 const NOW: i64 = 1_795_219_200_000;
 
-pub struct Store {
+pub(crate) struct Store {
     pub engine: Arc<Engine>,
     pub server: Arc<Server<Service>>,
     /// Every certificate as it is now, deleted ones included.
@@ -39,7 +39,12 @@ pub struct Store {
 }
 
 /// A service over an open store.
-pub fn serve(engine: &Arc<Engine>, policy: Policy, tokens: Option<Arc<Tokens>>, clock: Clock) -> Arc<Server<Service>> {
+pub(crate) fn serve(
+    engine: &Arc<Engine>,
+    policy: Policy,
+    tokens: Option<Arc<Tokens>>,
+    clock: Clock,
+) -> Arc<Server<Service>> {
     let config = Config::default();
     let mut door = Settings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");
     door.tokens = tokens;
@@ -64,11 +69,11 @@ fn settings(config: &Config) -> interaction::Settings {
 
 impl Store {
     /// `to_create`: bodies of creates.
-    pub fn fill(folder: &Path, to_create: usize) -> Store {
+    pub(crate) fn fill(folder: &Path, to_create: usize) -> Store {
         Store::fill_with(folder, to_create, CERTIFICATES)
     }
 
-    pub fn fill_with(folder: &Path, to_create: usize, count: u64) -> Store {
+    pub(crate) fn fill_with(folder: &Path, to_create: usize, count: u64) -> Store {
         let config = Config::default();
         // Each change a millisecond after the one before, so that no two runs differ in a digit.
         let now = AtomicI64::new(NOW);
@@ -105,7 +110,7 @@ impl Store {
             bodies.push(other.body());
         }
         bulk::import_patients(&engine, &Names::default().identifiers, &mut people.as_bytes(), import, &mut |event| {
-            drop(event)
+            drop(event);
         })
         .expect("the patients of a corpus can be imported");
         // How many rounds the index took is the machine's affair, so it is built once more in one.
@@ -121,19 +126,19 @@ impl Store {
     }
 
     /// Waits until the index holds everything, so that no search finds more in the overlay in one run than in another.
-    pub fn settle(&self) {
+    pub(crate) fn settle(&self) {
         while self.engine.indexed() != Some(self.engine.seq()) {
             self.engine.index_now();
             thread::sleep(Duration::from_millis(20));
         }
     }
 
-    pub fn ids(&self, state: State) -> impl Iterator<Item = u64> {
+    pub(crate) fn ids(&self, state: State) -> impl Iterator<Item = u64> {
         self.certificates.iter().filter(move |(_, _, facts)| facts.state == state).map(|(id, ..)| *id)
     }
 
     /// Patients with this many certificates that can be found.
-    pub fn subjects(&self, certificates: usize) -> Vec<u64> {
+    pub(crate) fn subjects(&self, certificates: usize) -> Vec<u64> {
         let mut numbers: HashMap<u64, usize> = HashMap::new();
         let known = self.certificates.iter().filter(|(_, _, facts)| facts.state != State::Deleted);
         known.for_each(|(_, _, facts)| *numbers.entry(facts.subject).or_default() += 1);
@@ -143,7 +148,7 @@ impl Store {
         subjects
     }
 
-    pub fn employers(&self) -> Vec<u32> {
+    pub(crate) fn employers(&self) -> Vec<u32> {
         let mut employers: Vec<u32> = self.certificates.iter().filter_map(|(_, _, facts)| facts.employer).collect();
         employers.sort_unstable();
         employers.dedup();

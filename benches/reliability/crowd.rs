@@ -26,10 +26,10 @@ const DRIPS: usize = 10;
 const BESIDE: Duration = Duration::from_secs(10);
 
 /// Connections that the server is told to allow, so that all of them are really there.
-pub const CONNECTIONS_MAX: &str = "20000";
+pub(crate) const CONNECTIONS_MAX: &str = "20000";
 
 /// Lets this process open as many files as it may.
-pub fn open_many_files() {
+pub(crate) fn open_many_files() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: both calls are given a structure of ours that lives longer than they take.
     let set = unsafe {
@@ -42,7 +42,7 @@ pub fn open_many_files() {
 }
 
 /// Prints the memory of the server with each crowd beside that without one, and whether it still answers.
-pub fn report(server: &Process) {
+pub(crate) fn report(server: &Process) {
     let before = memory(server);
     let idle = connect(server, IDLE);
     thread::sleep(Duration::from_secs(2));
@@ -65,7 +65,7 @@ pub fn report(server: &Process) {
 
 /// Prints how long reads take beside each attacker. Attackers of the server `elsewhere`, a second one on the same machine, show what the
 /// machine alone costs a reader: its processors are shared.
-pub fn reads_beside_attackers(server: &Process, elsewhere: &Process, count: u64, quiet: &Latency) {
+pub(crate) fn reads_beside_attackers(server: &Process, elsewhere: &Process, count: u64, quiet: &Latency) {
     for (whose, attacked, priority) in [
         ("", server, Priority::Usual),
         (" elsewhere", elsewhere, Priority::Usual),
@@ -81,7 +81,7 @@ pub fn reads_beside_attackers(server: &Process, elsewhere: &Process, count: u64,
 }
 
 /// Prints how long reads take beside each crowd, and beside all of them and both attackers.
-pub fn reads_beside_crowds(server: &Process, count: u64, quiet: &Latency) {
+pub(crate) fn reads_beside_crowds(server: &Process, count: u64, quiet: &Latency) {
     let beside = |what: &str, other: &(dyn Fn() + Sync)| {
         beside(what, server, count, quiet, Priority::Usual, other);
     };

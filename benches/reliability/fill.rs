@@ -11,7 +11,7 @@ use crate::{path, run};
 const MORE_FROM: u64 = 100_000_000;
 
 /// Makes the data folder.
-pub fn fill(folder: &Path, data: &Path, count: u64) {
+pub(crate) fn fill(folder: &Path, data: &Path, count: u64) {
     let file = folder.join("fill.ndjson");
     run(hcert(&["generate", "--count", &count.to_string(), "--out", path(&file)]));
     run(hcert(&["import", path(&file), "--data", path(data)]));
@@ -19,7 +19,7 @@ pub fn fill(folder: &Path, data: &Path, count: u64) {
 }
 
 /// Writes certificates that are not there yet: of another seed, with ids of their own.
-pub fn more(out: &Path, count: u64) {
+pub(crate) fn more(out: &Path, count: u64) {
     let made = out.with_extension("made");
     let seed = std::time::UNIX_EPOCH.elapsed().map_or(2, |now| now.as_secs());
     run(hcert(&["generate", "--count", &count.to_string(), "--seed", &seed.to_string(), "--out", path(&made)]));

@@ -14,7 +14,7 @@ const READERS: u64 = 4;
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Times of reads, rising.
-pub struct Latency(Vec<Duration>);
+pub(crate) struct Latency(Vec<Duration>);
 
 impl Latency {
     fn percentile(&self, percent: usize) -> Duration {
@@ -23,7 +23,7 @@ impl Latency {
     }
 
     /// p50 and p99; beside another measurement, how many times its p99.
-    pub fn line(&self, quiet: Option<&Latency>) -> String {
+    pub(crate) fn line(&self, quiet: Option<&Latency>) -> String {
         let us = |percent| self.percentile(percent).as_micros();
         let mut line = format!("p50 {:>5} us, p99 {:>6} us of {} reads", us(50), us(99), self.0.len());
         if let Some(quiet) = quiet {
@@ -35,7 +35,7 @@ impl Latency {
 }
 
 /// Reads certificates by id, 1 to `count`, until `work` is done.
-pub fn read_while<T>(address: SocketAddr, count: u64, work: impl FnOnce() -> T) -> (Latency, T) {
+pub(crate) fn read_while<T>(address: SocketAddr, count: u64, work: impl FnOnce() -> T) -> (Latency, T) {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let stop = &stop;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::process::{Client, Process};
 
 /// Clients that write at once.
-pub const WRITERS: usize = 16;
+pub(crate) const WRITERS: usize = 16;
 
 const DRAFT: &[u8] = include_bytes!("../../examples/driver-draft.json");
 
@@ -16,11 +16,11 @@ const DRAFT: &[u8] = include_bytes!("../../examples/driver-draft.json");
 const BEFORE: Duration = Duration::from_secs(2);
 
 /// What was acknowledged: places of versions.
-pub struct Storm(Vec<String>);
+pub(crate) struct Storm(Vec<String>);
 
 impl Storm {
     /// Everything that was acknowledged is there.
-    pub fn expect_all(&self, server: &Process) {
+    pub(crate) fn expect_all(&self, server: &Process) {
         let mut client = server.client();
         for place in &self.0 {
             let answer = client.get(place);
@@ -31,7 +31,7 @@ impl Storm {
 }
 
 /// Writes while `end` brings the server to its end.
-pub fn storm<T>(server: &Process, end: impl FnOnce(&Process) -> T) -> (T, Storm) {
+pub(crate) fn storm<T>(server: &Process, end: impl FnOnce(&Process) -> T) -> (T, Storm) {
     let acknowledged = Mutex::new(Vec::new());
     let over = AtomicBool::new(false);
     let ended = thread::scope(|scope| {

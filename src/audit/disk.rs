@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Makes and opens the files that are written to.
-pub trait Disk: Send + Sync {
+pub(super) trait Disk: Send + Sync {
     /// Makes a file of that many bytes, all zero and really written, and durable with its name.
     ///
     /// # Errors
@@ -19,7 +19,7 @@ pub trait Disk: Send + Sync {
 }
 
 /// A file that is written to.
-pub trait Target: Send + Sync {
+pub(super) trait Target: Send + Sync {
     fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
 
     /// Returns when what was written is durable.
@@ -30,7 +30,7 @@ pub trait Target: Send + Sync {
 }
 
 /// The machine's own.
-pub struct Machine;
+pub(super) struct Machine;
 
 impl Disk for Machine {
     fn make(&self, path: &Path, bytes: u64) -> io::Result<Arc<dyn Target>> {
@@ -78,7 +78,7 @@ fn fill(file: &mut File, bytes: u64) -> io::Result<()> {
 }
 
 /// Makes the names in the folder of a file durable.
-pub fn sync_folder(path: &Path) -> io::Result<()> {
+pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
 }
 

@@ -57,24 +57,24 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Bytes that begin with `magic` and end with their own hash.
-    pub fn checked(bytes: &'a [u8], magic: &[u8; 8]) -> Option<Fields<'a>> {
+    pub(super) fn checked(bytes: &'a [u8], magic: &[u8; 8]) -> Option<Fields<'a>> {
         let (body, digest) = bytes.split_last_chunk::<32>()?;
         let rest = body.strip_prefix(magic)?;
         (sha256(body) == *digest).then_some(Fields { rest })
     }
 
-    pub fn skip(&mut self, bytes: usize) -> Option<()> {
+    pub(super) fn skip(&mut self, bytes: usize) -> Option<()> {
         self.rest = self.rest.get(bytes..)?;
         Some(())
     }
 
-    pub fn number(&mut self) -> Option<u64> {
+    pub(super) fn number(&mut self) -> Option<u64> {
         let (number, rest) = self.rest.split_first_chunk()?;
         self.rest = rest;
         Some(u64::from_le_bytes(*number))
     }
 
-    pub fn hash(&mut self) -> Option<Hash> {
+    pub(super) fn hash(&mut self) -> Option<Hash> {
         let (hash, rest) = self.rest.split_first_chunk()?;
         self.rest = rest;
         Some(*hash)

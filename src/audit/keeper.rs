@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_secs(1);
 const UNFINISHED: &str = "part";
 
 /// Makes durable what was written, soon after the first write; mends the trail when that failed.
-pub fn keep_durable(shared: &Shared) {
+pub(super) fn keep_durable(shared: &Shared) {
     let mut looked = Instant::now();
     loop {
         let mut writer = shared.writer();
@@ -87,7 +87,7 @@ pub fn keep_durable(shared: &Shared) {
 }
 
 /// Makes the next file ahead, seals full files, removes old ones.
-pub fn keep_files(shared: &Shared) {
+pub(super) fn keep_files(shared: &Shared) {
     let mut told = String::new();
     let mut retention_due = Instant::now();
     loop {
@@ -198,7 +198,7 @@ fn seal_one(trail: &Trail, part: &Part) -> Result<(), String> {
     fs::remove_file(part.name.within(&trail.folder)).map_err(text)
 }
 
-pub fn write_durable(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_durable(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
@@ -238,12 +238,12 @@ fn remove_old(shared: &Shared) -> Result<(), String> {
 }
 
 /// How a retention names the last event it removed; a chain that begins behind it is whole.
-pub fn removed((number, hash): (super::Number, super::record::Hash)) -> String {
+pub(super) fn removed((number, hash): (super::Number, super::record::Hash)) -> String {
     format!("to {}", super::Head { number, hash })
 }
 
 /// Removes what a crash left of a file that was being sealed.
-pub fn remove_unfinished(folder: &Path) -> io::Result<()> {
+pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.extension().is_some_and(|ending| ending == UNFINISHED) {

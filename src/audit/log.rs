@@ -417,7 +417,7 @@ impl Drop for Log {
 
 impl Shared {
     /// A panic elsewhere leaves the trail as it was: what is held under the lock is changed after what can fail.
-    pub fn writer(&self) -> MutexGuard<'_, Writer> {
+    pub(super) fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -425,7 +425,7 @@ impl Shared {
         self.syncing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn append_all(&self, events: &[Event]) -> Result<Number, Failing> {
+    pub(super) fn append_all(&self, events: &[Event]) -> Result<Number, Failing> {
         let mut records = Vec::with_capacity(events.len() * 384);
         events.iter().for_each(|event| record::open(&mut records, |out| encoding::write(out, event)));
         let told = |before| events.iter().fold(before, |last, event| event.last_change(last));
@@ -450,7 +450,7 @@ impl Shared {
     }
 
     /// As [`Log::sync_now`]. Waiting for each other, callers find their events durable already.
-    pub fn sync_now(&self) -> Result<(), Failing> {
+    pub(super) fn sync_now(&self) -> Result<(), Failing> {
         let asked = self.writer().head.number;
         let _turn = self.syncing();
         let started = Instant::now();
@@ -501,7 +501,7 @@ impl Shared {
     ///
     /// # Errors
     /// The new file fails too; the trail stays as it was.
-    pub fn recover(&self) -> Result<(), String> {
+    pub(super) fn recover(&self) -> Result<(), String> {
         let _turn = self.syncing();
         // Nothing is appended while the trail fails, so that nothing moves in between.
         let (durable, pending, file, ready) = {
@@ -558,7 +558,7 @@ impl Shared {
 
     /// Asks whether the file that is written to still lies where it was made, with all its bytes. Written to another place, or to none, or
     /// behind events that were cut off, events would be lost.
-    pub fn look_for_file(&self) {
+    pub(super) fn look_for_file(&self) {
         let (file, target, bytes) = {
             let writer = self.writer();
             if writer.gone.is_some() {
@@ -582,7 +582,7 @@ impl Shared {
     }
 
     /// Removes a plain file that holds nothing. Where that fails, a later file tells that it does not count.
-    pub fn remove(&self, file: u64) {
+    pub(super) fn remove(&self, file: u64) {
         drop(fs::remove_file(Name::Plain(file).within(&self.folder)));
     }
 }
@@ -621,7 +621,7 @@ impl Writer {
     }
 
     /// Tries whether a file that could not be written can be again.
-    pub fn mend(&mut self) {
+    pub(super) fn mend(&mut self) {
         if self.write_problem.is_some() && self.current.clean().is_ok() {
             self.write_problem = None;
             event!(AUDIT_WRITTEN_AGAIN);
@@ -629,7 +629,7 @@ impl Writer {
     }
 
     /// Events cannot be written, and the next one will not mend it.
-    pub fn write_fails(&self) -> bool {
+    pub(super) fn write_fails(&self) -> bool {
         self.write_problem.is_some()
     }
 
@@ -675,7 +675,7 @@ impl Writer {
     }
 
     /// The next file is there.
-    pub fn make_room(&mut self, ready: Ready) {
+    pub(super) fn make_room(&mut self, ready: Ready) {
         self.ready = Some(ready);
         self.room_problem = None;
         self.is_full = false;

@@ -17,7 +17,7 @@ use certificate::Seq;
 const ROOM_BYTES: u64 = 16 * 1024;
 
 /// A trail ready to be written.
-pub struct Opened {
+pub(super) struct Opened {
     pub current: Current,
     pub ready: Option<Ready>,
     pub head: Head,
@@ -34,7 +34,7 @@ struct End {
     place: (u64, u64),
 }
 
-pub fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Opened, String> {
+pub(super) fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Opened, String> {
     if !folder.is_dir() {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
         made.map_err(|error| match error.kind() {
@@ -98,7 +98,7 @@ pub fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Opened, S
 
 /// Says that a sync has failed, and that what it was for was not written again: for the next process. It need not be durable itself, as
 /// it matters for as long as the system shows what the disk does not have.
-pub fn mark(folder: &Path) -> PathBuf {
+pub(super) fn mark(folder: &Path) -> PathBuf {
     folder.with_extension("unsynced")
 }
 
@@ -225,7 +225,7 @@ fn spare(trail: &Trail, current: u64, file_bytes: u64, disk: &dyn Disk) -> io::R
 }
 
 /// Makes an empty file.
-pub fn make(folder: &Path, file: u64, file_bytes: u64, disk: &dyn Disk) -> io::Result<Ready> {
+pub(super) fn make(folder: &Path, file: u64, file_bytes: u64, disk: &dyn Disk) -> io::Result<Ready> {
     let target = disk.make(&Name::Plain(file).within(folder), file_bytes)?;
     Ok(Ready { file, target, bytes: file_bytes })
 }

@@ -28,7 +28,7 @@ const LEVEL: i32 = 6;
 const BLOCK_BYTES_MAX: u64 = (AUDIT_BLOCK_BYTES + AUDIT_WRITE_BYTES_MAX) as u64;
 
 /// Bytes of the header of a sealed file.
-pub const SEAL_BYTES: usize = 296;
+pub(super) const SEAL_BYTES: usize = 296;
 
 /// What the header of a sealed file says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Seal {
 ///
 /// # Errors
 /// Its header is damaged, it holds no event, or compression failed.
-pub fn seal(content: &[u8]) -> Result<Vec<u8>, String> {
+pub(super) fn seal(content: &[u8]) -> Result<Vec<u8>, String> {
     let header = Header::read(content).ok_or("its header is damaged")?;
     let mut last = None;
     let (mut earliest, mut latest) = (i64::MAX, i64::MIN);
@@ -124,14 +124,14 @@ fn write_block(out: &mut Vec<u8>, raw: &[u8]) -> Result<(), String> {
 
 /// A block of a sealed file.
 #[derive(Clone, Copy, Debug)]
-pub struct Block {
+pub(super) struct Block {
     /// Where it begins in the plain file, and in the sealed one.
     pub raw_at: usize,
     pub stored_at: usize,
 }
 
 /// The blocks of a sealed file, in their order.
-pub fn blocks(sealed: &[u8]) -> Vec<Block> {
+pub(super) fn blocks(sealed: &[u8]) -> Vec<Block> {
     let (mut block, mut found) = (Block { raw_at: 0, stored_at: SEAL_BYTES }, Vec::new());
     while let Some(head) = sealed.get(block.stored_at..).and_then(|rest| rest.first_chunk()) {
         let (raw, stored) = lengths(head);
@@ -152,7 +152,7 @@ fn lengths(head: &[u8; 8]) -> (usize, usize) {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn block_at(file: &File, stored_at: u32) -> io::Result<Option<Vec<u8>>> {
+pub(super) fn block_at(file: &File, stored_at: u32) -> io::Result<Option<Vec<u8>>> {
     let mut head = [0; 8];
     let at = u64::from(stored_at);
     file.read_exact_at(&mut head, at)?;
@@ -170,7 +170,7 @@ pub fn block_at(file: &File, stored_at: u32) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// The plain file again. A block that cannot be expanded is left as zeros, so that the others keep their places.
-pub fn expand(sealed: &[u8], content_bytes: u64) -> Vec<u8> {
+pub(super) fn expand(sealed: &[u8], content_bytes: u64) -> Vec<u8> {
     // A damaged header could claim any number of bytes; no block expands to more than its own.
     let mut content = Vec::new();
     let mut rest = sealed.get(SEAL_BYTES..).unwrap_or_default();

@@ -123,7 +123,7 @@ impl About {
 /// The last member: what stands before it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Manifest {
+pub(super) struct Manifest {
     /// In their order.
     pub members: Vec<Listed>,
     /// Of all members before.
@@ -135,26 +135,26 @@ pub struct Manifest {
 /// One line of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Listed {
+pub(super) struct Listed {
     pub name: String,
     pub bytes: u64,
     pub sha256: Digest,
 }
 
 impl Manifest {
-    pub fn of(about: &About, members: Vec<Listed>) -> Manifest {
+    pub(super) fn of(about: &About, members: Vec<Listed>) -> Manifest {
         let bytes = members.iter().map(|member| member.bytes).sum();
         let (changes, patients) = (about.until - about.after, about.patients_until - about.patients_after);
         Manifest { members, bytes, changes, patients }
     }
 
-    pub fn write(&self) -> Vec<u8> {
+    pub(super) fn write(&self) -> Vec<u8> {
         serde_json::to_vec_pretty(self).expect("texts and numbers are JSON")
     }
 }
 
 #[cfg(test)]
-pub fn sample() -> About {
+pub(super) fn sample() -> About {
     let (format, release) = About::written();
     About {
         format,

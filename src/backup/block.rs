@@ -6,13 +6,13 @@ use tar::{EntryType, Header};
 use super::member::Member;
 
 /// Bytes of a block; members are filled up to whole ones with zeros.
-pub const BLOCK_BYTES: usize = 512;
+pub(super) const BLOCK_BYTES: usize = 512;
 
 /// Two empty blocks end a tar file.
-pub const END_BYTES: usize = 2 * BLOCK_BYTES;
+pub(super) const END_BYTES: usize = 2 * BLOCK_BYTES;
 
 /// The block before a member. `seconds` is the time of the archive, since 1970 UTC.
-pub fn block(member: &Member, bytes: u64, seconds: u64) -> [u8; BLOCK_BYTES] {
+pub(super) fn block(member: &Member, bytes: u64, seconds: u64) -> [u8; BLOCK_BYTES] {
     let mut header = Header::new_ustar();
     header.set_path(member.to_string()).expect("names of members are short and lead nowhere else");
     header.set_entry_type(EntryType::Regular);
@@ -26,7 +26,7 @@ pub fn block(member: &Member, bytes: u64, seconds: u64) -> [u8; BLOCK_BYTES] {
 }
 
 /// Reads a block: the member behind it, its bytes, and the time. None when it was not made by [`block`].
-pub fn read(bytes: &[u8; BLOCK_BYTES]) -> Option<(Member, u64, u64)> {
+pub(super) fn read(bytes: &[u8; BLOCK_BYTES]) -> Option<(Member, u64, u64)> {
     let header = Header::from_byte_slice(bytes);
     let name = header.path_bytes();
     let member = Member::parse(std::str::from_utf8(&name).ok()?)?;
@@ -35,7 +35,7 @@ pub fn read(bytes: &[u8; BLOCK_BYTES]) -> Option<(Member, u64, u64)> {
 }
 
 /// Zeros behind a member of so many bytes.
-pub fn padding(bytes: u64) -> usize {
+pub(super) fn padding(bytes: u64) -> usize {
     (bytes.wrapping_neg() % BLOCK_BYTES as u64) as usize
 }
 

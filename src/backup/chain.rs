@@ -74,7 +74,7 @@ impl Archive {
 
 /// Every archive with those it goes on from, the full one first; those that lack one are left out. One that others go on from is the
 /// end of a chain too.
-pub fn chains(archives: &[Archive]) -> Vec<Vec<&Archive>> {
+pub(super) fn chains(archives: &[Archive]) -> Vec<Vec<&Archive>> {
     let chain_to = |end| {
         let mut chain: Vec<&Archive> = vec![end];
         while let Some(first) = chain.first().filter(|first| !first.about.is_full()) {
@@ -91,7 +91,7 @@ pub fn chains(archives: &[Archive]) -> Vec<Vec<&Archive>> {
 }
 
 /// The newest of some chains: of the epoch with the latest archive the one that knows most, since a clock may have been set back.
-pub fn newest<'c, 'a>(chains: impl Iterator<Item = &'c Vec<&'a Archive>> + Clone) -> Option<&'c Vec<&'a Archive>>
+pub(super) fn newest<'c, 'a>(chains: impl Iterator<Item = &'c Vec<&'a Archive>> + Clone) -> Option<&'c Vec<&'a Archive>>
 where
     'a: 'c,
 {
@@ -170,7 +170,7 @@ fn stray(last: &Archive, archive: &Archive) -> String {
 ///
 /// # Errors
 /// The chain ends before it.
-pub fn up_to(chain: &[Archive], to: Option<u64>) -> Result<&[Archive], String> {
+pub(super) fn up_to(chain: &[Archive], to: Option<u64>) -> Result<&[Archive], String> {
     let Some(to) = to else { return Ok(chain) };
     let until = chain.last().map_or(0, |end| end.about.until);
     let last = chain.iter().position(|archive| archive.about.until >= to);

@@ -11,18 +11,18 @@ pub struct Digest([u8; 32]);
 
 /// A digest that is being made.
 #[derive(Clone)]
-pub struct Digesting(Context);
+pub(super) struct Digesting(Context);
 
 impl Digesting {
-    pub fn new() -> Digesting {
+    pub(super) fn new() -> Digesting {
         Digesting(Context::new(&SHA256))
     }
 
-    pub fn take(&mut self, bytes: &[u8]) {
+    pub(super) fn take(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    pub fn done(self) -> Digest {
+    pub(super) fn done(self) -> Digest {
         Digest(self.0.finish().as_ref().try_into().expect("SHA-256 has 32 bytes"))
     }
 }

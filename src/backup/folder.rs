@@ -11,16 +11,16 @@ use super::sealing::{ENDING, Keys, Label};
 use super::write::digest_path;
 
 /// How the names of archives begin.
-pub const PREFIX: &str = "hcert-";
+pub(super) const PREFIX: &str = "hcert-";
 
 /// How the name of an archive ends that is not whole yet.
-pub const PART: &str = ".part";
+pub(super) const PART: &str = ".part";
 
 /// After this long nobody writes to an archive any more that was begun.
 const LEFT_AFTER: Duration = Duration::from_secs(60 * 60);
 
 /// `hcert-20261122T101512345Z-000000000000-000000123456.tar`: time (UTC), the change behind which it begins, its last change.
-pub fn name(about: &About) -> String {
+pub(super) fn name(about: &About) -> String {
     let time = jiff::Timestamp::from_millisecond(about.at).unwrap_or_default();
     let time = time.strftime("%Y%m%dT%H%M%S%3fZ");
     format!("{PREFIX}{time}-{:012}-{:012}.tar", about.after, about.until)
@@ -28,7 +28,7 @@ pub fn name(about: &About) -> String {
 
 /// What was found in a folder.
 #[derive(Debug, Default)]
-pub struct Found {
+pub(super) struct Found {
     pub archives: Vec<Archive>,
     /// Files with the name of an archive that are none.
     pub problems: Vec<Problem>,
@@ -36,7 +36,7 @@ pub struct Found {
 
 /// A file with the name of an archive that is none.
 #[derive(Clone, Debug)]
-pub struct Problem {
+pub(super) struct Problem {
     pub path: PathBuf,
     /// Why, with its name.
     pub text: String,
@@ -46,7 +46,7 @@ pub struct Problem {
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn list(folder: &Path, keys: &Keys) -> Result<Found, String> {
+pub(super) fn list(folder: &Path, keys: &Keys) -> Result<Found, String> {
     let mut found = Found::default();
     for path in paths(folder).map_err(|error| format!("{}: {error}", folder.display()))? {
         match Archive::look(&path, keys) {
@@ -60,7 +60,7 @@ pub fn list(folder: &Path, keys: &Keys) -> Result<Found, String> {
 }
 
 /// Files of a folder that have the name of an archive, by their names.
-pub fn paths(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+pub(super) fn paths(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
     let mut paths: Vec<PathBuf> = entries.collect::<Result<_, _>>()?;
     paths.retain(|path| is_archive(path));
@@ -76,7 +76,7 @@ fn is_archive(path: &Path) -> bool {
 
 /// Archives of a store that are older than they have to be kept. A chain goes as a whole, when even its newest archive is too old; the
 /// newest chain stays however old it is, and what a kept archive goes on from stays with it.
-pub fn too_old<'a>(archives: &'a [Archive], store: &str, oldest: i64) -> Vec<&'a Archive> {
+pub(super) fn too_old<'a>(archives: &'a [Archive], store: &str, oldest: i64) -> Vec<&'a Archive> {
     let chains = chains(archives);
     let of_store: Vec<_> = chains.into_iter().filter(|chain| chain[0].about.store == store).collect();
     let at = |chain: &[&Archive]| chain.last().map_or(i64::MIN, |last| last.about.at);
@@ -96,7 +96,7 @@ pub fn too_old<'a>(archives: &'a [Archive], store: &str, oldest: i64) -> Vec<&'a
 }
 
 /// Removes an archive and what lies beside it.
-pub fn remove(archive: &Archive) -> std::io::Result<()> {
+pub(super) fn remove(archive: &Archive) -> std::io::Result<()> {
     fs::remove_file(&archive.path)?;
     [digest_path(&archive.path), Label::path(&archive.path)].iter().try_for_each(|path| match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
@@ -105,7 +105,7 @@ pub fn remove(archive: &Archive) -> std::io::Result<()> {
 }
 
 /// Removes what a crash left of archives that were being written here.
-pub fn remove_left(folder: &Path) -> std::io::Result<()> {
+pub(super) fn remove_left(folder: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path: PathBuf = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

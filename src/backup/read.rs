@@ -30,7 +30,7 @@ pub struct Whole {
 }
 
 /// The content of one member, for whoever is shown it.
-pub struct Content<'r> {
+pub(super) struct Content<'r> {
     inner: &'r mut Inner,
     left: u64,
     digesting: Digesting,
@@ -69,7 +69,7 @@ impl Inner {
 
 impl Content<'_> {
     /// How many are left of it.
-    pub fn left(&self) -> u64 {
+    pub(super) fn left(&self) -> u64 {
         self.left
     }
 
@@ -77,7 +77,7 @@ impl Content<'_> {
     ///
     /// # Errors
     /// It is larger than pieces are, or cannot be read.
-    pub fn whole(&mut self) -> Result<Vec<u8>, String> {
+    pub(super) fn whole(&mut self) -> Result<Vec<u8>, String> {
         let bytes = usize::try_from(self.left).ok().filter(|bytes| *bytes <= BACKUP_MEMBER_BYTES_MAX);
         let mut content = Vec::new();
         // Grown as it comes: a size that lies takes no memory.
@@ -110,7 +110,7 @@ impl Read for Content<'_> {
 ///
 /// # Errors
 /// What is wrong with the archive, with its name, in words; or what `each` returned.
-pub fn walk(
+pub(super) fn walk(
     path: &Path,
     keys: &Keys,
     mut each: impl FnMut(&About, &Member, &mut Content) -> Result<(), String>,
@@ -212,7 +212,7 @@ fn check_digest(path: &Path, found: Digest) -> Result<(), String> {
 ///
 /// # Errors
 /// It is no archive, cut off, of a later release, not to be opened with these keys, or not signed as they demand.
-pub fn look(path: &Path, keys: &Keys) -> Result<(About, Digest), String> {
+pub(super) fn look(path: &Path, keys: &Keys) -> Result<(About, Digest), String> {
     // Between two members megabytes are passed over, and what was read ahead with them.
     let mut file = open(path, BLOCK_BYTES * 8)?;
     let looked = || {
@@ -258,7 +258,7 @@ fn look_inner(inner: &mut Inner) -> Result<(About, Digest), String> {
 
 /// # Errors
 /// The file cannot be read, or is none.
-pub fn open(path: &Path, buffer_bytes: usize) -> Result<BufReader<File>, String> {
+pub(super) fn open(path: &Path, buffer_bytes: usize) -> Result<BufReader<File>, String> {
     let told = |error: io::Error| format!("{}: {error}", path.display());
     regular_file::refuse(path).map_err(told)?;
     let mut file = File::open(path).map_err(told)?;

@@ -24,27 +24,28 @@ use base::regular_file;
 use engine::STORE_FILE;
 
 /// How the name of an encrypted archive ends, behind that of a plain one.
-pub const ENDING: &str = ".age";
+pub(super) const ENDING: &str = ".age";
 
 /// How every age file begins.
 const MAGIC: &[u8] = b"age-encryption.org/";
 
 /// What is said of an archive that needs an identity.
-pub const NEEDS_IDENTITY: &str = "it is encrypted; name the file with the identity that opens it: --identity FILE";
+pub(super) const NEEDS_IDENTITY: &str =
+    "it is encrypted; name the file with the identity that opens it: --identity FILE";
 
 /// What is said of an archive that is for others.
-pub const OTHER_IDENTITY: &str =
+pub(super) const OTHER_IDENTITY: &str =
     "it is encrypted, and none of the identities opens it: it was made for another recipient";
 
 /// What is said of a plain archive where a signature is demanded.
-pub const UNSIGNED: &str = "it is neither encrypted nor signed";
+pub(super) const UNSIGNED: &str = "it is neither encrypted nor signed";
 
 /// Name of the file in the data folder that archives are signed with.
 pub const SIGNING_KEY_FILE: &str = "backup-signing-key";
 
 /// Who may read an archive: an age recipient, `age1…`.
 #[derive(Clone)]
-pub struct Recipient(x25519::Recipient);
+pub(super) struct Recipient(x25519::Recipient);
 
 impl FromStr for Recipient {
     type Err = &'static str;
@@ -317,7 +318,7 @@ impl Keys {
 }
 
 /// An archive as it lies on the disk, its digest growing as it is read.
-pub struct Stored {
+pub(super) struct Stored {
     file: BufReader<File>,
     digesting: Rc<RefCell<Digesting>>,
 }
@@ -343,7 +344,7 @@ impl Seek for Stored {
 }
 
 /// Reads what an archive holds, encrypted or not.
-pub struct Source {
+pub(super) struct Source {
     kind: Kind,
     digesting: Rc<RefCell<Digesting>>,
 }
@@ -356,7 +357,7 @@ enum Kind {
 impl Source {
     /// # Errors
     /// It cannot be opened: a wrong identity, or damage, in words.
-    pub fn open(mut file: BufReader<File>, keys: &Keys) -> Result<Source, String> {
+    pub(super) fn open(mut file: BufReader<File>, keys: &Keys) -> Result<Source, String> {
         let is_sealed = is_sealed(&mut file).map_err(|error| error.to_string())?;
         let digesting = Rc::new(RefCell::new(Digesting::new()));
         let stored = Stored { file, digesting: digesting.clone() };
@@ -377,12 +378,12 @@ impl Source {
     }
 
     /// Of the bytes that were read from the disk so far.
-    pub fn digest(&self) -> Digest {
+    pub(super) fn digest(&self) -> Digest {
         self.digesting.borrow().clone().done()
     }
 
     /// Passes over some bytes.
-    pub fn skip(&mut self, bytes: i64) -> io::Result<()> {
+    pub(super) fn skip(&mut self, bytes: i64) -> io::Result<()> {
         match &mut self.kind {
             Kind::Plain(stored) => stored.seek(SeekFrom::Current(bytes)).map(drop),
             Kind::Sealed(reader) => reader.seek(SeekFrom::Current(bytes)).map(drop).map_err(undecipherable),
@@ -432,7 +433,7 @@ fn has_magic(path: &Path) -> bool {
 }
 
 /// Whether a file is encrypted; it is read from its beginning afterwards.
-pub fn is_sealed(file: &mut BufReader<File>) -> io::Result<bool> {
+pub(super) fn is_sealed(file: &mut BufReader<File>) -> io::Result<bool> {
     let mut begin = Vec::new();
     file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut begin)?;
     file.seek(SeekFrom::Start(0))?;

@@ -235,7 +235,7 @@ fn write_list(list: &StoredList) -> Vec<u8> {
 }
 
 /// Reads it back.
-pub fn read_list(bytes: &[u8]) -> Option<StoredList> {
+pub(super) fn read_list(bytes: &[u8]) -> Option<StoredList> {
     let (at, rest) = bytes.split_first_chunk()?;
     let (type_bytes, rest) = rest.split_first_chunk()?;
     let (url_bytes, rest) = rest.split_first_chunk()?;

@@ -91,7 +91,7 @@ impl Write for Summed {
 }
 
 /// Where the digest of an archive stands, as `sha256sum -c` reads it.
-pub fn digest_path(archive: &Path) -> PathBuf {
+pub(super) fn digest_path(archive: &Path) -> PathBuf {
     with_ending(archive, ".sha256")
 }
 

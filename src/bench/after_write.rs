@@ -18,7 +18,7 @@ const WRITES_EACH: usize = 2;
 ///
 /// # Errors
 /// The order to stop comes.
-pub fn run(bench: &Bench, scenario: &Scenario, row: &mut Row) -> Result<(), Trouble> {
+pub(super) fn run(bench: &Bench, scenario: &Scenario, row: &mut Row) -> Result<(), Trouble> {
     let slice = bench.plan.time / SLICES;
     let search = bench.questions.of(Asks::Subject);
     let most = (bench.questions.sample.subjects.len() * WRITES_EACH / SLICES as usize).max(10);

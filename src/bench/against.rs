@@ -20,7 +20,13 @@ use crate::corpus::Corpus;
 ///
 /// # Errors
 /// The server cannot be reached or does not take certificates, in words; or the order to stop comes.
-pub fn run(plan: &Plan, target: &Target, driver: &Driver, stop: &Stop, watch: &dyn Watch) -> Result<Size, Trouble> {
+pub(super) fn run(
+    plan: &Plan,
+    target: &Target,
+    driver: &Driver,
+    stop: &Stop,
+    watch: &dyn Watch,
+) -> Result<Size, Trouble> {
     let certificates = plan.counts[0];
     let told = count(certificates);
     driver.wait(reach(target))??;

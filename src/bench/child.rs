@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// How processes of a bench are started.
 #[derive(Clone, Debug)]
-pub struct Launcher {
+pub(super) struct Launcher {
     program: PathBuf,
     /// Settings that differ from their defaults, as the environment names them.
     settings: Vec<(String, String)>,
@@ -26,7 +26,7 @@ pub struct Launcher {
 
 /// A process. Dropping it kills it.
 #[derive(Debug)]
-pub struct Process {
+pub(super) struct Process {
     child: Child,
     log: PathBuf,
     stop: Stop,
@@ -34,7 +34,7 @@ pub struct Process {
 
 /// A process that listens.
 #[derive(Debug)]
-pub struct Server {
+pub(super) struct Server {
     pub process: Process,
     pub target: Target,
 }
@@ -53,7 +53,7 @@ impl Launcher {
     ///
     /// # Errors
     /// This program does not know where its file is.
-    pub fn new(settings: &[(String, String)], stop: &Stop) -> Result<Launcher, Trouble> {
+    pub(super) fn new(settings: &[(String, String)], stop: &Stop) -> Result<Launcher, Trouble> {
         let program = std::env::current_exe().map_err(|error| Trouble::failed("this program's file", error))?;
         let settings = settings.iter().map(|(name, value)| (environment_name(name), value.clone())).collect();
         Ok(Launcher { program, settings, stop: stop.clone() })
@@ -63,7 +63,7 @@ impl Launcher {
     ///
     /// # Errors
     /// It ends, with its own words, or the order to stop comes.
-    pub fn serve(&self, data: &Path) -> Result<Server, Trouble> {
+    pub(super) fn serve(&self, data: &Path) -> Result<Server, Trouble> {
         let folder = data.as_os_str();
         let arguments = ["dev".as_ref(), "--listen".as_ref(), "127.0.0.1:0".as_ref(), "--data".as_ref(), folder];
         self.listening(&arguments, data, "serve.log")
@@ -73,7 +73,7 @@ impl Launcher {
     ///
     /// # Errors
     /// As [`serve`](Self::serve).
-    pub fn floor(&self, data: &Path) -> Result<Server, Trouble> {
+    pub(super) fn floor(&self, data: &Path) -> Result<Server, Trouble> {
         self.listening(&["bench-floor".as_ref()], data, "floor.log")
     }
 
@@ -81,7 +81,7 @@ impl Launcher {
     ///
     /// # Errors
     /// The process cannot be started.
-    pub fn import(&self, data: &Path) -> Result<(Process, ChildStdin), Trouble> {
+    pub(super) fn import(&self, data: &Path) -> Result<(Process, ChildStdin), Trouble> {
         let arguments = ["import".as_ref(), "-".as_ref(), "--data".as_ref(), data.as_os_str()];
         self.fed(&arguments, data, "import.log")
     }
@@ -90,7 +90,7 @@ impl Launcher {
     ///
     /// # Errors
     /// As [`import`](Self::import).
-    pub fn import_patients(&self, data: &Path) -> Result<(Process, ChildStdin), Trouble> {
+    pub(super) fn import_patients(&self, data: &Path) -> Result<(Process, ChildStdin), Trouble> {
         let arguments = ["patients".as_ref(), "import".as_ref(), "-".as_ref(), "--data".as_ref(), data.as_os_str()];
         self.fed(&arguments, data, "patients.log")
     }
@@ -171,7 +171,7 @@ pub fn environment_name(setting: &str) -> String {
 
 impl Process {
     /// CPU time so far, user and system, of all threads that are and were. Nanoseconds are counted, not ticks.
-    pub fn cpu(&self) -> Option<Duration> {
+    pub(super) fn cpu(&self) -> Option<Duration> {
         let mut clock = 0;
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let id = libc::pid_t::try_from(self.child.id()).ok()?;
@@ -183,16 +183,16 @@ impl Process {
         read.then(|| Duration::new(parts.0, parts.1))
     }
 
-    pub fn memory(&self) -> Option<Memory> {
+    pub(super) fn memory(&self) -> Option<Memory> {
         memory(self.child.id())
     }
 
-    pub fn id(&self) -> u32 {
+    pub(super) fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// SIGKILL, and waits for the end.
-    pub fn kill(&mut self) {
+    pub(super) fn kill(&mut self) {
         // Both fail only when it has ended already.
         drop(self.child.kill());
         drop(self.child.wait());
@@ -202,7 +202,7 @@ impl Process {
     ///
     /// # Errors
     /// It ends with a failure, or the order to stop comes.
-    pub fn stop(mut self) -> Result<(), Trouble> {
+    pub(super) fn stop(mut self) -> Result<(), Trouble> {
         if let Ok(id) = libc::pid_t::try_from(self.child.id()) {
             // SAFETY: the child was not waited for, so its id is still its own.
             unsafe { libc::kill(id, libc::SIGTERM) };
@@ -220,7 +220,7 @@ impl Process {
     ///
     /// # Errors
     /// The order to stop comes, or it takes too long.
-    pub fn wait(&mut self, mut meanwhile: impl FnMut(&Process)) -> Result<ExitStatus, Trouble> {
+    pub(super) fn wait(&mut self, mut meanwhile: impl FnMut(&Process)) -> Result<ExitStatus, Trouble> {
         let start = Instant::now();
         loop {
             self.stop.check()?;
@@ -236,7 +236,7 @@ impl Process {
     }
 
     /// What it wrote to standard error, at most the last lines.
-    pub fn last_words(&self) -> String {
+    pub(super) fn last_words(&self) -> String {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let last = &lines[lines.len().saturating_sub(5)..];
@@ -244,7 +244,7 @@ impl Process {
     }
 
     /// A fault of its own that it reported, if there is one.
-    pub fn complaint(&self) -> Option<String> {
+    pub(super) fn complaint(&self) -> Option<String> {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         text.lines().find(|line| complains(line)).map(ToOwned::to_owned)
     }
@@ -261,7 +261,7 @@ impl Drop for Process {
 }
 
 /// Memory of a process by its id; none once it has ended.
-pub fn memory(id: u32) -> Option<Memory> {
+pub(super) fn memory(id: u32) -> Option<Memory> {
     let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
     let bytes = |name| field(&status, name).and_then(|value| kibibytes(&value));
     Some(Memory { anonymous: bytes("RssAnon")?, resident: bytes("VmRSS")? })

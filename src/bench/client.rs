@@ -67,7 +67,7 @@ impl Target {
 }
 
 /// One connection that is kept and, when the server closes it, opened again.
-pub struct Connection {
+pub(super) struct Connection {
     address: SocketAddr,
     stream: Option<TcpStream>,
     /// What came, from the first byte of the answer on.
@@ -78,7 +78,7 @@ pub struct Connection {
 
 /// An answer, borrowed from its connection.
 #[derive(Debug)]
-pub struct Answer<'a> {
+pub(super) struct Answer<'a> {
     pub status: u16,
     pub head: &'a [u8],
     pub body: &'a [u8],
@@ -88,7 +88,7 @@ pub struct Answer<'a> {
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 impl Connection {
-    pub fn new(target: &Target) -> Connection {
+    pub(super) fn new(target: &Target) -> Connection {
         Connection { address: target.address, stream: None, buffer: Vec::with_capacity(64 * 1024), joined: Vec::new() }
     }
 
@@ -96,7 +96,7 @@ impl Connection {
     ///
     /// # Errors
     /// The connection cannot be opened, or breaks: whether the request was done is not known.
-    pub async fn send(&mut self, request: &[u8]) -> io::Result<Answer<'_>> {
+    pub(super) async fn send(&mut self, request: &[u8]) -> io::Result<Answer<'_>> {
         let mut stream = match self.stream.take() {
             Some(stream) => stream,
             None => {
@@ -171,18 +171,18 @@ impl Connection {
 
 impl Answer<'_> {
     /// A header's value.
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         header(self.head, name.as_bytes()).and_then(|value| std::str::from_utf8(value).ok())
     }
 
     /// Id of what was created: `Location: …/Composition/17/_history/1`, with or without the end.
-    pub fn created_id(&self) -> Option<&str> {
+    pub(super) fn created_id(&self) -> Option<&str> {
         let (_, path) = self.header("location")?.rsplit_once("Composition/")?;
         path.split('/').next().filter(|id| !id.is_empty())
     }
 
     /// `Bundle.total`, found without reading the whole: every server writes it before the entries.
-    pub fn total(&self) -> Option<u64> {
+    pub(super) fn total(&self) -> Option<u64> {
         let at = find(self.body, b"\"total\"")? + 7;
         let digits =
             self.body[at..].iter().skip_while(|byte| matches!(byte, b' ' | b':')).take_while(|b| b.is_ascii_digit());
@@ -191,12 +191,12 @@ impl Answer<'_> {
     }
 
     /// Whether the body holds a text.
-    pub fn holds(&self, text: &str) -> bool {
+    pub(super) fn holds(&self, text: &str) -> bool {
         find(self.body, text.as_bytes()).is_some()
     }
 
     /// Status and the beginning of the body, for people.
-    pub fn words(&self) -> String {
+    pub(super) fn words(&self) -> String {
         let text = String::from_utf8_lossy(&self.body[..self.body.len().min(300)]);
         format!("status {} {}", self.status, text.split_whitespace().collect::<Vec<_>>().join(" "))
             .trim_end()

@@ -89,13 +89,13 @@ impl Sampled {
 }
 
 /// The smallest value that at least `percent` of a hundred do not exceed; values rise.
-pub fn percentile(rising: &[u64], percent: f64) -> Option<u64> {
+pub(super) fn percentile(rising: &[u64], percent: f64) -> Option<u64> {
     let rank = (rising.len() as f64 * percent / 100.0).ceil() as usize;
     rising.get(rank.clamp(1, rising.len().max(1)) - 1).copied()
 }
 
 /// The middle one.
-pub fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values.len() {
@@ -125,7 +125,7 @@ impl Ratio {
 }
 
 /// How many times worse it is than at the smallest size. For a rate, less is worse.
-pub fn growth(now: f64, smallest: f64, more_is_better: bool) -> Option<f64> {
+pub(super) fn growth(now: f64, smallest: f64, more_is_better: bool) -> Option<f64> {
     let (above, below) = if more_is_better { (smallest, now) } else { (now, smallest) };
     (above > 0.0 && below > 0.0).then(|| above / below)
 }

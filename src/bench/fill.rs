@@ -28,7 +28,7 @@ const DISK_GOAL: f64 = 1.6;
 const DISK_VERSIONS_MIN: u64 = 100_000;
 
 /// What an import made.
-pub struct Filled {
+pub(super) struct Filled {
     pub versions: u64,
     pub import: Import,
     pub sample: Sample,
@@ -38,7 +38,7 @@ pub struct Filled {
 ///
 /// # Errors
 /// Says how much there is and how much is wanted.
-pub fn check_room(folder: &Path, count: u64) -> Result<(), Trouble> {
+pub(super) fn check_room(folder: &Path, count: u64) -> Result<(), Trouble> {
     let wanted = count * CERTIFICATE_BYTES + SIZE_BYTES;
     match free_bytes(folder) {
         Some(free) if free < wanted => Err(Trouble::Failed(format!(
@@ -55,7 +55,13 @@ pub fn check_room(folder: &Path, count: u64) -> Result<(), Trouble> {
 ///
 /// # Errors
 /// The import fails, with its own words; or the order to stop comes.
-pub fn fill(launcher: &Launcher, data: &Path, plan: &Plan, count: u64, watch: &dyn Watch) -> Result<Filled, Trouble> {
+pub(super) fn fill(
+    launcher: &Launcher,
+    data: &Path,
+    plan: &Plan,
+    count: u64,
+    watch: &dyn Watch,
+) -> Result<Filled, Trouble> {
     let children = cpu_of_children();
     let generating = cpu_of_this_thread();
     let start = Instant::now();
@@ -114,7 +120,13 @@ pub fn fill(launcher: &Launcher, data: &Path, plan: &Plan, count: u64, watch: &d
 ///
 /// # Errors
 /// As [`fill`].
-pub fn patients(launcher: &Launcher, data: &Path, plan: &Plan, count: u64, watch: &dyn Watch) -> Result<(), Trouble> {
+pub(super) fn patients(
+    launcher: &Launcher,
+    data: &Path,
+    plan: &Plan,
+    count: u64,
+    watch: &dyn Watch,
+) -> Result<(), Trouble> {
     let (mut process, stdin) = launcher.import_patients(data)?;
     let everybody = everybody(plan.seed, count);
     let mut lines = BufWriter::with_capacity(1 << 18, stdin);
@@ -143,7 +155,7 @@ pub fn patients(launcher: &Launcher, data: &Path, plan: &Plan, count: u64, watch
 ///
 /// # Errors
 /// The folder cannot be read, or the store has other versions than were imported.
-pub fn disk(data: &Path, versions: u64, config: &Config, stop: &Stop) -> Result<Disk, Trouble> {
+pub(super) fn disk(data: &Path, versions: u64, config: &Config, stop: &Stop) -> Result<Disk, Trouble> {
     let problem = |error| Trouble::failed(data.display(), error);
     let all = disk_bytes(data).map_err(problem)?;
     let index_bytes = disk_bytes(&data.join("index")).map_err(problem)?;
@@ -176,7 +188,7 @@ fn failed(process: &Process, data: &Path) -> Trouble {
     Trouble::Failed(format!("the import failed ({free} MB are free there): {}", process.last_words()))
 }
 
-pub fn larger(one: Memory, other: Option<Memory>) -> Memory {
+pub(super) fn larger(one: Memory, other: Option<Memory>) -> Memory {
     let other = other.unwrap_or_default();
     Memory { anonymous: one.anonymous.max(other.anonymous), resident: one.resident.max(other.resident) }
 }

@@ -16,22 +16,22 @@ use super::stop::{Stop, Trouble};
 
 /// What an answer must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Expect {
+pub(super) struct Expect {
     pub status: u16,
     pub total: Option<u64>,
 }
 
 impl Expect {
-    pub const OK: Expect = Expect { status: 200, total: None };
-    pub const CREATED: Expect = Expect { status: 201, total: None };
+    pub(super) const OK: Expect = Expect { status: 200, total: None };
+    pub(super) const CREATED: Expect = Expect { status: 201, total: None };
 
-    pub fn total(total: u64) -> Expect {
+    pub(super) fn total(total: u64) -> Expect {
         Expect { status: 200, total: Some(total) }
     }
 
     /// # Errors
     /// What came instead, in words.
-    pub fn check(self, answer: &Answer) -> Result<(), String> {
+    pub(super) fn check(self, answer: &Answer) -> Result<(), String> {
         if answer.status != self.status {
             return Err(format!("{} instead of {}", answer.words(), self.status));
         }
@@ -46,16 +46,16 @@ impl Expect {
 }
 
 /// Writes the next request into an empty buffer and says what its answer must be; none when there is nothing left to ask.
-pub type Question = dyn Fn(&mut Random, &mut Vec<u8>) -> Option<Expect>;
+pub(super) type Question = dyn Fn(&mut Random, &mut Vec<u8>) -> Option<Expect>;
 
 /// Longer than any answer that is worth waiting for.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client that fails so often in a row gives up.
 const FAULTS_IN_A_ROW_MAX: u32 = 10;
 
 /// Drives a server.
-pub struct Driver {
+pub(super) struct Driver {
     runtime: Runtime,
     stop: Stop,
 }
@@ -63,7 +63,7 @@ pub struct Driver {
 impl Driver {
     /// # Errors
     /// No thread or no file for it.
-    pub fn new(stop: &Stop) -> Result<Driver, Trouble> {
+    pub(super) fn new(stop: &Stop) -> Result<Driver, Trouble> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Trouble::failed("no clients can be started", error))?;
         Ok(Driver { runtime, stop: stop.clone() })
@@ -73,7 +73,7 @@ impl Driver {
     ///
     /// # Errors
     /// [`Trouble::Stopped`].
-    pub fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, Trouble> {
+    pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, Trouble> {
         self.stop.check()?;
         let local = LocalSet::new();
         self.runtime.block_on(local.run_until(async {
@@ -88,7 +88,7 @@ impl Driver {
     ///
     /// # Errors
     /// [`Trouble::Stopped`]. Wrong answers are counted as faults.
-    pub fn run(
+    pub(super) fn run(
         &self,
         target: &Target,
         clients: usize,
@@ -184,21 +184,21 @@ impl Client {
 }
 
 /// Method and address of a request.
-pub fn first_line(request: &[u8]) -> String {
+pub(super) fn first_line(request: &[u8]) -> String {
     let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
     String::from_utf8_lossy(line).trim_end_matches(" HTTP/1.1").to_owned()
 }
 
 /// Numbers that spread well enough (xorshift).
-pub struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Random {
+    pub(super) fn new(seed: u64) -> Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     /// A number below `bound`, which is at least 1.
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(super) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -206,14 +206,14 @@ impl Random {
     }
 
     /// In another order.
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
         for at in (1..items.len()).rev() {
             items.swap(at, self.below(at + 1));
         }
     }
 
     /// One item; none of an empty list.
-    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
+    pub(super) fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         if items.is_empty() { None } else { items.get(self.below(items.len())) }
     }
 }

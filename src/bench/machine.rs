@@ -41,13 +41,13 @@ impl Machine {
 }
 
 /// Value behind `name`, a colon and spaces.
-pub fn field(text: &str, name: &str) -> Option<String> {
+pub(super) fn field(text: &str, name: &str) -> Option<String> {
     let line = text.lines().find(|line| line.split(':').next().is_some_and(|word| word.trim() == name))?;
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
 /// `17 kB` in bytes.
-pub fn kibibytes(value: &str) -> Option<u64> {
+pub(super) fn kibibytes(value: &str) -> Option<u64> {
     value.strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kibibytes| kibibytes * 1024)
 }
 

@@ -16,13 +16,13 @@ use super::scenario::{Asks, Floor, GROUP, Measure, Scenario};
 use super::stop::{Stop, Trouble};
 
 /// A scenario is cut into so many slices.
-pub const SLICES: u32 = 5;
+pub(super) const SLICES: u32 = 5;
 
 /// The indexer takes its round within a second of a write; its work counts for the writes that caused it.
 const SETTLING: Duration = Duration::from_millis(1_300);
 
 /// Everything a scenario needs.
-pub struct Bench<'b> {
+pub(super) struct Bench<'b> {
     pub plan: &'b Plan,
     pub stop: &'b Stop,
     pub driver: &'b Driver,
@@ -38,7 +38,7 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// The floor fails, or the order to stop comes. Wrong answers stand in the row.
-    pub fn run(&self, scenario: &Scenario) -> Result<Row, Trouble> {
+    pub(super) fn run(&self, scenario: &Scenario) -> Result<Row, Trouble> {
         let clients = scenario.clients(self.plan.clients);
         let mut row = Row::new(scenario, clients);
         row.distinct = self.questions.distinct(scenario.asks) as u64;
@@ -87,7 +87,7 @@ impl Bench<'_> {
     }
 
     /// The ratio of each slice to the floor right before it.
-    pub fn compare(&self, scenario: &Scenario, row: &mut Row, slices: &[Sampled], floors: &[Option<Sampled>]) {
+    pub(super) fn compare(&self, scenario: &Scenario, row: &mut Row, slices: &[Sampled], floors: &[Option<Sampled>]) {
         let (what, unit) = match scenario.floor {
             Floor::None => return,
             Floor::Http => ("4 KB from memory", "µs CPU"),
@@ -131,17 +131,17 @@ impl Bench<'_> {
     }
 
     /// Clients ask for some time.
-    pub fn ask(&self, clients: usize, time: Duration, question: &Rc<Question>) -> Result<Sampled, Trouble> {
+    pub(super) fn ask(&self, clients: usize, time: Duration, question: &Rc<Question>) -> Result<Sampled, Trouble> {
         self.driver.run(&self.questions.target, clients, time, question, &|| self.cpu())
     }
 
     /// CPU time of our server so far.
-    pub fn cpu(&self) -> Option<Duration> {
+    pub(super) fn cpu(&self) -> Option<Duration> {
         self.server.and_then(|server| server.process.cpu())
     }
 
     /// CPU time since `before`, once what was written is indexed too.
-    pub fn settled(&self, before: Option<Duration>) -> Result<Option<Duration>, Trouble> {
+    pub(super) fn settled(&self, before: Option<Duration>) -> Result<Option<Duration>, Trouble> {
         let Some(before) = before else { return Ok(None) };
         self.stop.sleep(SETTLING.min(2 * self.plan.time))?;
         Ok(self.cpu().map(|now| now.saturating_sub(before)))

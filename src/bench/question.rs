@@ -10,13 +10,13 @@ use super::scenario::{Asks, MIXED};
 use crate::corpus::Category;
 
 /// Entries of a page when nobody asks for another number.
-pub const PAGE_ENTRIES: u64 = 20;
+pub(super) const PAGE_ENTRIES: u64 = 20;
 
 const REASON: &[u8] = br#"{"resourceType":"Parameters","parameter":[{"name":"reason","valueString":"Patsient kaotas ajutiselt teadvuse; otsuse teeb neuroloog."}]}"#;
 
 /// Makes questions about one data set on one server.
 #[derive(Clone)]
-pub struct Questions {
+pub(super) struct Questions {
     pub target: Target,
     pub sample: Rc<Sample>,
     /// Certificates created so far, so that every one gets a patient of its own five.
@@ -26,17 +26,17 @@ pub struct Questions {
 }
 
 impl Questions {
-    pub fn new(target: Target, sample: Rc<Sample>) -> Questions {
+    pub(super) fn new(target: Target, sample: Rc<Sample>) -> Questions {
         Questions { target, sample, created: Rc::default(), suspended: Rc::default() }
     }
 
     /// After a restart the server listens elsewhere.
-    pub fn moved(&self, target: &Target) -> Questions {
+    pub(super) fn moved(&self, target: &Target) -> Questions {
         Questions { target: target.clone(), ..self.clone() }
     }
 
     /// How many different things are asked for; none: there is nothing.
-    pub fn distinct(&self, asks: Asks) -> usize {
+    pub(super) fn distinct(&self, asks: Asks) -> usize {
         let sample = &self.sample;
         match asks {
             Asks::Read | Asks::Vread | Asks::History | Asks::Restart => sample.certificates.len(),
@@ -52,19 +52,19 @@ impl Questions {
     }
 
     /// The page that is asked for: the deepest there is when the scenario's lies beyond.
-    pub fn page(&self, page: u64) -> u64 {
+    pub(super) fn page(&self, page: u64) -> u64 {
         let hits = self.sample.dense.iter().map(|dense| dense.hits).min().unwrap_or(0);
         page.min(hits.div_ceil(PAGE_ENTRIES)).max(1)
     }
 
     /// The question of a scenario.
-    pub fn of(&self, asks: Asks) -> Rc<Question> {
+    pub(super) fn of(&self, asks: Asks) -> Rc<Question> {
         let questions = self.clone();
         Rc::new(move |random, out| questions.ask(asks, random, out))
     }
 
     /// Writes one request. None: there is nothing (more) to ask for.
-    pub fn ask(&self, asks: Asks, random: &mut Random, out: &mut Vec<u8>) -> Option<Expect> {
+    pub(super) fn ask(&self, asks: Asks, random: &mut Random, out: &mut Vec<u8>) -> Option<Expect> {
         let Questions { target, sample, .. } = self;
         // Only where nobody else writes, all that is found is known.
         let total = |hits: u64| if sample.shared { Expect::OK } else { Expect::total(hits) };
@@ -152,7 +152,7 @@ impl Questions {
     }
 
     /// A create, for a patient or for the stranger whose turn it is.
-    pub fn create(&self, subject: Option<u64>, out: &mut Vec<u8>) -> Option<()> {
+    pub(super) fn create(&self, subject: Option<u64>, out: &mut Vec<u8>) -> Option<()> {
         let number = self.created.replace(self.created.get() + 1);
         let Sample { bodies, strangers, .. } = &*self.sample;
         let body = bodies.get(number as usize % bodies.len().max(1))?;
@@ -164,7 +164,7 @@ impl Questions {
 }
 
 /// Two categories, completed.
-pub fn search(dense: &Dense) -> String {
+pub(super) fn search(dense: &Dense) -> String {
     let [one, other] = dense.categories.map(Category::code);
     format!("/Composition?category={one},{other}&status=final")
 }

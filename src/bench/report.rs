@@ -227,7 +227,7 @@ impl Report {
 }
 
 /// A number as `--count` takes it: `1k`, `2500`, `10M`.
-pub fn count(number: u64) -> String {
+pub(super) fn count(number: u64) -> String {
     match number {
         0 => "0".to_owned(),
         _ if number.is_multiple_of(1_000_000) => format!("{}M", number / 1_000_000),
@@ -237,12 +237,12 @@ pub fn count(number: u64) -> String {
 }
 
 /// Milliseconds.
-pub fn ms(time: Duration) -> f64 {
+pub(super) fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::bench::scenario::SCENARIOS;
 
@@ -251,7 +251,7 @@ pub mod tests {
         Row { cpu_us: Some(cpu_us), p50_us: Some(1.0), per_second: Some(100.0), ..Row::new(scenario, 1) }
     }
 
-    pub fn report(sizes: Vec<Size>) -> Report {
+    pub(crate) fn report(sizes: Vec<Size>) -> Report {
         Report {
             version: "0".into(),
             date: "2026-11-21".into(),

@@ -78,7 +78,7 @@ fn first_answer(driver: &Driver, questions: &Questions, asks: Asks, begun: Insta
 ///
 /// # Errors
 /// It does not start, does not stop, or the order to stop comes.
-pub fn clean(
+pub(super) fn clean(
     launcher: &Launcher,
     data: &Path,
     driver: &Driver,
@@ -115,7 +115,7 @@ pub fn clean(
 ///
 /// # Errors
 /// It does not start again, or the order to stop comes.
-pub fn killed(
+pub(super) fn killed(
     launcher: &Launcher,
     data: &Path,
     driver: &Driver,
@@ -185,7 +185,7 @@ async fn lost(questions: &Questions, ids: &[String]) -> u64 {
 }
 
 /// Looks at the memory of a process again and again, on a thread of its own.
-pub struct MemoryWatch {
+pub(super) struct MemoryWatch {
     anonymous: Arc<AtomicU64>,
     resident: Arc<AtomicU64>,
     over: Arc<AtomicBool>,
@@ -193,7 +193,7 @@ pub struct MemoryWatch {
 }
 
 impl MemoryWatch {
-    pub fn over(process: u32, stop: &Stop) -> MemoryWatch {
+    pub(super) fn over(process: u32, stop: &Stop) -> MemoryWatch {
         let (anonymous, resident, over) = <(Arc<AtomicU64>, Arc<AtomicU64>, Arc<AtomicBool>)>::default();
         let (a, r, o, stop) = (anonymous.clone(), resident.clone(), over.clone(), stop.clone());
         let thread = std::thread::spawn(move || {
@@ -207,7 +207,7 @@ impl MemoryWatch {
     }
 
     /// The most that was seen.
-    pub fn peak(&self) -> Memory {
+    pub(super) fn peak(&self) -> Memory {
         Memory { anonymous: self.anonymous.load(Ordering::Acquire), resident: self.resident.load(Ordering::Acquire) }
     }
 }

@@ -156,7 +156,7 @@ impl Sizing<'_> {
 }
 
 /// Runs all scenarios that have requests, and shows each as soon as it is done.
-pub fn rows(bench: &Bench, told: &str, watch: &dyn Watch) -> Result<Vec<Row>, Trouble> {
+pub(super) fn rows(bench: &Bench, told: &str, watch: &dyn Watch) -> Result<Vec<Row>, Trouble> {
     watch.line(&terminal::head());
     let scenarios: Vec<_> = bench.plan.scenarios.iter().filter(|scenario| scenario.asks != Asks::Restart).collect();
     let mut rows = Vec::new();

@@ -31,14 +31,14 @@ const BODIES: u64 = 2_000;
 const STRANGERS: u64 = 10_000;
 
 /// Certificates for one stranger before the next has a turn: as many as a patient of the data set has.
-pub const STRANGERS_CERTIFICATES: u64 = HITS;
+pub(super) const STRANGERS_CERTIFICATES: u64 = HITS;
 
 /// Hits of a search by subject, where enough patients have so many certificates.
 const HITS: u64 = 5;
 
 /// What can be asked for.
 #[derive(Debug, Default)]
-pub struct Sample {
+pub(super) struct Sample {
     /// Certificates that can be read.
     pub certificates: Vec<Known>,
     pub drafts: Vec<Draft>,
@@ -56,20 +56,20 @@ pub struct Sample {
 }
 
 #[derive(Debug)]
-pub struct Known {
+pub(super) struct Known {
     pub id: Box<str>,
     pub versions: u32,
 }
 
 #[derive(Debug)]
-pub struct Draft {
+pub(super) struct Draft {
     pub id: Box<str>,
     pub body: Vec<u8>,
 }
 
 /// A patient.
 #[derive(Debug)]
-pub struct Subject {
+pub(super) struct Subject {
     /// In `Patient/<n>`.
     pub number: u64,
     /// Certificates by now.
@@ -77,7 +77,7 @@ pub struct Subject {
 }
 
 #[derive(Debug)]
-pub struct Employer {
+pub(super) struct Employer {
     pub code: u32,
     pub day: Date,
     /// Certificates of this employer that are valid on this day.
@@ -85,14 +85,14 @@ pub struct Employer {
 }
 
 #[derive(Debug)]
-pub struct Practitioner {
+pub(super) struct Practitioner {
     pub code: PersonalCode,
     pub hits: u64,
 }
 
 /// A search that finds about half of all certificates, or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dense {
+pub(super) struct Dense {
     pub categories: [Category; 2],
     /// Completed certificates of either category.
     pub hits: u64,
@@ -100,7 +100,7 @@ pub struct Dense {
 
 impl Dense {
     /// Each pair of categories, so that it is not one search that is asked again and again.
-    pub const PAIRS: [[Category; 2]; 3] = [
+    pub(super) const PAIRS: [[Category; 2]; 3] = [
         [Category::DriverGroupI, Category::DriverGroupII],
         [Category::DriverGroupI, Category::Occupational],
         [Category::DriverGroupII, Category::Occupational],
@@ -109,13 +109,13 @@ impl Dense {
 
 /// A body to create a certificate with, around the number of its patient.
 #[derive(Debug)]
-pub struct Body {
+pub(super) struct Body {
     pub before: Box<[u8]>,
     pub after: Box<[u8]>,
 }
 
 impl Body {
-    pub fn new(body: &str) -> Body {
+    pub(super) fn new(body: &str) -> Body {
         let (before, rest) = body.split_once("\"Patient/").expect("a certificate has a patient");
         let end = rest.find('"').expect("a JSON string ends");
         let before = [before.as_bytes(), b"\"Patient/"].concat();
@@ -123,18 +123,18 @@ impl Body {
     }
 
     /// The parts of the body for a patient whose number is written as `subject`.
-    pub fn parts<'b>(&'b self, subject: &'b str) -> [&'b [u8]; 3] {
+    pub(super) fn parts<'b>(&'b self, subject: &'b str) -> [&'b [u8]; 3] {
         [&self.before, subject.as_bytes(), &self.after]
     }
 }
 
 /// A corpus with the patients of `count` certificates and behind them the strangers: everybody whom the registry has to know.
-pub fn everybody(seed: u64, count: u64) -> Corpus {
+pub(super) fn everybody(seed: u64, count: u64) -> Corpus {
     Corpus::new(seed, count + STRANGERS * STRANGERS_CERTIFICATES)
 }
 
 /// Notes what is made while it is made, within bounds whatever the size.
-pub struct Collector {
+pub(super) struct Collector {
     corpus: Corpus,
     strangers: Range<u64>,
     /// One of so many certificates, patients, employers.
@@ -150,7 +150,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    pub fn new(corpus: Corpus, count: u64) -> Collector {
+    pub(super) fn new(corpus: Corpus, count: u64) -> Collector {
         let step = |of: u64, most: u64| of.div_ceil(most).max(1);
         let slots = usize::try_from(count).expect("a count fits the memory") + 1;
         // No seed has other numbers.
@@ -172,7 +172,7 @@ impl Collector {
     }
 
     /// Certificate `number` (from 1) has a new version, from 1.
-    pub fn note(&mut self, number: u64, version: u32, facts: &Facts) {
+    pub(super) fn note(&mut self, number: u64, version: u32, facts: &Facts) {
         let [certificates, subjects, employers] = self.steps;
         let gone = facts.state == State::Deleted;
         let count = |known: &mut u64| if gone { *known -= 1 } else { *known += u64::from(version == 1) };
@@ -198,7 +198,7 @@ impl Collector {
     }
 
     /// What was noted, ready to be asked for. `id` tells the id of a number.
-    pub fn sample(self, seed: u64, renaming: &Renaming, id: impl Fn(u64) -> Box<str>) -> Sample {
+    pub(super) fn sample(self, seed: u64, renaming: &Renaming, id: impl Fn(u64) -> Box<str>) -> Sample {
         let mut numbers: Vec<(u64, (u32, State))> = self.known.into_iter().collect();
         numbers.sort_unstable_by_key(|(number, _)| *number);
         let mut sample = Sample::default();

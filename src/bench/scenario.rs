@@ -50,7 +50,7 @@ pub enum Clients {
 }
 
 /// Clients of [`Clients::Many`].
-pub const MANY: usize = 64;
+pub(super) const MANY: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
@@ -77,7 +77,7 @@ pub enum Floor {
 }
 
 /// Rows of a commit of [`Floor::Group`].
-pub const GROUP: usize = 32;
+pub(super) const GROUP: usize = 32;
 
 /// Source: DESIGN, section 5.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -100,7 +100,7 @@ use Goal::{AtLeast, AtMost, CpuMs};
 use Measure::{Cpu, P50, Rate};
 
 /// What [`Asks::Mixed`] is made of.
-pub const MIXED: [Asks; 6] = [Read, Subject, Practitioner, dense(1), Create, Update];
+pub(super) const MIXED: [Asks; 6] = [Read, Subject, Practitioner, dense(1), Create, Update];
 
 /// All scenarios, in the order they are run: what changes nothing comes first, what adds most comes last.
 #[rustfmt::skip]

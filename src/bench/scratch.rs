@@ -9,7 +9,7 @@ use super::stop::Trouble;
 
 /// Removes what it holds when it is dropped, and itself where it was made here.
 #[derive(Debug)]
-pub struct Scratch {
+pub(super) struct Scratch {
     path: PathBuf,
     made: bool,
     keep: bool,
@@ -20,7 +20,7 @@ impl Scratch {
     ///
     /// # Errors
     /// It holds something, is no folder, or cannot be made.
-    pub fn take(path: &Path, keep: bool) -> Result<Scratch, Trouble> {
+    pub(super) fn take(path: &Path, keep: bool) -> Result<Scratch, Trouble> {
         let shown = path.display();
         let problem = |error: io::Error| Trouble::Plan(format!("{shown}: {error}"));
         let made = match fs::read_dir(path).map(|mut entries| entries.next().is_some()) {
@@ -41,7 +41,7 @@ impl Scratch {
         Ok(Scratch { path, made, keep })
     }
 
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -49,14 +49,14 @@ impl Scratch {
     ///
     /// # Errors
     /// The file system refuses.
-    pub fn folder(&self, name: &str) -> Result<PathBuf, Trouble> {
+    pub(super) fn folder(&self, name: &str) -> Result<PathBuf, Trouble> {
         let path = self.path.join(name);
         fs::create_dir(&path).map_err(|error| Trouble::failed(path.display(), error))?;
         Ok(path)
     }
 
     /// Removes one of the folders, when nothing is to be kept.
-    pub fn remove(&self, folder: &Path) {
+    pub(super) fn remove(&self, folder: &Path) {
         if !self.keep {
             drop(fs::remove_dir_all(folder));
         }
@@ -82,7 +82,7 @@ impl Drop for Scratch {
 ///
 /// # Errors
 /// A folder cannot be listed.
-pub fn disk_bytes(folder: &Path) -> io::Result<u64> {
+pub(super) fn disk_bytes(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -93,7 +93,7 @@ pub fn disk_bytes(folder: &Path) -> io::Result<u64> {
 }
 
 /// Free bytes of the file system a folder lies on, for this user.
-pub fn free_bytes(folder: &Path) -> Option<u64> {
+pub(super) fn free_bytes(folder: &Path) -> Option<u64> {
     let about = file_system(folder)?;
     // Both are as wide as the platform makes them.
     #[allow(clippy::unnecessary_cast)]
@@ -101,7 +101,7 @@ pub fn free_bytes(folder: &Path) -> Option<u64> {
 }
 
 /// What `statfs` says of the file system a folder lies on.
-pub fn file_system(folder: &Path) -> Option<libc::statfs> {
+pub(super) fn file_system(folder: &Path) -> Option<libc::statfs> {
     use std::os::unix::ffi::OsStrExt;
     let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).ok()?;
     let mut about = std::mem::MaybeUninit::<libc::statfs>::uninit();

@@ -28,7 +28,7 @@ impl Trouble {
 pub struct Stop(Arc<AtomicBool>);
 
 /// How often a wait looks at the flag: seldom enough to cost nothing, often enough for an impatient person.
-pub const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 impl Stop {
     pub fn order(&self) {

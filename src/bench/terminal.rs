@@ -4,7 +4,7 @@ use super::child::Memory;
 use super::report::{Restart, Row, Size, count};
 
 /// The head of the table of scenarios.
-pub fn head() -> String {
+pub(super) fn head() -> String {
     format!(
         "{:<41}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}  {:<19} {:<20} goal",
         "", "1/s", "p50 µs", "p90 µs", "p99 µs", "p99.9 µs", "CPU µs", "floor", "ratio (spread)"
@@ -12,7 +12,7 @@ pub fn head() -> String {
 }
 
 /// A scenario, with what there is to say about it below.
-pub fn row(row: &Row) -> Vec<String> {
+pub(super) fn row(row: &Row) -> Vec<String> {
     if let Some(why) = &row.not_offered {
         return vec![format!("{:<41}not offered: {}", row.title, short(why))];
     }
@@ -45,7 +45,7 @@ pub fn row(row: &Row) -> Vec<String> {
 }
 
 /// What was filled, and how.
-pub fn filled(size: &Size) -> Vec<String> {
+pub(super) fn filled(size: &Size) -> Vec<String> {
     let mut lines =
         vec![String::new(), format!("{} certificates, {} versions", count(size.certificates), size.versions)];
     if let Some(import) = &size.import {
@@ -74,7 +74,7 @@ pub fn filled(size: &Size) -> Vec<String> {
 }
 
 /// Starts and memory.
-pub fn restart(restart: &Restart) -> Vec<String> {
+pub(super) fn restart(restart: &Restart) -> Vec<String> {
     let start = |what: &str, read: f64, search: f64, goal: f64| {
         let missed = reached(search <= goal);
         format!(
@@ -95,7 +95,7 @@ pub fn restart(restart: &Restart) -> Vec<String> {
 }
 
 /// How much worse than at the smallest size, one line for all scenarios.
-pub fn growth(size: &Size) -> Vec<String> {
+pub(super) fn growth(size: &Size) -> Vec<String> {
     let grown: Vec<String> = size
         .rows
         .iter()
@@ -110,7 +110,7 @@ pub fn growth(size: &Size) -> Vec<String> {
     vec![format!("times the smallest size (! above the goal): {}", grown.join(", "))]
 }
 
-pub fn memory(memory: Memory) -> String {
+pub(super) fn memory(memory: Memory) -> String {
     format!("{} MB of its own, {} MB with mapped files", memory.anonymous >> 20, memory.resident >> 20)
 }
 
@@ -119,7 +119,7 @@ fn reached(reached: bool) -> &'static str {
 }
 
 /// Three digits that mean something.
-pub fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     match value.abs() {
         small if small < 10.0 => format!("{value:.2}"),
         medium if medium < 100.0 => format!("{value:.1}"),
@@ -128,7 +128,7 @@ pub fn number(value: f64) -> String {
 }
 
 /// Enough of a long text to know what it is about.
-pub fn short(text: &str) -> String {
+pub(super) fn short(text: &str) -> String {
     let mut characters = text.chars();
     let begin: String = characters.by_ref().take(160).collect();
     if characters.next().is_some() { format!("{begin}…") } else { begin }

@@ -12,11 +12,11 @@ const IMPORT_BATCH_LINES: usize = 4096;
 const IMPORT_BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 /// A line holds a resource of the largest allowed size and its entry.
-pub const LINE_BYTES_MAX: usize = BODY_BYTES_MAX + 4096;
+pub(super) const LINE_BYTES_MAX: usize = BODY_BYTES_MAX + 4096;
 
 /// Some lines that follow each other.
 #[derive(Debug, Default)]
-pub struct Chunk {
+pub(super) struct Chunk {
     bytes: Vec<u8>,
     /// Number of each line, from 1, and where it lies; nothing for one that is too long and was not kept.
     lines: Vec<(u64, Option<Range<usize>>)>,
@@ -24,14 +24,14 @@ pub struct Chunk {
 
 impl Chunk {
     /// Lines with their numbers; nothing for one that was too long. Empty lines are left out.
-    pub fn lines(&self) -> impl Iterator<Item = (u64, Option<&[u8]>)> {
+    pub(super) fn lines(&self) -> impl Iterator<Item = (u64, Option<&[u8]>)> {
         let lines = self.lines.iter().map(|(number, range)| (*number, range.clone().map(|range| &self.bytes[range])));
         lines.filter(|(_, line)| line.is_none_or(|line| !line.iter().all(u8::is_ascii_whitespace)))
     }
 }
 
 /// Reads chunks and counts.
-pub struct Chunks<'r> {
+pub(super) struct Chunks<'r> {
     source: &'r mut dyn BufRead,
     /// Lines read so far.
     pub lines: u64,
@@ -40,12 +40,12 @@ pub struct Chunks<'r> {
 }
 
 impl<'r> Chunks<'r> {
-    pub fn new(source: &'r mut dyn BufRead) -> Chunks<'r> {
+    pub(super) fn new(source: &'r mut dyn BufRead) -> Chunks<'r> {
         Chunks { source, lines: 0, bytes: 0 }
     }
 
     /// The next lines; none at the end.
-    pub fn next(&mut self) -> io::Result<Option<Chunk>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<Chunk>> {
         // A buffer that grows would be copied again and again; what is not filled takes no memory.
         let mut chunk = Chunk { bytes: Vec::with_capacity(IMPORT_BATCH_BYTES), lines: Vec::new() };
         while chunk.lines.len() < IMPORT_BATCH_LINES

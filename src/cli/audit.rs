@@ -18,7 +18,7 @@ use fhir::date_time;
 
 /// Verify the audit trail, or write it out
 #[derive(Args, Debug)]
-pub struct Audit {
+pub(super) struct Audit {
     #[command(subcommand)]
     command: Command,
 }
@@ -144,7 +144,7 @@ fn may_be_patient(text: &str, registry: RegistryMode) -> Result<(), String> {
 
 impl Audit {
     /// Runs the command.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         open::for_owner_only();
         match self.command {
             Command::Verify(Verify { head, common }) => {

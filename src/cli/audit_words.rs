@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// The language of the words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Language {
+pub(super) enum Language {
     Et,
     En,
 }
@@ -70,7 +70,7 @@ const DEEDS: &[(&str, &str, &str)] = &[
 ///
 /// # Errors
 /// It is none.
-pub fn told(event: &[u8], language: Language) -> Result<String, String> {
+pub(super) fn told(event: &[u8], language: Language) -> Result<String, String> {
     let event: Value = serde_json::from_slice(event).map_err(|error| format!("an event cannot be read: {error}"))?;
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let seconds = text("/recorded").get(..19).unwrap_or_default().replace('T', " ");

@@ -19,7 +19,7 @@ use engine::system_clock;
 /// running server goes on meanwhile. It is a tar file, its SHA-256 lies beside it. What it holds is health data: the file is for its
 /// owner only, and where it is taken to is for you to guard. With the setting backup.recipients it is encrypted with age and signed.
 #[derive(Args, Debug)]
-pub struct Backup {
+pub(super) struct Backup {
     /// A file that is not there yet, or a folder, in which the archive gets a name that tells time and changes
     #[arg(value_name = "FILE|DIR")]
     to: PathBuf,
@@ -38,7 +38,7 @@ pub struct Backup {
 
 impl Backup {
     /// Runs the command.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         let Backup { to, incremental, after, json, common } = self;
         let config = common.load(|_| ())?;
         open::for_owner_only();

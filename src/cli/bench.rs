@@ -24,7 +24,7 @@ use crate::corpus::Renaming;
 ///
 /// A wrong answer, a write that a later search misses, or a lost write makes the command fail; a goal that is missed is only shown.
 #[derive(Args, Debug)]
-pub struct Bench {
+pub(super) struct Bench {
     /// Numbers of certificates, each a run of its own: 1000, 10k, 1M. A million takes about 2 GB of disk
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1k,10k,100k", value_parser = bench::parse_count)]
     count: Vec<u64>,
@@ -74,11 +74,11 @@ pub struct Bench {
 
 /// The HTTP floor of a bench, in a process of its own.
 #[derive(Args, Debug)]
-pub struct BenchFloor {}
+pub(super) struct BenchFloor {}
 
 impl Bench {
     /// Runs the command.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         let out = self.out.clone();
         check_out(&out)?;
         let before = self.compare.as_deref().map(read).transpose()?;
@@ -151,7 +151,7 @@ impl Bench {
 
 impl BenchFloor {
     /// Runs until it is killed.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         let config = Config::load(Some(Path::new("/dev/null")), std::env::vars_os(), |_| ())?;
         let output = super::log::open().map_err(|error| Failure::Failed(format!("the log: {error}")))?;
         super::log::start(&config.log, &output);

@@ -18,7 +18,7 @@ use fhir::outcome::{Hcert, Language, entry};
 ///
 /// The status of a reflected code is the registry's own; the service answers 400 for 4xx and 503 for 5xx.
 #[derive(Args, Debug)]
-pub struct Catalogue {
+pub(super) struct Catalogue {
     /// Only codes of this system: its address, its id or its short name (hcert, mpi, xroad-rr …)
     #[arg(long, value_name = "SYSTEM")]
     system: Option<String>,
@@ -58,7 +58,7 @@ struct Line<'n> {
 
 impl Catalogue {
     /// Runs the command.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         if self.log_markdown {
             return say(&logging::page());
         }

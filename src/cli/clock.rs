@@ -17,7 +17,7 @@ use fhir::date_time;
 /// minutes since the server started. Without a running server only the first can be seen.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
-pub struct Clock {
+pub(super) struct Clock {
     #[command(subcommand)]
     decide: Option<Decide>,
     /// Tell it as JSON
@@ -42,7 +42,7 @@ enum Decide {
 
 impl Clock {
     /// Runs the command.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         let (common, decision) = match self.decide {
             None => (self.common, None),
             Some(Decide::Accept(common)) => (common, Some(ClockDecision::Accept)),

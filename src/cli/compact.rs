@@ -15,14 +15,14 @@ use engine::{Compacted, STORE_FILE};
 /// Moves what is stored to the front of its file and cuts the file off behind it, in place; the search index becomes one segment. The
 /// server must be stopped: it uses free pages again by itself, so this pays after much was taken away, or after a large import.
 #[derive(Args, Debug)]
-pub struct Compact {
+pub(super) struct Compact {
     #[command(flatten)]
     common: Common,
 }
 
 impl Compact {
     /// Runs the command.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         let config = self.common.load(|_| ())?;
         open::for_owner_only();
         let Compacted { store, index } = compact(&config).map_err(|problem| {

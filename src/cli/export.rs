@@ -23,7 +23,7 @@ use fhir::json;
 /// One line for each version, in the order they were made: an entry of a FHIR history Bundle. Deletions have no resource. `hcert
 /// import` reads it back with ids, versions and times.
 #[derive(Args, Debug)]
-pub struct Export {
+pub(super) struct Export {
     #[command(flatten)]
     out: Out,
     /// Go on where an earlier export to the same file was cut off
@@ -38,7 +38,7 @@ pub struct Export {
 
 impl Export {
     /// Runs the command.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         let Export { out, resume, salvage, common } = self;
         let config = common.load(|_| ())?;
         open::for_owner_only();

@@ -14,7 +14,7 @@ use crate::corpus::{Corpus, Renaming};
 /// The same count, seed and [namespaces] give the same bytes on every machine. The people do not exist, but a valid personal code may be
 /// somebody's: do not send these data to a real registry.
 #[derive(Debug, clap::Args)]
-pub struct Generate {
+pub(super) struct Generate {
     /// Certificates to generate, 1 to 100 million, such as 1000, 10k or 1M; each has 1.4 versions on average.
     #[arg(long, value_name = "N", default_value = "1000", value_parser = parse_count)]
     pub count: u64,
@@ -37,7 +37,7 @@ pub struct Generate {
 
 impl Generate {
     /// Runs the command.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         let config = super::settings(self.config.clone())?;
         let renaming = Renaming::new(&super::open::names(&config, &config.base_url()));
         generate(&self, &renaming)

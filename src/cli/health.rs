@@ -24,7 +24,7 @@ const HEALTH_BYTES_MAX: u64 = 256 * 1024;
 ///
 /// Exit code 0: it works, wholly or degraded. 1: it is down, or gives no answer. 2: flags or settings are wrong.
 #[derive(Debug, Args)]
-pub struct Health {
+pub(super) struct Health {
     /// Address and port of the management listener [setting: management.listen]
     #[arg(long, value_name = "ADDR")]
     at: Option<SocketAddr>,
@@ -40,7 +40,7 @@ pub struct Health {
 
 impl Health {
     /// Asks, and shows the answer.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         let Health { at, ready, json, common } = self;
         let settings = common.load(|_| ())?.management;
         let off = || Failure::Usage("management.listen is empty, so nobody can ask; name the address with --at".into());

@@ -23,7 +23,7 @@ use engine::system_clock;
 /// there already is passed over, so an import that was cut off is resumed by running it again. A line that cannot be taken is
 /// reported with its number, and the rest goes on.
 #[derive(Args, Debug)]
-pub struct Import {
+pub(super) struct Import {
     /// The file to read, or - for standard input
     file: PathBuf,
     /// Stop at the first line that cannot be taken
@@ -35,7 +35,7 @@ pub struct Import {
 
 impl Import {
     /// Runs the command. Lines that were not taken make it fail in the end.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         let Import { file, stop_at_bad, common } = self;
         let config = common.load(|_| ())?;
         super::open::for_owner_only();
@@ -73,7 +73,7 @@ fn import(file: &Path, stop_at_bad: bool, config: &Config) -> Result<Progress, S
 }
 
 /// The lines of a file, or of standard input for `-`, and their bytes where they are known.
-pub fn open(file: &Path) -> Result<(Box<dyn BufRead + Send>, Option<u64>), String> {
+pub(super) fn open(file: &Path) -> Result<(Box<dyn BufRead + Send>, Option<u64>), String> {
     if file.as_os_str() == "-" {
         return Ok((Box::new(BufReader::with_capacity(1 << 16, io::stdin())), None));
     }
@@ -82,12 +82,12 @@ pub fn open(file: &Path) -> Result<(Box<dyn BufRead + Send>, Option<u64>), Strin
     if file.is_dir() {
         return Err(problem(io::ErrorKind::IsADirectory.into()));
     }
-    let bytes = opened.metadata().ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len());
+    let bytes = opened.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
     Ok((Box::new(BufReader::with_capacity(1 << 16, opened)), bytes))
 }
 
 /// Sends the lines on one thread and shows what comes back on this one.
-pub fn through_server(
+pub(super) fn through_server(
     server: &socket::Connection,
     mut lines: Box<dyn BufRead + Send>,
     bar: &mut Bar,

@@ -5,14 +5,14 @@ use std::panic;
 use super::note;
 
 /// For the person at the terminal, below the line of the place.
-pub const REPORT: &str = concat!(
+pub(super) const REPORT: &str = concat!(
     "internal error: this is a bug in hcert ",
     env!("CARGO_PKG_VERSION"),
     ", and nothing that you did wrong; please report it with the line above, and with what RUST_BACKTRACE=1 shows"
 );
 
 /// Makes a panic one line on standard error. With RUST_BACKTRACE it is as Rust writes it.
-pub fn in_one_line() {
+pub(super) fn in_one_line() {
     if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
         return;
     }

@@ -16,7 +16,7 @@ cannot be read by its disk. Nothing that was acknowledged is lost; start it agai
 ///
 /// # Errors
 /// What the system says.
-pub fn prepare() -> io::Result<()> {
+pub(super) fn prepare() -> io::Result<()> {
     // SAFETY: zeros are a value of this struct: no flags, and no other signal held back meanwhile.
     let mut action: libc::sigaction = unsafe { mem::zeroed() };
     let say: extern "C" fn(libc::c_int) = say;

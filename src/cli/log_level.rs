@@ -10,7 +10,7 @@ use base::log::{LogOrder, LogState};
 
 /// Look at the log of the running service, or change what is written to it
 #[derive(Args, Debug)]
-pub struct LogCommand {
+pub(super) struct LogCommand {
     #[command(subcommand)]
     what: What,
 }
@@ -40,7 +40,7 @@ struct LevelOf {
 
 impl LogCommand {
     /// Runs the command.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         let What::Level(LevelOf { level, target, sample, common }) = self.what;
         let config = common.load(|_| ())?;
         let order = LogOrder { level, target, sample };

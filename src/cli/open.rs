@@ -29,7 +29,7 @@ use engine::{self, Clock, DAMAGED, Engine, Purpose, RESTORING, STORE_FILE, Witne
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Files this process makes from here on are for their owner only: 0600, folders 0700. They hold health data. Contract 9.1.
-pub fn for_owner_only() {
+pub(super) fn for_owner_only() {
     // SAFETY: umask only changes a number of this process, and no call of it can fail.
     unsafe { libc::umask(0o077) };
 }
@@ -39,7 +39,7 @@ const MADE_AGAIN: [&str; 6] =
     ["hcert.pid", "store.room", "store.unsynced", "audit.unsynced", DEVELOPER_KEY_FILE, backup::SIGNING_KEY_FILE];
 
 /// What is said of a file of the audit trail that is none.
-pub const TRAIL_DAMAGED: &str = "the audit trail is damaged";
+pub(super) const TRAIL_DAMAGED: &str = "the audit trail is damaged";
 
 /// Refuses a data folder with a FIFO or a device among its files, because opening one may wait for ever, and with a folder or a socket in
 /// place of one. In the folder of the audit trail only its own names count; what has the name of an index is left out, since it is opened
@@ -47,7 +47,7 @@ pub const TRAIL_DAMAGED: &str = "the audit trail is damaged";
 ///
 /// # Errors
 /// One of them is none. In place of the store or of a file of the audit trail that is damage.
-pub fn expect_regular_files(folder: &Path) -> Result<(), String> {
+pub(super) fn expect_regular_files(folder: &Path) -> Result<(), String> {
     let audit = audit::folder(folder);
     let files = [folder, &audit].into_iter().filter_map(|folder| fs::read_dir(folder).ok());
     let mut paths = files.flatten().filter_map(|entry| Some(entry.ok()?.path()));
@@ -81,7 +81,7 @@ pub fn expect_regular_files(folder: &Path) -> Result<(), String> {
 ///
 /// # Errors
 /// One has, in words for the person at the terminal.
-pub fn expect_unused(folder: &Path, looks: bool) -> Result<(), String> {
+pub(super) fn expect_unused(folder: &Path, looks: bool) -> Result<(), String> {
     engine::expect_unused(folder, looks).map_err(|error| unopened(folder, &error))
 }
 
@@ -90,7 +90,7 @@ pub fn expect_unused(folder: &Path, looks: bool) -> Result<(), String> {
 ///
 /// # Errors
 /// There is none, or another process has the folder, in words for the person at the terminal.
-pub fn expect_store(config: &Config) -> Result<(), String> {
+pub(super) fn expect_store(config: &Config) -> Result<(), String> {
     expect_regular_files(&config.storage.data)?;
     expect_store_alone(config)
 }
@@ -99,7 +99,7 @@ pub fn expect_store(config: &Config) -> Result<(), String> {
 ///
 /// # Errors
 /// As there.
-pub fn expect_store_alone(config: &Config) -> Result<(), String> {
+pub(super) fn expect_store_alone(config: &Config) -> Result<(), String> {
     let folder = &config.storage.data;
     let told = |problem: &str| Err(format!("{}: {problem}", folder.display()));
     expect_unused(folder, true)?;
@@ -123,7 +123,7 @@ pub fn expect_store_alone(config: &Config) -> Result<(), String> {
 ///
 /// # Errors
 /// Why it cannot be opened, in words for the person at the terminal.
-pub fn look(config: &Config) -> Result<Engine, String> {
+pub(super) fn look(config: &Config) -> Result<Engine, String> {
     let folder = &config.storage.data;
     expect_store(config)?;
     let looked = Engine::look(options(config, engine::system_clock(), None, Metrics::new()));
@@ -147,7 +147,7 @@ fn unopened(folder: &Path, error: &engine::Error) -> String {
 ///
 /// # Errors
 /// The server cannot be asked, in words for the person at the terminal.
-pub fn server(config: &Config, request: &Request) -> Result<Option<Connection>, String> {
+pub(super) fn server(config: &Config, request: &Request) -> Result<Option<Connection>, String> {
     let folder = &config.storage.data;
     socket::connect(folder, request).map_err(|error| match (error.kind(), hindrance(folder)) {
         (ErrorKind::PermissionDenied, Some(why)) => {
@@ -162,7 +162,7 @@ pub fn server(config: &Config, request: &Request) -> Result<Option<Connection>, 
 ///
 /// # Errors
 /// The server cannot be asked, in words for the person at the terminal.
-pub fn ask(config: &Config, request: &Request) -> Result<Option<Connection>, String> {
+pub(super) fn ask(config: &Config, request: &Request) -> Result<Option<Connection>, String> {
     let folder = &config.storage.data;
     match socket::connect(folder, request) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied && hindrance(folder).is_some() => Ok(None),
@@ -174,7 +174,7 @@ pub fn ask(config: &Config, request: &Request) -> Result<Option<Connection>, Str
 ///
 /// # Errors
 /// The trail takes nothing, though the folder can be written to.
-pub fn tell_of_look(config: &Config, engine: &Engine, action: Action, command: &str) -> Result<(), String> {
+pub(super) fn tell_of_look(config: &Config, engine: &Engine, action: Action, command: &str) -> Result<(), String> {
     match untold(config, command) {
         true => Ok(()),
         false => tell(config, engine, action, command, None, None),
@@ -182,7 +182,7 @@ pub fn tell_of_look(config: &Config, engine: &Engine, action: Action, command: &
 }
 
 /// Whether nothing can be written into the folder, so that the audit trail does not tell of a command; says so.
-pub fn untold(config: &Config, command: &str) -> bool {
+pub(super) fn untold(config: &Config, command: &str) -> bool {
     let folder = &config.storage.data;
     let Some(why) = hindrance(folder) else { return false };
     let folder = folder.display();
@@ -196,7 +196,7 @@ pub fn untold(config: &Config, command: &str) -> bool {
 ///
 /// # Errors
 /// They cannot, in words for the person at the terminal.
-pub fn expect_writable(folder: &Path) -> Result<(), String> {
+pub(super) fn expect_writable(folder: &Path) -> Result<(), String> {
     match hindrance(folder) {
         Some(why) => Err(format!("{}: nothing can be written here, since {why}", folder.display())),
         None => Ok(()),
@@ -207,7 +207,7 @@ pub fn expect_writable(folder: &Path) -> Result<(), String> {
 ///
 /// # Errors
 /// Why it cannot be opened, in words for the person at the terminal.
-pub fn existing(config: &Config) -> Result<Engine, String> {
+pub(super) fn existing(config: &Config) -> Result<Engine, String> {
     expect_store(config)?;
     engine(config, engine::system_clock())
 }
@@ -216,7 +216,7 @@ pub fn existing(config: &Config) -> Result<Engine, String> {
 ///
 /// # Errors
 /// Why it cannot be opened, in words for the person at the terminal.
-pub fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
+pub(super) fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
     opened(config, None, clock, None, Metrics::new())
 }
 
@@ -224,7 +224,7 @@ pub fn engine(config: &Config, clock: Clock) -> Result<Engine, String> {
 ///
 /// # Errors
 /// As [`engine`]; or it is one of `hcert serve`.
-pub fn developers_engine(config: &Config, clock: Clock) -> Result<Engine, String> {
+pub(super) fn developers_engine(config: &Config, clock: Clock) -> Result<Engine, String> {
     opened(config, Some(Purpose::Developer), clock, None, Metrics::new())
 }
 
@@ -298,7 +298,7 @@ fn options(config: &Config, clock: Clock, witness: Option<Arc<dyn Witness>>, met
 ///
 /// # Errors
 /// Why one of them cannot be opened, in words for the person at the terminal.
-pub fn engine_and_trail(
+pub(super) fn engine_and_trail(
     config: &Config,
     clock: Clock,
     metrics: Arc<Metrics>,
@@ -328,7 +328,7 @@ pub fn engine_and_trail(
 ///
 /// # Errors
 /// The code lists in the store cannot be used.
-pub fn service(
+pub(super) fn service(
     config: &Config,
     engine: Arc<Engine>,
     policy: Policy,
@@ -353,7 +353,7 @@ pub fn service(
 ///
 /// # Errors
 /// The file of permissions cannot be read, or makes no sense.
-pub fn policy(config: &Config) -> Result<Policy, String> {
+pub(super) fn policy(config: &Config) -> Result<Policy, String> {
     let names = names(config, &config.base_url());
     let permissions = match &config.access.permissions {
         None => Permissions::read(BUILT_IN, &names)?,
@@ -380,7 +380,7 @@ pub fn policy(config: &Config) -> Result<Policy, String> {
 ///
 /// # Errors
 /// The trail cannot be opened or written; what the event is about must not happen.
-pub fn tell(
+pub(super) fn tell(
     config: &Config,
     engine: &Engine,
     action: Action,
@@ -400,7 +400,7 @@ pub fn tell(
 }
 
 /// The head of the audit trail that the store knows.
-pub fn kept_head(engine: &Engine) -> Option<Head> {
+pub(super) fn kept_head(engine: &Engine) -> Option<Head> {
     engine.audit_head().ok().flatten().and_then(|head| Head::parse(&head))
 }
 
@@ -408,7 +408,7 @@ pub fn kept_head(engine: &Engine) -> Option<Head> {
 ///
 /// # Errors
 /// The trail cannot be opened or written.
-pub fn trail(config: &Config, engine: &Engine) -> Result<Log, String> {
+pub(super) fn trail(config: &Config, engine: &Engine) -> Result<Log, String> {
     let log = Log::open(audit_options(config, engine::system_clock()))?;
     tell_migration(engine, &log)?;
     account::complete(engine, &log, engine::system_clock()())?;
@@ -431,7 +431,7 @@ fn keep_from(config: &Config, engine: &Arc<Engine>) -> audit::KeepFrom {
 }
 
 /// How the audit trail beside an open engine is opened by a command, which removes nothing.
-pub fn audit_options(config: &Config, clock: Clock) -> audit::Options {
+pub(super) fn audit_options(config: &Config, clock: Clock) -> audit::Options {
     audit::Options {
         folder: config.storage.data.clone(),
         file_bytes: config.audit.file_mb * 1024 * 1024,
@@ -444,7 +444,7 @@ pub fn audit_options(config: &Config, clock: Clock) -> audit::Options {
 ///
 /// # Errors
 /// The code lists in the store, or the profiles, cannot be used.
-pub fn rulebook(config: &Config, engine: Arc<Engine>) -> Result<Rulebook, String> {
+pub(super) fn rulebook(config: &Config, engine: Arc<Engine>) -> Result<Rulebook, String> {
     rulebook_of(config, engine, names(config, &config.base_url()))
 }
 
@@ -454,7 +454,7 @@ fn rulebook_of(config: &Config, engine: Arc<Engine>, names: Names) -> Result<Rul
 }
 
 /// The namespaces a certificate is written in.
-pub fn names(config: &Config, base_url: &str) -> Names {
+pub(super) fn names(config: &Config, base_url: &str) -> Names {
     Names::new(base_url.to_owned(), &config.namespaces.pairs())
 }
 

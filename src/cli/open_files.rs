@@ -7,7 +7,7 @@ use crate::cli::limits::OPEN_FILES_RESERVED;
 /// Raises the process's limit of open files so that `connections` fit beside store and index. How many do fit.
 ///
 /// Without this, clients that only connect could take the last file from the index, which would then fail to commit.
-pub fn make_room_for(connections: usize) -> io::Result<usize> {
+pub(super) fn make_room_for(connections: usize) -> io::Result<usize> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to a value of our own that lives through the call.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 {

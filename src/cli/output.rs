@@ -13,7 +13,7 @@ use base::regular_file;
 
 /// Flags of every command whose result can be a file.
 #[derive(Args, Debug, Default)]
-pub struct Out {
+pub(super) struct Out {
     /// Write to this file instead of standard output; - is standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -24,7 +24,7 @@ pub struct Out {
 
 impl Out {
     /// The file, where it is none of standard output.
-    pub fn file(&self) -> Option<&Path> {
+    pub(super) fn file(&self) -> Option<&Path> {
         self.out.as_deref().filter(|path| path.as_os_str() != "-")
     }
 
@@ -32,7 +32,7 @@ impl Out {
     ///
     /// # Errors
     /// Those of `target`, or the file cannot be made.
-    pub fn open(&self) -> Result<Output, Failure> {
+    pub(super) fn open(&self) -> Result<Output, Failure> {
         self.target()?.open()
     }
 
@@ -41,7 +41,7 @@ impl Out {
     ///
     /// # Errors
     /// There is such a file and `force` is not given, or it is a folder.
-    pub fn target(&self) -> Result<Target, Failure> {
+    pub(super) fn target(&self) -> Result<Target, Failure> {
         let Some(path) = self.file() else { return Ok(Target::Stdout) };
         let failed = |problem: String| Failure::Failed(format!("{}: {problem}", path.display()));
         if let Some(folder) = missing_folder(path) {
@@ -64,7 +64,7 @@ impl Out {
 }
 
 /// Where an output will go.
-pub enum Target {
+pub(super) enum Target {
     Stdout,
     /// A device, a pipe, or what is open already.
     AsItIs(PathBuf),
@@ -76,7 +76,7 @@ pub enum Target {
 impl Target {
     /// # Errors
     /// The file cannot be made.
-    pub fn open(&self) -> Result<Output, Failure> {
+    pub(super) fn open(&self) -> Result<Output, Failure> {
         let create = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
         let (path, file, replaced) = match self {
             Target::Stdout => return Ok(Output::new(io::stdout(), "standard output".to_owned())),
@@ -96,14 +96,14 @@ impl Target {
 }
 
 /// A path with more letters behind its name.
-pub fn suffixed(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn suffixed(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
 
 /// An open output. Its first problem is kept: what is written knows only that writing failed.
-pub struct Output {
+pub(super) struct Output {
     to: BufWriter<Box<dyn Write>>,
     name: String,
     /// Where it is none of standard output, a pipe or a device.
@@ -195,7 +195,7 @@ impl Output {
     }
 
     /// An earlier file, at the place where it goes on.
-    pub fn resumed(file: File, path: &Path) -> Output {
+    pub(super) fn resumed(file: File, path: &Path) -> Output {
         Output { file: Some(path.to_owned()), ..Output::new(file, path.display().to_string()) }
     }
 
@@ -204,7 +204,7 @@ impl Output {
     ///
     /// # Errors
     /// The work failed, or the output cannot be written.
-    pub fn finish<T>(mut self, done: Result<T, String>) -> Result<Option<T>, Failure> {
+    pub(super) fn finish<T>(mut self, done: Result<T, String>) -> Result<Option<T>, Failure> {
         if done.is_ok() {
             // What it returns is kept as the problem.
             drop(self.flush());
@@ -232,7 +232,7 @@ impl Output {
     }
 
     /// Why it cannot be written, where it could not.
-    pub fn problem(&self) -> Option<String> {
+    pub(super) fn problem(&self) -> Option<String> {
         self.problem.as_ref().map(|error| format!("{} cannot be written: {error}", self.name))
     }
 
@@ -268,7 +268,7 @@ fn is_descriptor(path: &Path) -> bool {
 }
 
 /// The folder that a new file would be made in, where there is none.
-pub fn missing_folder(path: &Path) -> Option<PathBuf> {
+pub(super) fn missing_folder(path: &Path) -> Option<PathBuf> {
     let folder = match path.as_os_str().as_bytes().ends_with(b"/") {
         true => path,
         false => path.parent().filter(|folder| !folder.as_os_str().is_empty())?,
@@ -277,7 +277,7 @@ pub fn missing_folder(path: &Path) -> Option<PathBuf> {
 }
 
 /// That a folder is missing, and what to do.
-pub fn no_folder(folder: &Path) -> String {
+pub(super) fn no_folder(folder: &Path) -> String {
     let folder = folder.display();
     format!("the folder {folder} does not exist; make it first: mkdir -p {folder}")
 }

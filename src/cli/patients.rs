@@ -18,7 +18,7 @@ use engine::{Engine, system_clock};
 
 /// Import or list the patients of the embedded registry
 #[derive(Args, Debug)]
-pub struct Patients {
+pub(super) struct Patients {
     #[command(subcommand)]
     command: Command,
 }
@@ -60,7 +60,7 @@ struct List {
 
 impl Patients {
     /// Runs the command.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         match self.command {
             Command::Import(import) => import.run(),
             Command::List(list) => list.run(),

@@ -8,14 +8,14 @@ use super::note;
 use crate::bulk::Event;
 
 /// Shows events on standard error.
-pub struct Bar {
+pub(super) struct Bar {
     bar: ProgressBar,
     by_bytes: bool,
 }
 
 impl Bar {
     /// `bytes` is the size of what is read, when it is known.
-    pub fn new(bytes: Option<u64>) -> Bar {
+    pub(super) fn new(bytes: Option<u64>) -> Bar {
         let (bar, template) = match bytes {
             Some(bytes) => {
                 (ProgressBar::new(bytes), "{bar:32} {percent:>3} % {binary_bytes_per_sec} {msg}, {eta} left")
@@ -27,7 +27,7 @@ impl Bar {
         Bar { bar, by_bytes: bytes.is_some() }
     }
 
-    pub fn show(&mut self, event: &Event) {
+    pub(super) fn show(&mut self, event: &Event) {
         match event {
             Event::Progress(progress) => {
                 if self.by_bytes {
@@ -53,19 +53,19 @@ impl Bar {
         }
     }
 
-    pub fn finish(&self) {
+    pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }
 
 /// Shows how far something with a known end has come.
-pub struct Steps {
+pub(super) struct Steps {
     bar: ProgressBar,
 }
 
 impl Steps {
     /// `what` is counted, such as "changes".
-    pub fn new(what: &'static str) -> Steps {
+    pub(super) fn new(what: &'static str) -> Steps {
         let bar = ProgressBar::new(0);
         bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(4));
         let template = format!("{{bar:32}} {{percent:>3}} % {{pos}} of {{len}} {what}, {{per_sec}}, {{eta}} left");
@@ -74,23 +74,23 @@ impl Steps {
     }
 
     /// `at` of `of` are done.
-    pub fn show(&mut self, at: u64, of: u64) {
+    pub(super) fn show(&mut self, at: u64, of: u64) {
         self.bar.set_length(of);
         self.bar.set_position(at);
     }
 
-    pub fn finish(&self) {
+    pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }
 
 /// Shows how far a run of several parts has come.
-pub struct Parts {
+pub(super) struct Parts {
     bar: ProgressBar,
 }
 
 impl Parts {
-    pub fn new() -> Parts {
+    pub(super) fn new() -> Parts {
         let bar = ProgressBar::new(0);
         bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(4));
         bar.set_style(
@@ -101,7 +101,7 @@ impl Parts {
     }
 
     /// `at` of `of` are done of a part.
-    pub fn show(&mut self, part: &str, at: u64, of: u64) {
+    pub(super) fn show(&mut self, part: &str, at: u64, of: u64) {
         if self.bar.message() != part {
             self.bar.set_message(part.to_owned());
         }
@@ -109,7 +109,7 @@ impl Parts {
         self.bar.set_position(at);
     }
 
-    pub fn finish(&self) {
+    pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }

@@ -16,14 +16,14 @@ use certificate::Seq;
 /// A running server goes on answering from the index it has until the new one takes its place; the data folder needs room for two. The
 /// server mends an index that it finds damaged by itself, so this is for an index that is doubted, or that has grown.
 #[derive(Args, Debug)]
-pub struct Reindex {
+pub(super) struct Reindex {
     #[command(flatten)]
     common: Common,
 }
 
 impl Reindex {
     /// Runs the command.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         let config = self.common.load(|_| ())?;
         open::for_owner_only();
         let certificates = reindex(&config).map_err(|problem| {

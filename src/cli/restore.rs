@@ -20,7 +20,7 @@ use engine::system_clock;
 /// written. The restored store answers as the other one did at the change it is restored to; it counts as a new epoch, so that the
 /// search index is built again, the next backup is a full one, and no id is given twice.
 #[derive(Args, Debug)]
-pub struct Restore {
+pub(super) struct Restore {
     /// A full archive and those that go on from it, in any order; or a folder, whose newest chain is taken
     #[arg(value_name = "ARCHIVE|DIR", required = true)]
     archives: Vec<PathBuf>,
@@ -49,7 +49,7 @@ pub struct Restore {
 
 impl Restore {
     /// Runs the command.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         let Restore { archives, to, verify, check, identity, signed_by, json, common } = self;
         let config = common.load(|_| ())?;
         open::for_owner_only();

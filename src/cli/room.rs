@@ -12,7 +12,7 @@ const WORDS: [&str; 3] = ["No space left", "no storage space", "Disk quota excee
 
 /// Why a command could not be done; where a disk had no room, with its mount, what is free on it now, and what is wanted. `folder` is on the
 /// disk that the command writes to; it need not be there.
-pub fn named(problem: String, folder: &Path, wants: impl FnOnce() -> String) -> String {
+pub(super) fn named(problem: String, folder: &Path, wants: impl FnOnce() -> String) -> String {
     if !WORDS.iter().any(|words| problem.contains(words)) {
         return problem;
     }
@@ -25,13 +25,13 @@ pub fn named(problem: String, folder: &Path, wants: impl FnOnce() -> String) -> 
 }
 
 /// What a new index wants, or one that is made one segment.
-pub fn of_index(config: &Config) -> String {
+pub(super) fn of_index(config: &Config) -> String {
     let bytes = size(&config.storage.data.join("index")).1;
     format!("a new index takes as much as the one that is there, about {bytes} bytes, beside it")
 }
 
 /// What `compact` wants.
-pub fn of_compact(config: &Config) -> String {
+pub(super) fn of_compact(config: &Config) -> String {
     let bytes = size(&config.storage.data.join("index")).1 + STORE_ROOM_BYTES as u64;
     format!(
         "to compact takes about {bytes} bytes beside what is there; nothing is lost, and the folder can be used as before"
@@ -39,7 +39,7 @@ pub fn of_compact(config: &Config) -> String {
 }
 
 /// What an import of a file wants.
-pub fn of_import(file: &Path) -> String {
+pub(super) fn of_import(file: &Path) -> String {
     let bytes = size(file).1;
     let wanted = if bytes > 0 {
         format!("the file has {bytes} bytes, and its lines take about as much; ")
@@ -50,14 +50,14 @@ pub fn of_import(file: &Path) -> String {
 }
 
 /// What a backup wants.
-pub fn of_backup(config: &Config) -> String {
+pub(super) fn of_backup(config: &Config) -> String {
     let data = &config.storage.data;
     let bytes = size(&data.join(engine::STORE_FILE)).1 + size(&data.join("audit")).1;
     format!("a full archive takes up to {bytes} bytes; nothing of this one is left")
 }
 
 /// What a restore wants.
-pub fn of_restore<'a>(archives: impl Iterator<Item = &'a Path>) -> String {
+pub(super) fn of_restore<'a>(archives: impl Iterator<Item = &'a Path>) -> String {
     let bytes: u64 = archives.map(|archive| size(archive).1).sum();
     format!("what is restored takes more than the {bytes} bytes of the archives, as a rule two to three times as much")
 }

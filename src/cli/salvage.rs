@@ -11,7 +11,7 @@ use crate::config::Config;
 use base::regular_file;
 use engine::{STORE_FILE, Salvage, Salvaged};
 
-pub const HELP: &str = "Write what can still be read of a damaged store; the server must be stopped
+pub(super) const HELP: &str = "Write what can still be read of a damaged store; the server must be stopped
 
 FILE gets the certificates of which every version can be read; `hcert import` takes it. FILE.incomplete gets what is left of the others, \
 and FILE.report.json names what is lost; it is written last, so an empty one means that the salvage was cut off. --force replaces all \
@@ -23,7 +23,7 @@ not be done.";
 ///
 /// # Errors
 /// It could not be done, or something is lost.
-pub fn salvage(out: &Path, force: bool, config: &Config) -> Result<(), Failure> {
+pub(super) fn salvage(out: &Path, force: bool, config: &Config) -> Result<(), Failure> {
     // Opening a FIFO waits for ever; the audit trail is not read.
     let store = config.storage.data.join(STORE_FILE);
     regular_file::refuse(&store).map_err(|error| Failure::Wrong(format!("{}: {error}", store.display())))?;

@@ -39,7 +39,7 @@ const HTTP_DATES_END: Duration = Duration::from_secs(253_402_300_800);
 /// Nobody is let in without a token of the issuer that [access.token] names; without that it does not start. Stops on SIGTERM or Ctrl-C,
 /// after finishing what is under way.
 #[derive(Debug, Args)]
-pub struct Serve {
+pub(super) struct Serve {
     #[command(flatten)]
     flags: Flags,
 }
@@ -50,21 +50,21 @@ pub struct Serve {
 /// rights. Requests through proxies, from pages of other origins and over HTTP/1.0 are refused. Where --listen is an address that other
 /// machines reach, the printed address holds a secret. Stops on SIGTERM or Ctrl-C.
 #[derive(Debug, Args)]
-pub struct Dev {
+pub(super) struct Dev {
     #[command(flatten)]
     flags: Flags,
 }
 
 impl Serve {
     /// Runs until SIGTERM or SIGINT.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         self.flags.run(AccessMode::Jwt)
     }
 }
 
 impl Dev {
     /// Runs until SIGTERM or SIGINT.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         self.flags.run(AccessMode::Developer)
     }
 }

@@ -16,7 +16,7 @@ use engine::Stats;
 ///
 /// Certificates by state and kind, bytes by table of the store and by file, what one version takes, and the numbers of the formats.
 #[derive(Args, Debug)]
-pub struct StatsOf {
+pub(super) struct StatsOf {
     /// Tell it as JSON
     #[arg(long)]
     json: bool,
@@ -26,7 +26,7 @@ pub struct StatsOf {
 
 impl StatsOf {
     /// Runs the command.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         let config = self.common.load(|_| ())?;
         open::for_owner_only();
         let stats = stats(&config).map_err(Failure::Failed)?;

@@ -20,7 +20,7 @@ use fhir::date_time::instant;
 
 /// Load, list or remove code systems and value sets
 #[derive(Args, Debug)]
-pub struct Terminology {
+pub(super) struct Terminology {
     #[command(subcommand)]
     command: Command,
 }
@@ -63,7 +63,7 @@ struct Remove {
 
 impl Terminology {
     /// Runs the command.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         match self.command {
             Command::Load(Load { files, common }) => load(&files, &settings(common)?),
             Command::List(List { common }) => list(&settings(common)?),

@@ -17,7 +17,7 @@ use engine::system_clock;
 /// It is signed with the key in the data folder, which is made if it is not there. `hcert dev` over the same folder takes it, and
 /// `hcert serve` takes none of them; none has to run for it to be made. Nothing but the token goes to standard output: TOKEN=$(hcert token …)
 #[derive(Args, Debug)]
-pub struct Token {
+pub(super) struct Token {
     /// What the caller is, such as doctor, patient or gov-official
     #[arg(long)]
     role: String,
@@ -60,7 +60,7 @@ fn tell(config: &Config, order: &Order) -> Result<(), String> {
 
 impl Token {
     /// Runs the command.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         let Token { role, person, organization, patient, represented_party, application, common } = self;
         let config = common.load(|_| ())?;
         let order =

@@ -19,7 +19,7 @@ use engine::{DAMAGED, Engine, Error, Verified};
 /// checked up to the change at which the check began. Nothing is mended, and the folder may be one that cannot be written to. Exit codes: 0 all is whole, 1 it could not be checked, 2 the flags or settings
 /// cannot be used, 3 something is not as it was written.
 #[derive(Args, Debug)]
-pub struct Verify {
+pub(super) struct Verify {
     /// Tell the result as JSON
     #[arg(long)]
     json: bool,
@@ -29,7 +29,7 @@ pub struct Verify {
 
 impl Verify {
     /// Runs the command.
-    pub fn run(self) -> Result<(), Failure> {
+    pub(super) fn run(self) -> Result<(), Failure> {
         let config = self.common.load(|_| ())?;
         open::for_owner_only();
         checked(&config, self.json)
@@ -37,12 +37,12 @@ impl Verify {
 }
 
 /// Checks the data folder and tells what was found.
-pub fn checked(config: &Config, json: bool) -> Result<(), Failure> {
+pub(super) fn checked(config: &Config, json: bool) -> Result<(), Failure> {
     let (verified, is_running) = verify(config).map_err(Failure::Failed)?;
     if json {
         say(&(serde_json::to_string(&verified).expect("texts and numbers have a JSON form") + "\n"))?;
     } else {
-        say(&verified.told().to_string())?;
+        say(&verified.told().clone())?;
         if is_running {
             say("the server is running: the pages of the file are checked only when it is stopped\n")?;
         }
@@ -77,7 +77,7 @@ fn unopened(folder: &Path, problem: String) -> Result<Verified, String> {
     match trail.and_then(|trail| audit::verify(&trail, &[])) {
         Ok(events) => verified.add("audit", events.problems, events.problems_untold as u64, events.remarks),
         Err(problem) => {
-            verified.add("audit", Vec::new(), 0, vec![format!("the audit trail cannot be read: {problem}")])
+            verified.add("audit", Vec::new(), 0, vec![format!("the audit trail cannot be read: {problem}")]);
         }
     }
     Ok(verified)

@@ -13,7 +13,7 @@ use engine::STORE_FILE;
 
 /// Why nothing can be written into a data folder; none when it can be, or when nobody can tell. A folder that is not there yet is judged
 /// by the one it would be made in.
-pub fn hindrance(folder: &Path) -> Option<String> {
+pub(super) fn hindrance(folder: &Path) -> Option<String> {
     let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let there = whole.ancestors().find(|path| path.exists())?;
     if !there.is_dir() {
@@ -29,7 +29,7 @@ pub fn hindrance(folder: &Path) -> Option<String> {
 }
 
 /// Why a file or folder cannot be read, where the system refuses it to this user.
-pub fn unreadable(path: &Path, error: &io::Error) -> String {
+pub(super) fn unreadable(path: &Path, error: &io::Error) -> String {
     let owner = path.ancestors().find_map(|path| fs::metadata(path).ok());
     match owner {
         Some(found) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -112,7 +112,7 @@ struct Mount {
 }
 
 /// The mount that a path lies on, in words.
-pub fn mount_at(path: &Path) -> Option<String> {
+pub(super) fn mount_at(path: &Path) -> Option<String> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let whole = fs::canonicalize(path).ok()?;
     mount_of(&mounts, &whole).map(|mount| mount.to_string())

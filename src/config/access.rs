@@ -177,7 +177,7 @@ impl Access {
 }
 
 /// What is wrong with `[access]`, each with its key.
-pub fn problems(config: &Config) -> Vec<String> {
+pub(super) fn problems(config: &Config) -> Vec<String> {
     let (access, token) = (&config.access, &config.access.token);
     let mut problems = Vec::new();
     if access.mode == AccessMode::Jwt && token.jwks.is_none() {

@@ -18,7 +18,7 @@ const REMOVED: &[(&str, &str)] = &[(
 )];
 
 /// A settings file as it was read.
-pub struct Document {
+pub(super) struct Document {
     path: PathBuf,
     text: String,
     /// By the path of a setting: `server.workers`, `registry.fault[0].path`.
@@ -33,7 +33,7 @@ struct Place {
 
 /// What a settings file says, as far as it can be used.
 #[derive(Default)]
-pub struct Read {
+pub(super) struct Read {
     pub config: Config,
     /// What could not be used, each with its place.
     pub problems: Vec<String>,
@@ -44,7 +44,7 @@ pub struct Read {
 impl Document {
     /// # Errors
     /// The file cannot be read.
-    pub fn open(path: &Path) -> Result<Document, ConfigError> {
+    pub(super) fn open(path: &Path) -> Result<Document, ConfigError> {
         let is_empty = path == Path::new("/dev/null");
         let regular = if is_empty { Ok(()) } else { regular_file::refuse(path) };
         let text = regular
@@ -55,7 +55,7 @@ impl Document {
 
     /// The settings of the file, with every problem rather than the first. What is no TOML has one problem: what follows it
     /// cannot be told apart.
-    pub fn read(&mut self) -> Read {
+    pub(super) fn read(&mut self) -> Read {
         let mut read = Read::default();
         let text = self.text.clone();
         let mut root = match DeTable::parse(&text) {
@@ -90,16 +90,16 @@ impl Document {
     }
 
     /// Whether the file has a value for a setting.
-    pub fn sets(&self, path: &str) -> bool {
+    pub(super) fn sets(&self, path: &str) -> bool {
         self.places.contains_key(path)
     }
 
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
     /// A problem with the place of a setting that this file has a value for.
-    pub fn shown_at(&self, setting: &str, problem: &str) -> String {
+    pub(super) fn shown_at(&self, setting: &str, problem: &str) -> String {
         self.shown(self.places.get(setting).map(|place| place.value.clone()), problem)
     }
 
@@ -171,7 +171,7 @@ const EXPECTED: &[(&str, &str)] = &[
 ];
 
 /// A message of the library without words of Rust, and with a suggestion where a name is misspelt.
-pub fn plain(message: &str) -> String {
+pub(super) fn plain(message: &str) -> String {
     let message = message.trim_end();
     let Some((before, expected)) = message.split_once("expected ") else { return message.to_owned() };
     let named: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();

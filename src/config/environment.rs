@@ -11,7 +11,7 @@ const PREFIX: &str = "HCERT__";
 
 /// What the environment says.
 #[derive(Default)]
-pub struct Variables {
+pub(super) struct Variables {
     /// Path of each setting that was taken over, and the name of its variable.
     pub taken: Vec<(String, String)>,
     /// What could not be used, each with its variable.
@@ -25,7 +25,7 @@ pub struct Variables {
 /// Takes every variable that begins with `HCERT__` over into the settings.
 ///
 /// A text stands for itself, lists may be written `a,b`; everything else is written as in TOML.
-pub fn overlay(config: &mut Config, environment: impl Iterator<Item = (OsString, OsString)>) -> Variables {
+pub(super) fn overlay(config: &mut Config, environment: impl Iterator<Item = (OsString, OsString)>) -> Variables {
     let mut variables = Variables::default();
     for (name, text) in environment {
         let Some(name) = name.to_str().filter(|name| name.starts_with("HCERT_")) else { continue };

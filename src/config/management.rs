@@ -61,7 +61,7 @@ impl Management {
 }
 
 /// What is wrong with these settings beyond types and ranges.
-pub fn problems(management: &Management) -> Vec<String> {
+pub(super) fn problems(management: &Management) -> Vec<String> {
     let mut problems: Vec<String> = address_problem(management).into_iter().collect();
     if management.certificate.is_some() != management.key.is_some() {
         problems.push("management.certificate and management.key are needed together".to_owned());

@@ -69,7 +69,7 @@ const fn range(key: &'static str, low: i64, high: i64, unit: &'static str) -> Ra
 }
 
 /// Cuts slashes at the end of addresses, then checks every value. /// What comes back is every setting with a value that is not allowed, by its path and the reason.
-pub fn check(config: &mut Config) -> Vec<String> {
+pub(super) fn check(config: &mut Config) -> Vec<String> {
     cut_slashes(&mut config.server.base_path);
     config.server.base_url.as_mut().map(cut_slashes);
     config.registry.remote.address.as_mut().map(cut_slashes);
@@ -201,12 +201,9 @@ fn faults(rules: &[FaultRule]) -> Vec<String> {
     }
     for (number, rule) in rules.iter().enumerate() {
         let mut refuse = |problem: String| problems.push(format!("registry.fault[{number}]{problem}"));
-        let pattern = match (&rule.identifier, &rule.path) {
-            (Some(pattern), None) | (None, Some(pattern)) => pattern,
-            _ => {
-                refuse(" needs either an identifier or a path".to_owned());
-                continue;
-            }
+        let ((Some(pattern), None) | (None, Some(pattern))) = (&rule.identifier, &rule.path) else {
+            refuse(" needs either an identifier or a path".to_owned());
+            continue;
         };
         if pattern.is_empty() || pattern.chars().count() > FAULT_PATTERN_CHARACTERS_MAX {
             refuse(format!(": its pattern needs 1 to {FAULT_PATTERN_CHARACTERS_MAX} characters"));

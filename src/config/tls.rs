@@ -58,7 +58,7 @@ impl Tls {
 }
 
 /// What is wrong with the section as a whole.
-pub fn problems(config: &Config) -> Vec<String> {
+pub(super) fn problems(config: &Config) -> Vec<String> {
     let tls = &config.tls;
     let mut problems = Vec::new();
     if tls.certificate.is_some() != tls.key.is_some() {

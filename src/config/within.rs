@@ -14,7 +14,7 @@ pub fn is_within(path: &Path, folder: &Path) -> bool {
 }
 
 /// As [`is_within`], by names alone: the disk of a path may be one of the network that does not answer, and settings have to be read then too.
-pub fn is_within_by_name(path: &Path, folder: &Path) -> bool {
+pub(super) fn is_within_by_name(path: &Path, folder: &Path) -> bool {
     let whole = |path: &Path| {
         let mut plain = PathBuf::new();
         for part in std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).components() {

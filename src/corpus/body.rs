@@ -72,12 +72,12 @@ impl Contents {
 }
 
 impl Body<'_> {
-    pub fn push(&mut self, text: &str) {
+    pub(super) fn push(&mut self, text: &str) {
         self.out.push_str(text);
     }
 
     /// A free text of the certificate; the same one in every version, unless `changes` tells it from those before.
-    pub fn text(&mut self, topic: Topic, place: u8, changes: u8) {
+    pub(super) fn text(&mut self, topic: Topic, place: u8, changes: u8) {
         let mut random = self.certificate.random(Purpose::Text(topic, place, changes));
         phrases::write(self.out, topic, self.certificate.date(0).day, &mut random);
     }
@@ -190,7 +190,7 @@ impl Body<'_> {
 
 impl Certificate {
     /// `TT-2025-0000017`
-    pub fn write_identifier(&self, out: &mut String) {
+    pub(super) fn write_identifier(&self, out: &mut String) {
         out.push_str("TT-");
         padded(out, self.tick(0).moment().day.civil().0 as u64, 4);
         out.push('-');
@@ -198,7 +198,7 @@ impl Certificate {
     }
 
     /// The guide wants the title to be that of the category; not everybody does so.
-    pub fn title(&self) -> &'static str {
+    pub(super) fn title(&self) -> &'static str {
         match (self.category, self.number % 10) {
             (Category::DriverGroupI | Category::DriverGroupII, 3) => "Mootorsõidukijuhi tervisetõend",
             (Category::DriverGroupI, 6) => "Ühekordne läbivaatus: juhiluba, I grupp",

@@ -29,11 +29,11 @@ const MORNING: u32 = 8 * HOUR;
 const HOUR: u32 = 3_600_000;
 
 impl Tick {
-    pub const HOUR: u64 = HOUR as u64;
-    pub const DAY: u64 = 10 * Tick::HOUR;
-    pub const WEEK: u64 = 5 * Tick::DAY;
+    pub(super) const HOUR: u64 = HOUR as u64;
+    pub(super) const DAY: u64 = 10 * Tick::HOUR;
+    pub(super) const WEEK: u64 = 5 * Tick::DAY;
 
-    pub fn moment(self) -> Moment {
+    pub(super) fn moment(self) -> Moment {
         let (week, within) = (self.0 / Tick::WEEK, self.0 % Tick::WEEK);
         let day = FIRST_DAY + (7 * week + within / Tick::DAY) as i32;
         Moment { day: Day(day), millisecond: MORNING + (within % Tick::DAY) as u32 }
@@ -41,7 +41,7 @@ impl Tick {
 }
 
 impl Day {
-    pub fn of(year: i32, month: u32, day: u32) -> Day {
+    pub(super) fn of(year: i32, month: u32, day: u32) -> Day {
         let year = if month <= 2 { year - 1 } else { year };
         let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
         let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
@@ -50,7 +50,7 @@ impl Day {
     }
 
     /// Year, month and day of the month.
-    pub fn civil(self) -> (i32, u32, u32) {
+    pub(super) fn civil(self) -> (i32, u32, u32) {
         let shifted = self.0 + 719_468;
         let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
         let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -61,13 +61,13 @@ impl Day {
         (year + era * 400 + i32::from(month <= 2), month, day)
     }
 
-    pub fn date(self) -> Date {
+    pub(super) fn date(self) -> Date {
         let (year, month, day) = self.civil();
         Date::new(year as i16, month as i8, day as i8).expect("a day between 1900 and 2100 is a day of the calendar")
     }
 
     /// The last day of a validity of so many months that begins on this day.
-    pub fn last_of(self, months: u32) -> Day {
+    pub(super) fn last_of(self, months: u32) -> Day {
         let (year, month, day) = self.civil();
         let months = month - 1 + months;
         let (year, month) = (year + (months / 12) as i32, months % 12 + 1);
@@ -76,12 +76,12 @@ impl Day {
         Day(Day::of(year, month, day.min(length)).0 - 1)
     }
 
-    pub fn at(self, millisecond: u32) -> Moment {
+    pub(super) fn at(self, millisecond: u32) -> Moment {
         Moment { day: self, millisecond }
     }
 
     /// `2025-01-12`
-    pub fn write(self, out: &mut String) {
+    pub(super) fn write(self, out: &mut String) {
         let (year, month, day) = self.civil();
         padded(out, year as u64, 4);
         out.push('-');
@@ -91,7 +91,7 @@ impl Day {
     }
 
     /// `12.01.2025`, as people write it.
-    pub fn write_estonian(self, out: &mut String) {
+    pub(super) fn write_estonian(self, out: &mut String) {
         let (year, month, day) = self.civil();
         padded(out, day.into(), 2);
         out.push('.');
@@ -108,7 +108,7 @@ impl Day {
 }
 
 impl Moment {
-    pub const LAST_SECOND: u32 = 24 * HOUR - 1_000;
+    pub(super) const LAST_SECOND: u32 = 24 * HOUR - 1_000;
 
     /// Hours ahead of UTC: 3 from the last Sunday of March to the last one of October, else 2. Directive 2000/84/EC.
     fn offset(self) -> u32 {
@@ -119,23 +119,23 @@ impl Moment {
     }
 
     /// Milliseconds since 1970 UTC.
-    pub fn utc(self) -> i64 {
+    pub(super) fn utc(self) -> i64 {
         i64::from(self.day.0) * 86_400_000 + i64::from(self.millisecond) - i64::from(self.offset() * HOUR)
     }
 
     /// The same moment so many seconds earlier, without its milliseconds. Stays on the day.
-    pub fn earlier(self, seconds: u32) -> Moment {
+    pub(super) fn earlier(self, seconds: u32) -> Moment {
         Moment { day: self.day, millisecond: (self.millisecond / 1_000).saturating_sub(seconds) * 1_000 }
     }
 
     /// `2025-01-12T10:00:00+02:00`
-    pub fn write_date_time(self, out: &mut String) {
+    pub(super) fn write_date_time(self, out: &mut String) {
         self.write_clock(out);
         self.write_offset(out);
     }
 
     /// `2025-01-12T10:00:00.123+02:00`
-    pub fn write_instant(self, out: &mut String) {
+    pub(super) fn write_instant(self, out: &mut String) {
         self.write_clock(out);
         out.push('.');
         padded(out, (self.millisecond % 1_000).into(), 3);

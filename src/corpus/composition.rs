@@ -124,12 +124,12 @@ impl Purpose {
 
 impl Scale {
     /// Patients the certificates are spread over by chance: five certificates for each on average.
-    pub fn patients(self) -> u64 {
+    pub(super) fn patients(self) -> u64 {
         self.count.div_ceil(5)
     }
 
     /// Certificate `number`, from 1.
-    pub fn certificate(self, number: u64) -> Certificate {
+    pub(super) fn certificate(self, number: u64) -> Certificate {
         let Scale { seed, count } = self;
         let mut random = Purpose::Plan.random(seed, number);
         let slot = (SPAN / count).max(1);
@@ -176,38 +176,38 @@ impl Scale {
 }
 
 impl Certificate {
-    pub fn random(&self, purpose: Purpose) -> Random {
+    pub(super) fn random(&self, purpose: Purpose) -> Random {
         purpose.random(self.seed, self.number)
     }
 
     /// When the step was planned. The stream may stamp it some milliseconds later, so that no two stamps are alike.
-    pub fn tick(&self, at: usize) -> Tick {
+    pub(super) fn tick(&self, at: usize) -> Tick {
         self.ticks[at]
     }
 
-    pub fn subject(&self) -> u64 {
+    pub(super) fn subject(&self) -> u64 {
         PATIENT_FIRST + self.patient
     }
 
-    pub fn person(&self) -> Person {
+    pub(super) fn person(&self) -> Person {
         people::patient(self.seed, self.patient)
     }
 
-    pub fn author(&self) -> Person {
+    pub(super) fn author(&self) -> Person {
         people::practitioner(self.seed, self.practitioner)
     }
 
     /// A practitioner works in one institution.
-    pub fn institution(&self) -> Organisation {
+    pub(super) fn institution(&self) -> Organisation {
         organisations::institution(self.seed, self.practitioner % INSTITUTIONS)
     }
 
-    pub fn employer(&self) -> Option<Organisation> {
+    pub(super) fn employer(&self) -> Option<Organisation> {
         self.employer.map(|index| organisations::employer(self.seed, index))
     }
 
     /// One of six rests on a document from outside; one of twenty shares its declaration with the certificate before it.
-    pub fn declaration(&self) -> Declaration {
+    pub(super) fn declaration(&self) -> Declaration {
         let mut random = self.random(Purpose::Declaration);
         match random.below(60) {
             0..10 => {
@@ -221,24 +221,24 @@ impl Certificate {
     }
 
     /// Whether the version after `at` steps already holds a decision; drafts often wait for one.
-    pub fn decided(&self, at: usize) -> bool {
+    pub(super) fn decided(&self, at: usize) -> bool {
         self.steps[at].state() != State::Draft || at > 0 || self.number.is_multiple_of(2)
     }
 
     /// How many of the steps up to this one changed the completed certificate.
-    pub fn changes(&self, at: usize) -> u8 {
+    pub(super) fn changes(&self, at: usize) -> u8 {
         self.steps[..=at].iter().filter(|step| **step == Step::Change).count() as u8
     }
 
     /// `Composition.date`: a little before the step that created or completed it reached the service.
-    pub fn date(&self, at: usize) -> Moment {
+    pub(super) fn date(&self, at: usize) -> Moment {
         let completed = (1..=at).rev().find(|at| self.steps[*at] == Step::Complete).unwrap_or(0);
         let seconds = self.random(Purpose::Issued).below(120) as u32;
         self.tick(completed).moment().earlier(seconds)
     }
 
     /// First and last day of the validity, when there is one. A change prolongs it by a month.
-    pub fn validity(&self, at: usize) -> Option<(Day, Day)> {
+    pub(super) fn validity(&self, at: usize) -> Option<(Day, Day)> {
         let valid = self.decided(at) && self.decision != Decision::Unfit;
         valid.then(|| {
             let first = self.date(at).day;

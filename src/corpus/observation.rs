@@ -111,7 +111,7 @@ fn decision_coding(category: Category, decision: Decision) -> &'static str {
 
 impl Body<'_> {
     /// The list of contained resources, with a comma behind it.
-    pub fn contained(&mut self) {
+    pub(super) fn contained(&mut self) {
         self.push(r#""contained":[{"resourceType":"PractitionerRole","id":"author","practitioner":{"reference":"Practitioner/"#);
         let author = self.certificate.author();
         self.push(author.code.as_str());
@@ -135,7 +135,7 @@ impl Body<'_> {
     }
 
     /// A restriction as the narrative tells it, by its place among those of the certificate.
-    pub fn restriction_words(&mut self, place: u8) {
+    pub(super) fn restriction_words(&mut self, place: u8) {
         let restriction = self.restriction(place);
         self.push(restriction.display);
         if restriction.detail == Detail::Kilograms {

@@ -34,7 +34,7 @@ pub(super) fn employer(seed: u64, index: u64) -> Organisation {
 }
 
 impl Organisation {
-    pub fn write_name(&self, out: &mut String) {
+    pub(super) fn write_name(&self, out: &mut String) {
         self.name.iter().for_each(|part| out.push_str(part));
     }
 }

@@ -9,7 +9,7 @@ pub(super) struct Random(u64);
 
 impl Random {
     /// The stream for one thing (`key`) under a seed.
-    pub fn new(seed: u64, key: u64) -> Random {
+    pub(super) fn new(seed: u64, key: u64) -> Random {
         Random(mix(seed ^ mix(key.wrapping_add(STEP))))
     }
 
@@ -19,23 +19,23 @@ impl Random {
     }
 
     /// A number below `end`, each as likely (to 1 in 2^32); `end` is at least 1.
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub(super) fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 
     /// As [`below`](Self::below), small numbers being likelier: a few employers send many people, most send few.
-    pub fn skewed(&mut self, end: u64) -> u64 {
+    pub(super) fn skewed(&mut self, end: u64) -> u64 {
         let first = self.below(end);
         self.below(first + 1)
     }
 
     /// True so many times in a hundred.
-    pub fn percent(&mut self, share: u64) -> bool {
+    pub(super) fn percent(&mut self, share: u64) -> bool {
         self.below(100) < share
     }
 
     /// One item of a list that is not empty.
-    pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+    pub(super) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len() as u64) as usize]
     }
 }

@@ -10,7 +10,7 @@ use certificate::State;
 
 impl Body<'_> {
     /// The list of sections, the last element of a body.
-    pub fn sections(&mut self) {
+    pub(super) fn sections(&mut self) {
         let Contents { decided, restrictions, risk_factors, conditions, .. } = self.contents;
         let changes = self.certificate.changes(self.at);
         self.push(r#""section":["#);

@@ -25,7 +25,7 @@ const REQUEST_WAIT_MS: u64 = 1_000;
 
 /// The bounds on requests of one server.
 #[derive(Debug)]
-pub struct Admission {
+pub(super) struct Admission {
     reading: Gate,
     /// Apart, so that writes waiting for the disk keep no read from its turn.
     changing: Gate,
@@ -45,13 +45,13 @@ struct Gate {
 
 /// A request that is worked on, until this is dropped.
 #[derive(Debug)]
-pub struct Admitted<'a> {
+pub(super) struct Admitted<'a> {
     _turn: SemaphorePermit<'a>,
     _counted: Counted<'a>,
 }
 
 impl Admission {
-    pub fn new(settings: &Settings, load: Arc<Load>) -> Admission {
+    pub(super) fn new(settings: &Settings, load: Arc<Load>) -> Admission {
         let at_once = settings.requests_max;
         let clients = Clients::new(
             settings.requests_per_address_max,
@@ -71,7 +71,7 @@ impl Admission {
     ///
     /// # Errors
     /// 429
-    pub fn begin(&self, counted: &CountedFor) -> Result<(UnderWay<'_>, Option<UnderWay<'_>>), Issue> {
+    pub(super) fn begin(&self, counted: &CountedFor) -> Result<(UnderWay<'_>, Option<UnderWay<'_>>), Issue> {
         let of_sender = counted.sender.map(|sender| self.begin_of(sender)).transpose()?;
         Ok((self.begin_of(counted.client)?, of_sender))
     }
@@ -88,7 +88,7 @@ impl Admission {
     }
 
     /// The share of a client in the memory for bodies.
-    pub fn bodies(&self, client: ClientKey) -> BodyMemory {
+    pub(super) fn bodies(&self, client: ClientKey) -> BodyMemory {
         self.clients.bodies(client)
     }
 
@@ -96,7 +96,7 @@ impl Admission {
     ///
     /// # Errors
     /// 429
-    pub fn lend(&self, counted: &CountedFor, bytes: usize) -> Result<OwnedSemaphorePermit, Issue> {
+    pub(super) fn lend(&self, counted: &CountedFor, bytes: usize) -> Result<OwnedSemaphorePermit, Issue> {
         self.clients.lend(counted.client, bytes).ok_or_else(|| {
             count(&self.load.requests_throttled);
             let problem = format!("{ANSWERS_BYTES_PER_ADDRESS_MAX} bytes of answers not read yet are allowed");
@@ -108,7 +108,7 @@ impl Admission {
     ///
     /// # Errors
     /// 503: its turn does not come in time, or too many wait in the line of all.
-    pub async fn enter_large(&self, client: Option<ClientKey>) -> Result<Turn, Issue> {
+    pub(super) async fn enter_large(&self, client: Option<ClientKey>) -> Result<Turn, Issue> {
         let _waiting = Counted::new(&self.load.requests_waiting);
         let share = client.map(|client| self.clients.large_bodies(client));
         let turn = async {
@@ -128,7 +128,7 @@ impl Admission {
     ///
     /// # Errors
     /// 503: too many are worked on, for too long, or wait already.
-    pub async fn enter(&self, changes: bool) -> Result<Admitted<'_>, Issue> {
+    pub(super) async fn enter(&self, changes: bool) -> Result<Admitted<'_>, Issue> {
         let gate = if changes { &self.changing } else { &self.reading };
         let turn = match gate.turns.try_acquire() {
             Ok(turn) => Some(turn),

@@ -8,7 +8,7 @@ use super::seat::{Seat, now_ms};
 use crate::config::limits::ANSWERS_BYTES_MAX;
 
 /// One connection may hold this part of the memory for answers that is free: an eighth, so that a dozen connections that read nothing leave a fifth of it.
-pub const ANSWERS_FREE_SHARE: usize = 8;
+pub(super) const ANSWERS_FREE_SHARE: usize = 8;
 
 /// Bytes of memory for answers: where fewer are free, connections end that hold answers for longer than [`ANSWERS_SCARCE_MS`].
 const ANSWERS_BYTES_SCARCE: usize = ANSWERS_BYTES_MAX / 4;
@@ -18,7 +18,7 @@ const ANSWERS_SCARCE_MS: u64 = 1_000;
 
 /// The memory of a server.
 #[derive(Debug)]
-pub struct AnswerMemory {
+pub(super) struct AnswerMemory {
     max: usize,
     held: Mutex<Held>,
 }
@@ -42,7 +42,7 @@ struct Holder {
 
 /// The memory of one answer, given back when this is dropped.
 #[derive(Debug)]
-pub struct LentAnswer {
+pub(super) struct LentAnswer {
     memory: Arc<AnswerMemory>,
     holder: usize,
     bytes: usize,
@@ -51,7 +51,7 @@ pub struct LentAnswer {
 
 /// Why an answer has no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoMemory {
+pub(super) enum NoMemory {
     /// Its connection holds too many others.
     OfConnection,
     /// All connections together do.
@@ -59,7 +59,7 @@ pub enum NoMemory {
 }
 
 impl AnswerMemory {
-    pub fn new(max: usize) -> Arc<AnswerMemory> {
+    pub(super) fn new(max: usize) -> Arc<AnswerMemory> {
         Arc::new(AnswerMemory { max, held: Mutex::default() })
     }
 
@@ -67,7 +67,7 @@ impl AnswerMemory {
     ///
     /// # Errors
     /// There is none. Nobody waits for it: what waits would lie in memory too.
-    pub fn lend(self: &Arc<Self>, seat: Option<&Arc<Seat>>, bytes: usize) -> Result<LentAnswer, NoMemory> {
+    pub(super) fn lend(self: &Arc<Self>, seat: Option<&Arc<Seat>>, bytes: usize) -> Result<LentAnswer, NoMemory> {
         self.lend_at(seat, bytes, now_ms())
     }
 
@@ -91,7 +91,7 @@ impl AnswerMemory {
     }
 
     /// Whether a connection leaves so much unread that nothing more is made for it.
-    pub fn is_used_up(&self, seat: Option<&Arc<Seat>>) -> bool {
+    pub(super) fn is_used_up(&self, seat: Option<&Arc<Seat>>) -> bool {
         let held = self.held();
         let of_connection = held.of(key(seat));
         of_connection > 0 && of_connection >= self.share(&held)
@@ -99,7 +99,7 @@ impl AnswerMemory {
 
     /// Bytes that are lent.
     #[cfg(test)]
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.held().bytes
     }
 

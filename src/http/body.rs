@@ -34,27 +34,27 @@ const LINGER_S: u64 = 5;
 
 /// Memory that is lent in pieces.
 #[derive(Clone, Debug)]
-pub struct Memory(Arc<Semaphore>);
+pub(super) struct Memory(Arc<Semaphore>);
 
 /// Bytes of a piece.
 const PIECE: usize = 4 * 1024;
 
 /// Memory for the bodies of requests, of all clients or of one. Large ones have theirs apart, since they wait for seconds.
 #[derive(Clone, Debug)]
-pub struct BodyMemory {
+pub(super) struct BodyMemory {
     small: Memory,
     large: Memory,
 }
 
 /// Whether a body is one above [`LARGE_BODY_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BodySize {
+pub(super) enum BodySize {
     Small,
     Large,
 }
 
 /// Where the body of one request has its memory from.
-pub struct Lender<'a> {
+pub(super) struct Lender<'a> {
     pub all: &'a BodyMemory,
     /// What its client may have of it, where that is bounded.
     pub share: Option<BodyMemory>,
@@ -63,54 +63,54 @@ pub struct Lender<'a> {
 
 /// A body and the memory it holds, given back when this is dropped.
 #[derive(Default)]
-pub struct Received {
+pub(super) struct Received {
     pub bytes: Vec<u8>,
     pub lent: Option<LentBody>,
 }
 
 #[derive(Debug)]
-pub struct LentBody {
+pub(super) struct LentBody {
     size: BodySize,
     of_all: OwnedSemaphorePermit,
     of_share: Option<OwnedSemaphorePermit>,
 }
 
 impl Memory {
-    pub fn new(bytes: usize) -> Memory {
+    pub(super) fn new(bytes: usize) -> Memory {
         Memory(Arc::new(Semaphore::new(bytes / PIECE)))
     }
 
     /// Lends `bytes`, where they are free.
-    pub fn borrow(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+    pub(super) fn borrow(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let pieces = u32::try_from(bytes.div_ceil(PIECE)).ok()?;
         Arc::clone(&self.0).try_acquire_many_owned(pieces).ok()
     }
 
     /// Whether anything is lent, where this is the only one who lends it: each piece holds on to where it is from.
-    pub fn is_shared(&self) -> bool {
+    pub(super) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
 }
 
 impl BodyMemory {
     /// For all clients. `body_bytes_max`: of one body.
-    pub fn of_all(body_bytes_max: usize) -> BodyMemory {
+    pub(super) fn of_all(body_bytes_max: usize) -> BodyMemory {
         let large = Memory::new(LARGE_BODIES_HELD * body_bytes_max);
         BodyMemory { small: Memory::new(SMALL_BODIES_BYTES_MAX), large }
     }
 
     /// For one client.
-    pub fn of_client(body_bytes_max: usize) -> BodyMemory {
+    pub(super) fn of_client(body_bytes_max: usize) -> BodyMemory {
         let large = Memory::new(LARGE_BODIES_HELD_PER_ADDRESS * body_bytes_max);
         BodyMemory { small: Memory::new(SMALL_BODIES_BYTES_PER_ADDRESS_MAX), large }
     }
 
     /// As [`Memory::is_shared`].
-    pub fn is_shared(&self) -> bool {
+    pub(super) fn is_shared(&self) -> bool {
         self.small.is_shared() || self.large.is_shared()
     }
 
-    pub fn of(&self, size: BodySize) -> &Memory {
+    pub(super) fn of(&self, size: BodySize) -> &Memory {
         match size {
             BodySize::Small => &self.small,
             BodySize::Large => &self.large,
@@ -119,7 +119,7 @@ impl BodyMemory {
 }
 
 impl BodySize {
-    pub fn of(bytes: usize) -> BodySize {
+    pub(super) fn of(bytes: usize) -> BodySize {
         if bytes > LARGE_BODY_BYTES { BodySize::Large } else { BodySize::Small }
     }
 }
@@ -129,7 +129,7 @@ impl Lender<'_> {
     ///
     /// # Errors
     /// 429: its client has used up its share. 503: so have all clients together.
-    pub fn lend(&self, received: &mut Received, size: BodySize, bytes: usize) -> Result<(), Issue> {
+    pub(super) fn lend(&self, received: &mut Received, size: BodySize, bytes: usize) -> Result<(), Issue> {
         self.try_lend(received, size, bytes).map_err(|full| {
             count(if full == Hcert::BodiesFull { &self.load.requests_refused } else { &self.load.requests_throttled });
             let issue = Issue::new(full);
@@ -178,7 +178,7 @@ impl Patience {
 /// # Errors
 /// 413 as soon as it grows too long, 408 when it takes too long or comes too slowly, 400 when it breaks off, 429 or 503 when too many
 /// are held already.
-pub async fn receive<B>(
+pub(super) async fn receive<B>(
     body: &mut B,
     length: Option<u64>,
     bytes_max: usize,
@@ -226,7 +226,7 @@ fn broken(error: impl ToString) -> Outcome {
 
 /// Reads the rest of a refused body and throws it away, for a while. Without this, closing the connection under a client that
 /// still writes would reset it, and the client might never see the refusal.
-pub async fn linger<B: Body>(body: B) {
+pub(super) async fn linger<B: Body>(body: B) {
     let discard = async {
         let mut body = pin!(body);
         let mut bytes = 0;

@@ -16,7 +16,7 @@ use fhir::outcome::{Hcert, Issue, Outcome};
 /// # Errors
 /// 401: a token is needed and there is none, or the one that is there is refused, whether or not it is needed. 503: the keys of tokens
 /// are not known yet.
-pub async fn identify(
+pub(super) async fn identify(
     settings: &Settings,
     route: &Route,
     headers: &HeaderMap,
@@ -47,7 +47,7 @@ pub async fn identify(
 }
 
 /// Writes into the context who calls; a change keeps it.
-pub fn name(context: &mut Context, identity: Option<Arc<Identity>>) {
+pub(super) fn name(context: &mut Context, identity: Option<Arc<Identity>>) {
     // Only a change has a trace.
     if let Some(identity) = identity.as_ref().filter(|_| context.who.trace.is_some()) {
         context.who.person = Some(identity.person.clone());

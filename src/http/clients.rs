@@ -50,7 +50,7 @@ impl ClientKey {
 
 /// All clients that were here lately.
 #[derive(Debug)]
-pub struct Clients {
+pub(super) struct Clients {
     under_way_max: usize,
     /// Of a trusted sender, with all its clients.
     of_sender_max: usize,
@@ -76,14 +76,14 @@ struct Client {
 
 /// A client's request under way, which ends when this is dropped.
 #[derive(Debug)]
-pub struct UnderWay<'a> {
+pub(super) struct UnderWay<'a> {
     clients: &'a Clients,
     key: ClientKey,
 }
 
 /// Why a request of a client is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Throttled {
+pub(super) enum Throttled {
     /// More at once than allowed; the number that is.
     AtOnce(usize),
     /// More in a second than allowed; the number that is.
@@ -91,7 +91,7 @@ pub enum Throttled {
 }
 
 impl Clients {
-    pub fn new(under_way_max: usize, of_sender_max: usize, per_second: u32, body_bytes_max: usize) -> Clients {
+    pub(super) fn new(under_way_max: usize, of_sender_max: usize, per_second: u32, body_bytes_max: usize) -> Clients {
         Clients { under_way_max, of_sender_max, body_bytes_max, per_second, known: Mutex::default() }
     }
 
@@ -99,7 +99,7 @@ impl Clients {
     ///
     /// # Errors
     /// It is one too many.
-    pub fn begin(&self, key: ClientKey) -> Result<UnderWay<'_>, Throttled> {
+    pub(super) fn begin(&self, key: ClientKey) -> Result<UnderWay<'_>, Throttled> {
         self.begin_at(key, now_ms())
     }
 
@@ -125,21 +125,21 @@ impl Clients {
     }
 
     /// Lends memory for an answer until its client has read it, of the client's share.
-    pub fn lend(&self, key: ClientKey, bytes: usize) -> Option<OwnedSemaphorePermit> {
+    pub(super) fn lend(&self, key: ClientKey, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let mut known = self.known();
         let client = self.client(&mut known, key, now_ms());
         client.answers.get_or_insert_with(|| Memory::new(ANSWERS_BYTES_PER_ADDRESS_MAX)).borrow(bytes)
     }
 
     /// The share of a client in the memory for bodies.
-    pub fn bodies(&self, client: ClientKey) -> BodyMemory {
+    pub(super) fn bodies(&self, client: ClientKey) -> BodyMemory {
         let mut known = self.known();
         let client = self.client(&mut known, client, now_ms());
         client.bodies.get_or_insert_with(|| BodyMemory::of_client(self.body_bytes_max)).clone()
     }
 
     /// The share of a client in the large bodies that are processed at once.
-    pub fn large_bodies(&self, client: ClientKey) -> Arc<Semaphore> {
+    pub(super) fn large_bodies(&self, client: ClientKey) -> Arc<Semaphore> {
         let mut known = self.known();
         let client = self.client(&mut known, client, now_ms());
         let share = client.large_bodies.get_or_insert_with(|| Arc::new(Semaphore::new(LARGE_BODIES_PER_ADDRESS)));

@@ -59,7 +59,7 @@ const PADDED: u8 = 0x8;
 const PRIORITY: u8 = 0x20;
 
 /// A stream of HTTP/2 whose header blocks and control frames are bounded. Beyond the bounds, reading fails and so ends the connection.
-pub struct Frames<S> {
+pub(super) struct Frames<S> {
     stream: S,
     reader: FrameReader,
     /// What was read behind the end of a header block; the part from `given` on is not given out yet.
@@ -76,7 +76,7 @@ pub struct Frames<S> {
 
 impl<S> Frames<S> {
     /// A connection whose preface has not been read yet.
-    pub fn new(stream: S, load: Arc<Load>) -> Frames<S> {
+    pub(super) fn new(stream: S, load: Arc<Load>) -> Frames<S> {
         Frames {
             stream,
             reader: FrameReader::new(now_ms()),

@@ -52,7 +52,7 @@ pub fn check(settings: &Settings, parts: &Parts) -> Result<(), Issue> {
     if parts.version < Version::HTTP_11 {
         return stranger("the request came over HTTP/1.0, as those of proxies do");
     }
-    let named = parts.uri.authority().map(|authority| authority.as_str());
+    let named = parts.uri.authority().map(hyper::http::uri::Authority::as_str);
     let mut hosts = parts.headers.get_all(HOST).iter().map(|host| host.to_str().unwrap_or_default());
     let host = hosts.next();
     let own = settings.base_url.split("://").nth(1).and_then(|rest| rest.split('/').next());

@@ -8,11 +8,11 @@ use super::settings::Settings;
 use crate::interaction::{HandedOn, HeaderText, XRoad};
 use fhir::outcome::{Hcert, Issue};
 
-pub const CLIENT: HeaderName = HeaderName::from_static("x-road-client");
-pub const ID: HeaderName = HeaderName::from_static("x-road-id");
-pub const ISSUE: HeaderName = HeaderName::from_static("x-road-issue");
-pub const USERID: HeaderName = HeaderName::from_static("x-road-userid");
-pub const AUTHOR_ID: HeaderName = HeaderName::from_static("x-author-id");
+pub(super) const CLIENT: HeaderName = HeaderName::from_static("x-road-client");
+pub(super) const ID: HeaderName = HeaderName::from_static("x-road-id");
+pub(super) const ISSUE: HeaderName = HeaderName::from_static("x-road-issue");
+pub(super) const USERID: HeaderName = HeaderName::from_static("x-road-userid");
+pub(super) const AUTHOR_ID: HeaderName = HeaderName::from_static("x-author-id");
 const FAULT: HeaderName = HeaderName::from_static("x-hcert-fault");
 const PURPOSE: HeaderName = HeaderName::from_static("x-hcert-purpose");
 
@@ -21,7 +21,7 @@ const PURPOSE: HeaderName = HeaderName::from_static("x-hcert-purpose");
 ///
 /// # Errors
 /// A header that contains control characters or occurs twice; a required header that is missing or blank.
-pub fn read(
+pub(super) fn read(
     settings: &Settings,
     headers: &HeaderMap,
     by_x_road: bool,

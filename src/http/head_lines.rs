@@ -9,7 +9,7 @@ const LENGTH_MAX: u64 = u64::MAX - 2;
 
 /// What was seen of a head so far. It holds none of its bytes.
 #[derive(Debug, Default)]
-pub struct HeadLines {
+pub(super) struct HeadLines {
     request_line: usize,
     at: At,
     has_endless_body: bool,
@@ -31,7 +31,7 @@ enum At {
 
 impl HeadLines {
     /// Sees the next bytes. What follows the head is not looked at.
-    pub fn see(&mut self, mut bytes: &[u8]) {
+    pub(super) fn see(&mut self, mut bytes: &[u8]) {
         while let [byte, rest @ ..] = bytes {
             let mut next = rest;
             self.at = match (self.at, *byte) {
@@ -66,12 +66,12 @@ impl HeadLines {
     }
 
     /// Whether the request line, ended or not, is longer than a target may be.
-    pub fn has_long_target(&self) -> bool {
+    pub(super) fn has_long_target(&self) -> bool {
         self.request_line > TARGET_BYTES_MAX
     }
 
     /// Whether a `Content-Length` is a number that hyper cannot hold.
-    pub fn has_endless_body(&self) -> bool {
+    pub(super) fn has_endless_body(&self) -> bool {
         self.has_endless_body
     }
 }

@@ -9,7 +9,7 @@ use fhir::outcome::{Hcert, Issue};
 ///
 /// # Errors
 /// The value is not UTF-8.
-pub fn joined(headers: &HeaderMap, name: &HeaderName) -> Result<String, Issue> {
+pub(super) fn joined(headers: &HeaderMap, name: &HeaderName) -> Result<String, Issue> {
     let mut text = String::new();
     for value in headers.get_all(name) {
         let value = std::str::from_utf8(value.as_bytes())
@@ -23,12 +23,12 @@ pub fn joined(headers: &HeaderMap, name: &HeaderName) -> Result<String, Issue> {
 }
 
 /// 400: the header is not understood.
-pub fn wrong(name: &HeaderName, value: &str) -> Issue {
+pub(super) fn wrong(name: &HeaderName, value: &str) -> Issue {
     let issue = Issue::new(Hcert::HeaderWrong).with("header", name.as_str().to_owned());
     issue.with("value", value.to_owned()).at(format!("http.{name}"))
 }
 
 /// A value that is known to be made of visible characters.
-pub fn value(text: impl AsRef<[u8]>) -> HeaderValue {
+pub(super) fn value(text: impl AsRef<[u8]>) -> HeaderValue {
     HeaderValue::from_bytes(text.as_ref()).expect("addresses, tags, dates and ids are built of visible ASCII")
 }

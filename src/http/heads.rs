@@ -22,14 +22,14 @@ use fhir::outcome::{Hcert, Issue};
 const HEAD_TASK_BYTES: usize = 24 * 1024;
 
 /// Bytes of the heads of requests under way of one address: a quarter of all, some 250 usual requests.
-pub const HEADS_BYTES_PER_ADDRESS_MAX: usize = HEADS_BYTES_MAX / 4;
+pub(super) const HEADS_BYTES_PER_ADDRESS_MAX: usize = HEADS_BYTES_MAX / 4;
 
 /// Bytes of an entry of a map of headers beside its name and value: links and a hash.
 const ENTRY_BYTES: usize = 32;
 
 /// The budgets of a server.
 #[derive(Debug)]
-pub struct Heads {
+pub(super) struct Heads {
     all: Memory,
     /// Of each address that was here lately.
     addresses: Mutex<HashMap<IpAddr, Memory>>,
@@ -37,7 +37,7 @@ pub struct Heads {
 
 /// What the heads of one HTTP/2 connection may take.
 #[derive(Debug)]
-pub struct ConnectionHeads {
+pub(super) struct ConnectionHeads {
     all: Memory,
     /// Where the address is counted.
     address: Option<Memory>,
@@ -47,7 +47,7 @@ pub struct ConnectionHeads {
 
 /// The memory of a head, given back when the last of its clones is dropped. It lies in the head, so that it ends with it.
 #[derive(Clone, Debug)]
-pub struct HeadMemory {
+pub(super) struct HeadMemory {
     _lent: Arc<Lent>,
 }
 
@@ -58,12 +58,12 @@ enum Lent {
 }
 
 impl Heads {
-    pub fn new(bytes: usize) -> Heads {
+    pub(super) fn new(bytes: usize) -> Heads {
         Heads { all: Memory::new(bytes), addresses: Mutex::default() }
     }
 
     /// For a connection from an address, if that is to be counted.
-    pub fn of_connection(&self, address: Option<IpAddr>) -> ConnectionHeads {
+    pub(super) fn of_connection(&self, address: Option<IpAddr>) -> ConnectionHeads {
         let address = address.map(|address| {
             let mut addresses = self.addresses.lock().expect("no holder of this lock can panic");
             if addresses.len() >= CLIENTS_MAX {
@@ -80,7 +80,7 @@ impl ConnectionHeads {
     ///
     /// # Errors
     /// 429: the address has used up its share. 503: so have all addresses together.
-    pub fn lend(&self, parts: &mut Parts) -> Result<(), Issue> {
+    pub(super) fn lend(&self, parts: &mut Parts) -> Result<(), Issue> {
         let lent = if self.own_taken.swap(true, Ordering::AcqRel) {
             let bytes = HEAD_TASK_BYTES + bytes_of(&parts.headers);
             let address = self.address.as_ref().map(|address| address.borrow(bytes).ok_or_else(too_many_of_address));

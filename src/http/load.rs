@@ -35,10 +35,10 @@ pub struct Load {
 
 /// One more of something that goes up and down, as long as this lives.
 #[derive(Debug)]
-pub struct Counted<'a>(&'a AtomicUsize);
+pub(super) struct Counted<'a>(&'a AtomicUsize);
 
 impl<'a> Counted<'a> {
-    pub fn new(counter: &'a AtomicUsize) -> Counted<'a> {
+    pub(super) fn new(counter: &'a AtomicUsize) -> Counted<'a> {
         counter.fetch_add(1, Ordering::Relaxed);
         Counted(counter)
     }
@@ -51,6 +51,6 @@ impl Drop for Counted<'_> {
 }
 
 /// Counts one more of something that only rises.
-pub fn count(counter: &AtomicU64) {
+pub(super) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }

@@ -104,9 +104,8 @@ pub fn check_body(headers: &HeaderMap, content: Content) -> Result<(), Issue> {
         return Err(refuse("Content-Encoding", shown(headers, &CONTENT_ENCODING)));
     }
     let mut values = headers.get_all(CONTENT_TYPE).into_iter();
-    let value = match (values.next().map(HeaderValue::to_str), values.next()) {
-        (Some(Ok(value)), None) => value,
-        _ => return Err(refuse("Content-Type", shown(headers, &CONTENT_TYPE))),
+    let (Some(Ok(value)), None) = (values.next().map(HeaderValue::to_str), values.next()) else {
+        return Err(refuse("Content-Type", shown(headers, &CONTENT_TYPE)));
     };
     let member = Member::parse(value);
     let is_known = match content {

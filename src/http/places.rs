@@ -22,7 +22,7 @@ const ROOM_CANDIDATES: usize = 32;
 
 /// All places of a listener.
 #[derive(Debug)]
-pub struct Places {
+pub(super) struct Places {
     max: usize,
     per_address_max: usize,
     free: Arc<Semaphore>,
@@ -32,7 +32,7 @@ pub struct Places {
 
 /// A connection's place, given back when this is dropped.
 #[derive(Debug)]
-pub struct Place {
+pub(super) struct Place {
     pub seat: Arc<Seat>,
     number: u64,
     address: Option<IpAddr>,
@@ -42,7 +42,7 @@ pub struct Place {
 
 /// Why there is no place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoPlace {
+pub(super) enum NoPlace {
     /// Every connection is at work.
     Full,
     /// The address has as many as one may have.
@@ -61,7 +61,7 @@ struct Taken {
 }
 
 /// An address as it is counted: IPv4 whole, of IPv6 the block that one customer of a network has.
-pub fn counted(address: IpAddr) -> IpAddr {
+pub(super) fn counted(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
@@ -69,7 +69,7 @@ pub fn counted(address: IpAddr) -> IpAddr {
 }
 
 impl Places {
-    pub fn new(max: usize, per_address_max: usize, load: Arc<Load>) -> Arc<Places> {
+    pub(super) fn new(max: usize, per_address_max: usize, load: Arc<Load>) -> Arc<Places> {
         let free = Arc::new(Semaphore::new(max));
         Arc::new(Places { max, per_address_max, free, taken: Mutex::default(), load })
     }
@@ -78,7 +78,7 @@ impl Places {
     ///
     /// # Errors
     /// There is none, and nobody makes room.
-    pub async fn take(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Place, NoPlace> {
+    pub(super) async fn take(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Place, NoPlace> {
         let address = address.map(counted);
         if let Some(address) = address
             && self.taken().by_address.get(&address).is_some_and(|count| *count >= self.per_address_max)
@@ -103,12 +103,12 @@ impl Places {
     }
 
     /// Ready when every place is free again.
-    pub async fn all_free(&self) {
+    pub(super) async fn all_free(&self) {
         let _ = self.free.acquire_many(u32::try_from(self.max).unwrap_or(u32::MAX)).await;
     }
 
     /// How many places are taken.
-    pub fn open(&self) -> usize {
+    pub(super) fn open(&self) -> usize {
         self.max - self.free.available_permits()
     }
 

@@ -26,7 +26,7 @@ const FORWARDED_PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix
 /// A trusted proxy names a host, scheme or prefix that cannot stand in an address.
 ///
 /// Source: Contract 1.2.
-pub fn base_url(
+pub(super) fn base_url(
     settings: &Settings,
     parts: &Parts,
     peer: Option<IpAddr>,
@@ -56,7 +56,7 @@ pub fn base_url(
 }
 
 /// Whether a proxy that is believed says that it was spoken to over TLS.
-pub fn is_secure(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> bool {
+pub(super) fn is_secure(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> bool {
     parts.headers.contains_key(FORWARDED_PROTO)
         && is_trusted(settings, peer)
         && last(parts, &FORWARDED_PROTO, |_| true).is_ok_and(|scheme| scheme.as_deref() == Some("https"))
@@ -64,7 +64,7 @@ pub fn is_secure(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> bo
 
 /// The address that bounds on clients count: the peer's, or that which a trusted proxy forwards for. Nothing for this machine itself, and
 /// for a proxy that does not say.
-pub fn client(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
+pub(super) fn client(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
     match is_trusted(settings, peer) {
         true => forwarded(parts),
         false => peer.filter(|peer| settings.is_counted(*peer)),
@@ -73,7 +73,7 @@ pub fn client(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Optio
 
 /// The address that a request was sent from, whether or not it is counted: the peer's, or that which a trusted proxy forwards for.
 /// Nothing where that proxy names one that cannot be read.
-pub fn sender(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
+pub(super) fn sender(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
     match is_trusted(settings, peer) && parts.headers.contains_key(FORWARDED_FOR) {
         true => forwarded(parts),
         false => peer,
@@ -81,7 +81,7 @@ pub fn sender(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Optio
 }
 
 /// The address that the log shows: the sender's, else the peer's.
-pub fn logged(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
+pub(super) fn logged(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<IpAddr> {
     sender(settings, parts, peer).or(peer).map(|address| address.to_canonical())
 }
 
@@ -98,7 +98,7 @@ fn is_trusted(settings: &Settings, peer: Option<IpAddr>) -> bool {
 
 /// HTTP/1.1 asks for exactly one Host, and a server that is not asked so must refuse (RFC 9112, 3.2): two of them are how requests
 /// are smuggled past a proxy that looks at the other one.
-pub fn check_host(parts: &Parts) -> Result<(), Issue> {
+pub(super) fn check_host(parts: &Parts) -> Result<(), Issue> {
     let mut hosts = parts.headers.get_all(HOST).into_iter();
     let right = match (hosts.next(), hosts.next()) {
         (Some(host), None) => host.is_empty() || host.to_str().is_ok_and(is_host),

@@ -5,7 +5,7 @@ use hyper::header::HeaderName;
 
 /// One member: `application/json` with the parameters `; charset=utf-8` and a weight in thousandths.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Member<'a> {
+pub(super) struct Member<'a> {
     pub name: &'a str,
     parameters: &'a str,
     pub weight: u16,
@@ -13,7 +13,7 @@ pub struct Member<'a> {
 
 impl<'a> Member<'a> {
     /// Reads one member. A weight that cannot be read counts as 1.
-    pub fn parse(text: &'a str) -> Self {
+    pub(super) fn parse(text: &'a str) -> Self {
         let (name, parameters) = text.split_once(';').unwrap_or((text, ""));
         let mut member = Member { name: name.trim(), parameters, weight: 1000 };
         member.weight = member.parameter("q").and_then(thousandths).unwrap_or(1000);
@@ -21,7 +21,7 @@ impl<'a> Member<'a> {
     }
 
     /// The value of a parameter, without quotes.
-    pub fn parameter(&self, name: &str) -> Option<&'a str> {
+    pub(super) fn parameter(&self, name: &str) -> Option<&'a str> {
         let pairs = self.parameters.split(';').filter_map(|pair| pair.split_once('='));
         let mut found = pairs.filter(|(other, _)| other.trim().eq_ignore_ascii_case(name));
         found.next().map(|(_, value)| value.trim().trim_matches('"'))
@@ -29,7 +29,7 @@ impl<'a> Member<'a> {
 }
 
 /// The members of all headers of that name, in their order. Headers that are not ASCII are passed over.
-pub fn members<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = Member<'a>> + use<'a> {
+pub(super) fn members<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = Member<'a>> + use<'a> {
     let lines = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     lines.flat_map(|line| line.split(',')).map(str::trim).filter(|text| !text.is_empty()).map(Member::parse)
 }

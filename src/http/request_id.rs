@@ -10,7 +10,7 @@ use super::header;
 use crate::http::limits::REQUEST_ID_CHARACTERS_MAX;
 use base::log::shown;
 
-pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The id of one request. It is kept so that neither way costs an allocation.
 #[derive(Clone, Debug)]

@@ -34,7 +34,7 @@ const RETRY_AFTER_S: u32 = 2;
 const LOG_CODE_CHARACTERS_MAX: usize = 64;
 
 /// Writes what an interaction answered. Source: Contract 2.2, 2.4.
-pub fn answer(answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
+pub(super) fn answer(answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
     let mut response = body(status(answer.status), answer.body, answer.turn, wanted);
     let headers = response.headers_mut();
     if let Some((version, modified)) = answer.version {
@@ -55,7 +55,7 @@ pub fn answer(answer: Answer, wanted: &Wanted) -> Response<Full<Bytes>> {
 /// Writes a refusal as OperationOutcome. What the log shows of it goes along as a [`Refused`].
 ///
 /// Source: specification 7; Contract 5.1, 5.2.
-pub fn outcome(outcome: &Outcome, wanted: &Wanted, issue_system: &str) -> Response<Full<Bytes>> {
+pub(super) fn outcome(outcome: &Outcome, wanted: &Wanted, issue_system: &str) -> Response<Full<Bytes>> {
     let status = status(outcome.status());
     let mut id = match outcome.issues() {
         [] => outcome.reflected().first().and_then(|first| first.id.as_deref()).map(logged_id),
@@ -87,7 +87,7 @@ fn logged_id(id: &str) -> String {
 }
 
 /// JSON that is no FHIR. Contract 5.1.
-pub fn json(number: u16, json: String, wanted: &Wanted) -> Response<Full<Bytes>> {
+pub(super) fn json(number: u16, json: String, wanted: &Wanted) -> Response<Full<Bytes>> {
     let wanted = Wanted { media: Media::Json, ..wanted.clone() };
     body(status(number), json.into_bytes(), None, &wanted)
 }
@@ -107,7 +107,7 @@ fn challenge(outcome: &Outcome) -> HeaderValue {
 }
 
 /// What a registry that is told to fail sends. Contract 6.4.
-pub fn instead(instead: Instead) -> Response<Full<Bytes>> {
+pub(super) fn instead(instead: Instead) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from("<!DOCTYPE html><html><body><h1>It works!</h1></body></html>"));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html"));
     response.extensions_mut().insert(instead);

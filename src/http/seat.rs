@@ -40,7 +40,7 @@ pub struct Seat {
 }
 
 /// Milliseconds since the first look at this clock.
-pub fn now_ms() -> u64 {
+pub(super) fn now_ms() -> u64 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     u64::try_from(START.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

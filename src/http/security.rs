@@ -23,10 +23,10 @@ const ALWAYS: [(HeaderName, HeaderValue); 4] = [
 ];
 
 /// Headers of an answer as most have them: those of FHIR, ours, and room for two more.
-pub const HEADERS_USUAL: usize = 12;
+pub(super) const HEADERS_USUAL: usize = 12;
 
 /// Adds what is missing. `secure`: the caller speaks TLS, with us or with a proxy in front.
-pub fn protect(headers: &mut HeaderMap, secure: bool) {
+pub(super) fn protect(headers: &mut HeaderMap, secure: bool) {
     for (name, value) in ALWAYS {
         headers.insert(name, value);
     }
@@ -40,7 +40,7 @@ pub fn protect(headers: &mut HeaderMap, secure: bool) {
 }
 
 /// Whether the caller speaks TLS.
-pub fn is_secure(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> bool {
+pub(super) fn is_secure(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> bool {
     settings.tls.is_some() || proxy::is_secure(settings, parts, peer)
 }
 

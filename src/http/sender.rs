@@ -15,7 +15,7 @@ use crate::config::{XRoad, XRoadSender};
 
 /// Marks a request of a connection whose client certificate `x_road.from` names.
 #[derive(Clone, Copy)]
-pub struct Certified;
+pub(super) struct Certified;
 
 /// Marks a request whose sender is trusted to set the headers of X-Road.
 #[derive(Clone, Copy)]
@@ -23,10 +23,10 @@ struct Trusted;
 
 /// Marks a request whose headers of X-Road were dropped: their names, for the audit trail.
 #[derive(Clone)]
-pub struct Dropped(pub String);
+pub(super) struct Dropped(pub String);
 
 /// Whether `x_road.from` names the certificate that a client showed in its handshake, by the SHA-256 of its DER.
-pub fn is_certified(x_road: &XRoad, certificate: Option<&[u8; 32]>) -> bool {
+pub(super) fn is_certified(x_road: &XRoad, certificate: Option<&[u8; 32]>) -> bool {
     let named = x_road.from.iter().flatten();
     certificate.is_some_and(|shown| named.into_iter().any(|sender| *sender == XRoadSender::Certificate(*shown)))
 }
@@ -35,7 +35,7 @@ pub fn is_certified(x_road: &XRoad, certificate: Option<&[u8; 32]>) -> bool {
 /// sees a claim of another sender. Returns whether there were any. Decision 190.
 ///
 /// Where the setting `x_road.from` is absent, every sender may set them, and none is trusted to name clients. Decision 189.
-pub fn drop_claims(settings: &Settings, parts: &mut Parts, peer: Option<IpAddr>) -> bool {
+pub(super) fn drop_claims(settings: &Settings, parts: &mut Parts, peer: Option<IpAddr>) -> bool {
     let Some(trusted) = &settings.x_road.from else { return false };
     let address = proxy::sender(settings, parts, peer);
     let is_named = |sender: &XRoadSender| match sender {
@@ -69,7 +69,7 @@ fn is_claim(name: &HeaderName) -> bool {
 
 /// Whom the bounds on clients count a request for: the client that a trusted sender names, else an address. `None`: the request is
 /// not counted, as those of this machine itself.
-pub fn counted_for(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<CountedFor> {
+pub(super) fn counted_for(settings: &Settings, parts: &Parts, peer: Option<IpAddr>) -> Option<CountedFor> {
     if parts.extensions.get::<Trusted>().is_some()
         && let Some(client) = x_road_client(parts)
     {

@@ -11,7 +11,7 @@ use super::token::{KEYS_PATH, TOKEN_PATH};
 use super::x_road;
 use crate::config::{AccessMode, Config};
 
-pub const SMART_PATH: &str = "/.well-known/smart-configuration";
+pub(super) const SMART_PATH: &str = "/.well-known/smart-configuration";
 
 /// What the settings say about tokens.
 #[derive(Clone, Debug)]

@@ -10,13 +10,13 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
+pub(super) enum Protocol {
     Http1,
     Http2,
 }
 
 /// A stream whose first bytes were read already and are given out again.
-pub struct Opened<S> {
+pub(super) struct Opened<S> {
     stream: S,
     first: [u8; PREFACE.len()],
     /// The part of `first` not yet given out.
@@ -27,7 +27,7 @@ pub struct Opened<S> {
 ///
 /// # Errors
 /// The stream ends or fails before.
-pub async fn open<S: AsyncRead + Unpin>(mut stream: S) -> io::Result<(Protocol, Opened<S>)> {
+pub(super) async fn open<S: AsyncRead + Unpin>(mut stream: S) -> io::Result<(Protocol, Opened<S>)> {
     let mut first = [0; PREFACE.len()];
     let mut filled = 0;
     let protocol = loop {

@@ -22,9 +22,9 @@ use crate::http::limits::{INDENTED_EXPANSION, LARGE_BODY_BYTES};
 use crate::interaction::Kind;
 
 /// A stand-in for the service.
-pub type Answers = Box<dyn Fn(&Interaction) -> Result<Answer, Outcome> + Send + Sync>;
+pub(super) type Answers = Box<dyn Fn(&Interaction) -> Result<Answer, Outcome> + Send + Sync>;
 
-pub struct StandIn {
+pub(super) struct StandIn {
     answers: Answers,
     pub seen: Mutex<Vec<(Interaction, Context, Vec<u8>)>>,
 }
@@ -37,15 +37,15 @@ impl Run for StandIn {
     }
 }
 
-pub fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     Settings::new(&Config::default(), "127.0.0.1:8080".parse().unwrap()).unwrap()
 }
 
-pub fn server_with(settings: Settings, answers: Answers) -> Arc<Server<StandIn>> {
+pub(super) fn server_with(settings: Settings, answers: Answers) -> Arc<Server<StandIn>> {
     Server::new(StandIn { answers, seen: Mutex::default() }, settings)
 }
 
-pub fn ok(_: &Interaction) -> Result<Answer, Outcome> {
+pub(super) fn ok(_: &Interaction) -> Result<Answer, Outcome> {
     Ok(Answer { status: 200, body: b"{\"resourceType\":\"Composition\"}".to_vec(), ..Answer::default() })
 }
 

@@ -50,7 +50,7 @@ fn clients(settings: &Tls) -> Option<Clients> {
 
 /// What a handshake settled.
 #[derive(Clone, Copy, Debug)]
-pub struct Secured {
+pub(super) struct Secured {
     /// The one ALPN chose, else HTTP/1.1.
     pub protocol: Protocol,
     /// SHA-256 of the certificate that the client showed, if it showed one.
@@ -61,7 +61,7 @@ pub struct Secured {
 ///
 /// # Errors
 /// The client speaks no TLS, none of ours, or shows no certificate where one is needed. It was told so as far as TLS has words for it.
-pub async fn shake_hands<S>(presented: &Presented, stream: S) -> io::Result<(Secured, TlsStream<S>)>
+pub(super) async fn shake_hands<S>(presented: &Presented, stream: S) -> io::Result<(Secured, TlsStream<S>)>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {

@@ -22,8 +22,8 @@ use fhir::outcome::{Hcert, Language, Outcome};
 const TOKEN_ORDER_BYTES_MAX: usize = 16 * 1024;
 
 /// Where the service is asked for a token, and for the key it signs them with; from the root of the server.
-pub const TOKEN_PATH: &str = "/auth/v2/token";
-pub const KEYS_PATH: &str = "/.well-known/jwks.json";
+pub(super) const TOKEN_PATH: &str = "/auth/v2/token";
+pub(super) const KEYS_PATH: &str = "/.well-known/jwks.json";
 
 /// What refuses a request: status, and RFC 6749's code and words.
 #[derive(Clone)]
@@ -40,13 +40,13 @@ impl Refusal {
 }
 
 /// What the token service answers, and the order that it could read.
-pub struct Issued {
+pub(super) struct Issued {
     pub response: Response<Full<Bytes>>,
     pub order: Option<Order>,
 }
 
 /// Gives out a token.
-pub async fn issue<B>(
+pub(super) async fn issue<B>(
     tokens: &Tokens,
     settings: &Settings,
     lender: Lender<'_>,
@@ -78,7 +78,7 @@ where
 }
 
 /// A JSON document that is only read.
-pub fn document(json: String, parts: &Parts, wanted: &Wanted) -> Response<Full<Bytes>> {
+pub(super) fn document(json: String, parts: &Parts, wanted: &Wanted) -> Response<Full<Bytes>> {
     match parts.method {
         Method::GET | Method::HEAD => respond::json(200, json, wanted),
         _ => other_method(parts, "GET, HEAD, OPTIONS", wanted),
@@ -86,7 +86,7 @@ pub fn document(json: String, parts: &Parts, wanted: &Wanted) -> Response<Full<B
 }
 
 /// The public key as a JWK set.
-pub async fn keys(tokens: &Tokens, parts: &Parts, wanted: &Wanted) -> Response<Full<Bytes>> {
+pub(super) async fn keys(tokens: &Tokens, parts: &Parts, wanted: &Wanted) -> Response<Full<Bytes>> {
     if !matches!(parts.method, Method::GET | Method::HEAD) {
         return other_method(parts, "GET, HEAD, OPTIONS", wanted);
     }

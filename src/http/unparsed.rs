@@ -14,7 +14,7 @@ use super::head_lines::HeadLines;
 
 /// Why hyper cannot read a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub(super) enum Reason {
     /// 400: it is not HTTP.
     NoHttp,
     /// 413: the length of the body is beyond every number that hyper holds.
@@ -26,7 +26,7 @@ pub enum Reason {
 }
 
 /// A stream of HTTP/1.1. `answer` makes the whole response to what hyper refuses.
-pub struct Unparsed<S, F> {
+pub(super) struct Unparsed<S, F> {
     stream: S,
     answer: F,
     /// Of the request that is read. What follows its head is not looked at until a response is written.
@@ -36,7 +36,7 @@ pub struct Unparsed<S, F> {
 }
 
 impl<S, F: Fn(Reason) -> Response<Full<Bytes>>> Unparsed<S, F> {
-    pub fn new(stream: S, answer: F) -> Unparsed<S, F> {
+    pub(super) fn new(stream: S, answer: F) -> Unparsed<S, F> {
         Unparsed { stream, answer, head: HeadLines::default(), left: None }
     }
 

@@ -18,7 +18,7 @@ const ANSWERS_IN_TURN_MAX: u32 = 8;
 
 /// The answers of one connection.
 #[derive(Debug)]
-pub struct Unread {
+pub(super) struct Unread {
     patience: Duration,
     answers: Mutex<Answers>,
     came: Notify,
@@ -36,7 +36,7 @@ struct Answers {
 /// The rest of an answer. HTTP/2 advances it by what the client's windows and the socket let through, and drops it when the client took
 /// the answer back.
 #[derive(Debug)]
-pub struct Rest {
+pub(super) struct Rest {
     bytes: Bytes,
     number: u64,
     unread: Arc<Unread>,
@@ -44,12 +44,12 @@ pub struct Rest {
 
 impl Unread {
     /// `patience` is how long a client may take nothing.
-    pub fn new(patience: Duration) -> Arc<Unread> {
+    pub(super) fn new(patience: Duration) -> Arc<Unread> {
         Arc::new(Unread { patience, answers: Mutex::default(), came: Notify::new() })
     }
 
     /// Watches over an answer until it is sent.
-    pub fn watch(self: &Arc<Self>, mut body: Full<Bytes>) -> Full<Rest> {
+    pub(super) fn watch(self: &Arc<Self>, mut body: Full<Bytes>) -> Full<Rest> {
         // A body in memory is there at once.
         let frame = Pin::new(&mut body).poll_frame(&mut Context::from_waker(Waker::noop()));
         let bytes = match frame {
@@ -73,7 +73,7 @@ impl Unread {
     }
 
     /// Ready when an answer was not taken in its time.
-    pub async fn late(&self) {
+    pub(super) async fn late(&self) {
         loop {
             let first = self.answers().ends.iter().map(|(_, end)| *end).min();
             match first {
@@ -86,13 +86,13 @@ impl Unread {
     }
 
     /// Whether no answer is left but those that were not taken in their time.
-    pub fn only_late(&self) -> bool {
+    pub(super) fn only_late(&self) -> bool {
         let now = Instant::now();
         self.answers().ends.iter().all(|(_, end)| *end <= now)
     }
 
     /// Whether every answer is taken.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.answers().ends.is_empty()
     }
 

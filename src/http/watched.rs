@@ -19,7 +19,7 @@ use crate::http::limits::ANSWER_BYTES_PER_SECOND_MIN;
 ///
 /// A connection that ends while its client takes nothing is reset: else the system would keep what was written, some megabytes, for as
 /// long as the client likes.
-pub struct Watched<S: Reset> {
+pub(super) struct Watched<S: Reset> {
     stream: S,
     patience: Duration,
     owed: Duration,
@@ -58,7 +58,7 @@ impl Reset for DuplexStream {}
 
 impl<S: Reset> Watched<S> {
     /// `seat` learns what the client takes.
-    pub fn new(stream: S, patience: Duration, seat: Arc<Seat>) -> Watched<S> {
+    pub(super) fn new(stream: S, patience: Duration, seat: Arc<Seat>) -> Watched<S> {
         seat.note_socket(stream.socket());
         Watched { stream, patience, owed: Duration::ZERO, stalled: None, seat }
     }

@@ -220,7 +220,7 @@ pub fn of_another_type(name: &str, found: impl Into<Cow<'static, str>>, expected
 
 /// The members of a parameter beside its name, for messages.
 pub fn members_of(parameter: &Json) -> String {
-    let members = parameter.as_object().into_iter().flat_map(|members| members.iter()).map(|(name, _)| name);
+    let members = parameter.as_object().into_iter().flat_map(fhir::json::Object::iter).map(|(name, _)| name);
     let others: Vec<&str> = members.filter(|name| *name != "name").collect();
     if others.is_empty() { "none".to_owned() } else { others.join(", ") }
 }

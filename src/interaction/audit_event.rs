@@ -18,7 +18,7 @@ use certificate::search::issue;
 use certificate::search::request::Request;
 use fhir::outcome::{Hcert, Outcome};
 use filters::AuditFilters;
-pub use filters::{AuditLooks, PARAMETERS};
+pub(super) use filters::{AuditLooks, PARAMETERS};
 
 impl Service {
     pub(super) async fn audit_read(&self, context: &Context, number: Option<u64>) -> Result<Answer, Outcome> {

@@ -20,7 +20,7 @@ use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// A definition that never changes while the server runs.
 #[derive(Debug)]
-pub struct Fixed {
+pub(super) struct Fixed {
     kind: DefinitionKind,
     id: String,
     url: String,
@@ -28,7 +28,7 @@ pub struct Fixed {
 }
 
 /// The definitions that are no code lists, as they are served.
-pub fn fixed(names: &Names) -> Vec<Fixed> {
+pub(super) fn fixed(names: &Names) -> Vec<Fixed> {
     let of_type =
         |kind: DefinitionKind| definitions::of_type(kind.name()).map(move |definition| (kind, definition.read(names)));
     let shipped = of_type(DefinitionKind::StructureDefinition).chain(of_type(DefinitionKind::OperationDefinition));
@@ -119,7 +119,7 @@ impl Service {
 
 /// What a parameter looks at in a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DefinitionLooks {
+pub(super) enum DefinitionLooks {
     Id,
     Url,
 }
@@ -134,7 +134,7 @@ impl LooksAt for DefinitionLooks {
 }
 
 /// Every search parameter of definitions.
-pub const PARAMETERS: &[Parameter<DefinitionLooks>] = &[
+pub(super) const PARAMETERS: &[Parameter<DefinitionLooks>] = &[
     row("url", DefinitionLooks::Url, &[], Personal::No, "CanonicalResource-url", "Canonical address without version"),
     row("_id", DefinitionLooks::Id, &[], Personal::No, "Resource-id", "Id"),
 ];
@@ -176,21 +176,21 @@ impl DefinitionFilters {
 }
 
 /// The code system that an operation's path names.
-pub fn code_system<'t>(terminology: &'t Terminology, id: &str) -> Result<&'t CodeSystem, Outcome> {
+pub(super) fn code_system<'t>(terminology: &'t Terminology, id: &str) -> Result<&'t CodeSystem, Outcome> {
     let about = terminology.lists("CodeSystem").into_iter().find(|about| about.id == id);
     let found = about.and_then(|about| terminology.code_system(&about.url));
     found.ok_or_else(|| Outcome::not_found("CodeSystem", id))
 }
 
 /// The value set that an operation's path names.
-pub fn value_set<'t>(terminology: &'t Terminology, id: &str) -> Result<&'t ValueSet, Outcome> {
+pub(super) fn value_set<'t>(terminology: &'t Terminology, id: &str) -> Result<&'t ValueSet, Outcome> {
     let about = terminology.lists("ValueSet").into_iter().find(|about| about.id == id);
     let found = about.and_then(|about| terminology.value_set(&about.url));
     found.ok_or_else(|| Outcome::not_found("ValueSet", id))
 }
 
 /// A list of another version than the one at hand is not at hand.
-pub fn check_version(about: &About, asked: Option<&str>) -> Result<(), Outcome> {
+pub(super) fn check_version(about: &About, asked: Option<&str>) -> Result<(), Outcome> {
     match (asked, &about.version) {
         (Some(asked), Some(own)) if asked != own => {
             let issue = Issue::new(Hcert::ListNotFound).with("type", about.resource_type);

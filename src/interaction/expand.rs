@@ -25,7 +25,7 @@ const EXPANSION_PARTS_MAX: usize = 100;
 const EXPANSION_CANDIDATES_MAX: usize = 20_000;
 
 /// What the operation takes.
-pub const KNOWN: &[Known] = &[
+pub(super) const KNOWN: &[Known] = &[
     once("url", Kind::Text),
     once("valueSet", Kind::ValueSet),
     once("valueSetVersion", Kind::Text),

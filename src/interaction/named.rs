@@ -29,7 +29,7 @@ const AUDIT_PATIENTS_CACHED_MAX: usize = 100_000;
 
 /// What reading names needs to know.
 #[derive(Clone, Copy)]
-pub struct Reader<'a> {
+pub(super) struct Reader<'a> {
     pub names: &'a Names,
     /// An identifier of this system is the id of a patient. Contract 4.6.
     pub external_reference_system: &'a str,
@@ -37,7 +37,7 @@ pub struct Reader<'a> {
 
 impl Reader<'_> {
     /// Adds whom the parameters of a request name, each a name and a value as they were decoded.
-    pub fn parameters(&self, interaction: &Interaction, parameters: &[(String, String)], named: &mut Named) {
+    pub(super) fn parameters(&self, interaction: &Interaction, parameters: &[(String, String)], named: &mut Named) {
         match interaction.kind() {
             Kind::Search => of_table(PARAMETERS, parameters, |looks, modifier, value| {
                 self.of_certificates(looks, modifier, value, named);
@@ -125,7 +125,7 @@ impl Reader<'_> {
 
     /// Adds whom a body names: the subject, the author's person and institution, and the employer of a certificate, also of one that is
     /// the resource of a Parameters resource. What is no JSON names nobody.
-    pub fn body(&self, body: &[u8], named: &mut Named) {
+    pub(super) fn body(&self, body: &[u8], named: &mut Named) {
         let Ok(read) = json::parse_with_problems(body) else { return };
         self.certificate(&read.value, named);
         for resource in several(&read.value, "parameter").filter_map(|parameter| parameter.get("resource")) {
@@ -176,7 +176,7 @@ impl Reader<'_> {
     }
 
     /// Adds the certificate that the pairs of `If-None-Exist` name.
-    pub fn condition(&self, pairs: &[(String, String)], named: &mut Named) {
+    pub(super) fn condition(&self, pairs: &[(String, String)], named: &mut Named) {
         pairs.iter().filter(|(name, _)| name == "identifier").for_each(|(_, value)| self.token(value, named));
     }
 

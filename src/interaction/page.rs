@@ -21,7 +21,7 @@ use fhir::bundle::{About, Bundle, Change, Link, VersionEntry};
 use fhir::outcome::{Hcert, Issue, Outcome};
 
 /// What a page shows.
-pub struct Page {
+pub(super) struct Page {
     pub kind: Kind,
     pub total: u64,
     pub links: Vec<Link>,
@@ -33,7 +33,7 @@ pub struct Page {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     Search,
     History,
 }

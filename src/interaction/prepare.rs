@@ -173,7 +173,7 @@ pub fn sound<'j, 's>(
 }
 
 /// What is wrong with the content of a resource, whatever could be done with it; `profile` takes the place of the one it names.
-pub fn content_problems(
+pub(super) fn content_problems(
     json: &mut Json,
     mut problems: Problems,
     profile: Option<&Profile>,

@@ -134,7 +134,7 @@ fn no_version(instance: &Instance, version: Option<Version>) -> Outcome {
 }
 
 /// Appends the part of a version that `_elements` or `_summary` asks for.
-pub fn write_reduced(version: &Packed, wanted: &Subset, out: &mut Vec<u8>) -> Result<(), Error> {
+pub(super) fn write_reduced(version: &Packed, wanted: &Subset, out: &mut Vec<u8>) -> Result<(), Error> {
     match wanted {
         Subset::All => version.write(out),
         _ => {

@@ -7,7 +7,7 @@ use certificate::search::term::Field;
 use fhir::json::{Json, Object};
 
 /// All of them, in the order of the table.
-pub fn all(names: &Names) -> Vec<Json<'static>> {
+pub(super) fn all(names: &Names) -> Vec<Json<'static>> {
     PARAMETERS.iter().map(|parameter| resource(parameter, names)).collect()
 }
 

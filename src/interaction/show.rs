@@ -16,7 +16,7 @@ use engine::{Engine, Error, Packed, Stored};
 use fhir::json::{self, Json};
 
 /// Makes certificates what a caller is shown, on whichever thread.
-pub struct Shower {
+pub(super) struct Shower {
     engine: Arc<Engine>,
     names: Names,
     terminology: Arc<Terminology>,
@@ -57,7 +57,7 @@ impl Shower {
     ///
     /// # Errors
     /// What is wrong with the store.
-    pub fn write(&self, version: &Packed, wanted: &Subset, out: &mut Vec<u8>) -> Result<(), Error> {
+    pub(super) fn write(&self, version: &Packed, wanted: &Subset, out: &mut Vec<u8>) -> Result<(), Error> {
         let start = out.len();
         let class = version.write_with_class(out)?;
         let hit = Hit { id: version.id, version: version.version };
@@ -94,7 +94,7 @@ impl Shower {
     }
 
     /// What an employer is shown of a version.
-    pub fn employer(&self, stored: &Stored) -> Result<Vec<u8>, Error> {
+    pub(super) fn employer(&self, stored: &Stored) -> Result<Vec<u8>, Error> {
         let subject = self.engine.subject(stored.id, stored.version)?;
         let known = subject.iter().flat_map(|subject| &subject.identifiers);
         let estonian = known.into_iter().find(|(system, _)| system == self.names.identifiers.estonian_code());

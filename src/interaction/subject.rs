@@ -31,7 +31,7 @@ pub struct Resolved {
 }
 
 /// What is wrong with a subject that is a Reference of R5 and yet names nobody whom a registry could know.
-pub fn check(certificate: &Object) -> Option<Issue> {
+pub(super) fn check(certificate: &Object) -> Option<Issue> {
     let [subject] = certificate.get("subject")?.as_array()? else { return None };
     if named(subject).is_some() {
         return None;
@@ -226,7 +226,7 @@ fn is_not_unique(issue: &Issue) -> bool {
 }
 
 /// Writes whom the registry found into a certificate. True when the subject had no reference before.
-pub fn set_reference(certificate: &mut Object, reference: &str) -> bool {
+pub(super) fn set_reference(certificate: &mut Object, reference: &str) -> bool {
     let Some(Json::Array(subjects)) = certificate.get_mut("subject") else { return false };
     let Some(Json::Object(subject)) = subjects.first_mut() else { return false };
     let is_new = subject.get("reference").is_none();
@@ -235,7 +235,7 @@ pub fn set_reference(certificate: &mut Object, reference: &str) -> bool {
 }
 
 /// What a caller learns of a registry that did not answer the question of the service. Contract 6.3.
-pub fn unanswered(failed: Failed) -> Outcome {
+pub(super) fn unanswered(failed: Failed) -> Outcome {
     match failed {
         Failed::Refused(mut chain) => {
             chain.status = if chain.status < 500 { 400 } else { 503 };
@@ -246,7 +246,7 @@ pub fn unanswered(failed: Failed) -> Outcome {
 }
 
 /// What a caller learns of a registry that says nothing.
-pub fn silent(failed: Failed) -> Outcome {
+pub(super) fn silent(failed: Failed) -> Outcome {
     let (code, cause) = match failed {
         Failed::Refused(chain) => return chain.into(),
         Failed::Fault(problem) => {

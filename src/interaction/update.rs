@@ -66,7 +66,7 @@ impl Service {
 }
 
 /// The answer to an update or operation. Contract 2.2, 2.4.
-pub fn changed(context: &Context, written: &Written, body: Vec<u8>) -> Answer {
+pub(super) fn changed(context: &Context, written: &Written, body: Vec<u8>) -> Answer {
     let address = Service::version_address(context, written);
     Answer {
         status: 200,
@@ -81,7 +81,7 @@ pub fn changed(context: &Context, written: &Written, body: Vec<u8>) -> Answer {
 }
 
 /// What `Prefer: return=OperationOutcome` answers: that it was stored, and what was worth a warning.
-pub fn stored_outcome(
+pub(super) fn stored_outcome(
     context: &Context,
     written: &Written,
     warnings: Vec<Issue>,
@@ -100,7 +100,7 @@ pub fn stored_outcome(
 }
 
 /// Sections of the stored version that only the service writes. Contract 3.5.
-pub fn service_sections(stored: &Stored, settings: &Settings) -> Vec<Json<'static>> {
+pub(super) fn service_sections(stored: &Stored, settings: &Settings) -> Vec<Json<'static>> {
     // Hardly any certificate that can be updated has one, so the bytes are looked through before they are read.
     let text = std::str::from_utf8(&stored.resource).unwrap_or_default();
     if !text.contains(section::SUSPEND_REASON) && !text.contains(section::CANCEL_REASON) {

@@ -79,7 +79,7 @@ impl Management {
 }
 
 /// The answer to a caller that gets none of the pages.
-pub fn refused(refusal: &Refusal) -> Response<Full<Bytes>> {
+pub(super) fn refused(refusal: &Refusal) -> Response<Full<Bytes>> {
     let told = |status, words| page(status, JSON, json!({"error": words}).to_string());
     match refusal {
         Refusal::Host => told(

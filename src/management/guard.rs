@@ -71,7 +71,7 @@ impl Guard {
     /// # Errors
     /// Why the request gets no answer.
     pub fn check(&self, request: &Parts, own: Option<IpAddr>) -> Result<(), Refusal> {
-        let named = request.uri.authority().map(|authority| authority.as_str());
+        let named = request.uri.authority().map(hyper::http::uri::Authority::as_str);
         let hosts = request.headers.get_all(HOST).iter().map(|host| host.to_str().unwrap_or_default());
         // Browsers always send Host; probes over HTTP/1.0 send none.
         if !hosts.chain(named).all(|host| self.is_own(host, own)) {

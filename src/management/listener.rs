@@ -42,7 +42,7 @@ struct Place {
 }
 
 /// Answers for ever. The listener does not block.
-pub async fn serve(listener: std::net::TcpListener, management: Arc<Management>, guard: Arc<Guard>) {
+pub(super) async fn serve(listener: std::net::TcpListener, management: Arc<Management>, guard: Arc<Guard>) {
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return event!(MANAGEMENT_UNUSABLE, %error),

@@ -24,7 +24,7 @@ const LIVE_THREAD_BUSY_S: u32 = 30;
 const LIVE_POOL_BUSY_S: u32 = 300;
 
 /// Watches the threads of the request runtime, and those for large resources.
-pub struct Heartbeat {
+pub(super) struct Heartbeat {
     requests: Threads,
     /// Set by the task that was sent.
     is_back: Arc<AtomicBool>,
@@ -62,12 +62,12 @@ pub struct Liveness {
 }
 
 impl Heartbeat {
-    pub fn new(runtime: Handle) -> Heartbeat {
+    pub(super) fn new(runtime: Handle) -> Heartbeat {
         Heartbeat { requests: Threads::new(runtime), is_back: Arc::new(AtomicBool::new(true)), missed: 0, pool: None }
     }
 
     /// Makes all observations; to be called once a second, with the runtime for large resources once there is one.
-    pub fn beat(&mut self, pool: Option<&Handle>) -> Liveness {
+    pub(super) fn beat(&mut self, pool: Option<&Handle>) -> Liveness {
         // One task at a time is under way, so that they do not pile up in a runtime that hangs.
         if self.is_back.swap(false, Ordering::AcqRel) {
             self.missed = 0;

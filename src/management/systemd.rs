@@ -20,7 +20,7 @@ const SYSTEMD_EXTENSION_S: u64 = 30;
 const SYSTEMD_CLOSING_S_MAX: u64 = 600;
 
 /// The service manager that started this process.
-pub struct Systemd {
+pub(super) struct Systemd {
     socket: UnixDatagram,
     address: SocketAddr,
     /// Seconds between two signs of life; none if it wants none.
@@ -35,7 +35,7 @@ pub struct Systemd {
 impl Systemd {
     /// The one that the environment names; none where there is none.
     /// One that cannot be used is none either, and a line of the log names it: it is no reason not to serve.
-    pub fn of_environment() -> Option<Systemd> {
+    pub(super) fn of_environment() -> Option<Systemd> {
         let name = env::var_os("NOTIFY_SOCKET").filter(|name| !name.is_empty())?;
         let number = |name| env::var(name).ok()?.parse::<u64>().ok();
         let is_ours = number("WATCHDOG_PID").is_none_or(|id| id == u64::from(std::process::id()));
@@ -58,7 +58,7 @@ impl Systemd {
 
     /// Reports a phase that is new, more time that it needs, and life if there is some. To be called once a second with `second`, and
     /// whenever the phase changes.
-    pub fn report(&mut self, phase: Phase, is_live: bool, second: bool) {
+    pub(super) fn report(&mut self, phase: Phase, is_live: bool, second: bool) {
         let is_new = self.reported.replace(phase) != Some(phase);
         self.holds_s = if is_new { 0 } else { self.holds_s + u64::from(second) };
         let mut message = String::new();

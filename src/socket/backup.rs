@@ -30,7 +30,7 @@ enum Sent {
 ///
 /// # Errors
 /// The command is gone.
-pub fn send(out: &mut impl Write, engine: &Engine, trail: &Log, base: Option<&Base>) -> io::Result<()> {
+pub(super) fn send(out: &mut impl Write, engine: &Engine, trail: &Log, base: Option<&Base>) -> io::Result<()> {
     let mut sending = Sending { out };
     let taking = Taking { base, command: "hcert backup", at: system_clock()(), is_gentle: true };
     // The sink and the report both send; what the report sends comes before the next member.

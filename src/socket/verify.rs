@@ -35,7 +35,7 @@ const TELL: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// The command is gone: the check ends with it.
-pub fn answer(out: &mut impl Write, engine: &Engine, trail: &Log, names: &Names) -> io::Result<()> {
+pub(super) fn answer(out: &mut impl Write, engine: &Engine, trail: &Log, names: &Names) -> io::Result<()> {
     let (mut told, mut part, mut is_heard) = (Instant::now(), "", true);
     let mut report = |at: &Verifying| {
         if is_heard && (part != at.part || told.elapsed() >= TELL) {

@@ -12,7 +12,7 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, Signa
 ///
 /// # Errors
 /// The file cannot be read, or holds no certificate.
-pub fn pinned(certificate: &Path) -> Result<ClientConfig, String> {
+pub(crate) fn pinned(certificate: &Path) -> Result<ClientConfig, String> {
     let mut chain = super::server::certificates(certificate)?;
     let provider = Arc::new(aws_lc_rs::default_provider());
     let verifier = Pinned { certificate: chain.swap_remove(0), provider: Arc::clone(&provider) };

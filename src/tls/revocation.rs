@@ -18,7 +18,7 @@ use super::validity;
 use base::log::event;
 
 /// Bytes of a file of revocation lists: 400 000 certificates in a list.
-pub const TLS_LIST_BYTES_MAX: u64 = 16 * 1024 * 1024;
+pub(super) const TLS_LIST_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// What is asked of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct RevocationList {
 ///
 /// # Errors
 /// Which file cannot be used, and why.
-pub fn lists(paths: &[PathBuf]) -> Result<Vec<RevocationList>, String> {
+pub(super) fn lists(paths: &[PathBuf]) -> Result<Vec<RevocationList>, String> {
     let mut lists = Vec::new();
     for path in paths {
         let found = in_file(path)?;

@@ -183,7 +183,7 @@ fn read(options: &Options) -> Result<Current, String> {
 ///
 /// # Errors
 /// Which list cannot be used, and why. Files of authorities are not judged here.
-pub fn check_lists(clients: &Clients) -> Result<(), String> {
+pub(crate) fn check_lists(clients: &Clients) -> Result<(), String> {
     let lists = revocation::lists(&clients.revoked)?;
     match authorities(&clients.authorities) {
         Ok(authorities) => clients.verifier(authorities, &lists).map(drop),

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 
 /// Seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Validity {
+pub(super) struct Validity {
     pub not_before: i64,
     pub not_after: i64,
 }
@@ -17,7 +17,7 @@ const GENERALIZED_TIME: u8 = 0x18;
 const VERSION: u8 = 0xa0;
 
 /// Of a certificate in DER; nothing if it cannot be read. Source: RFC 5280, 4.1.
-pub fn of(certificate: &[u8]) -> Option<Validity> {
+pub(super) fn of(certificate: &[u8]) -> Option<Validity> {
     let (certificate, _) = value(certificate, SEQUENCE)?;
     let (mut rest, _) = value(certificate, SEQUENCE)?;
     if rest.first() == Some(&VERSION) {
@@ -35,7 +35,7 @@ pub fn of(certificate: &[u8]) -> Option<Validity> {
 }
 
 /// When the next list after this revocation list in DER is due, in seconds since 1970; nothing if it does not say so. Source: RFC 5280, 5.1.
-pub fn next_update(list: &[u8]) -> Option<i64> {
+pub(super) fn next_update(list: &[u8]) -> Option<i64> {
     let (list, _) = value(list, SEQUENCE)?;
     let (mut rest, _) = value(list, SEQUENCE)?;
     if rest.first() == Some(&INTEGER) {

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-pub const SECTIONS: &str = "https://fhir.ee/CodeSystem/tervisetoendi-sektsioon";
+pub(crate) const SECTIONS: &str = "https://fhir.ee/CodeSystem/tervisetoendi-sektsioon";
 
 /// An example, as it is or changed.
 #[derive(Clone, Debug)]
 pub struct Body(Value);
 
 /// An example as it stands in its file, byte for byte.
-pub fn text(name: &str) -> String {
+pub(crate) fn text(name: &str) -> String {
     let path = format!("{}/examples/{name}.json", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
@@ -94,7 +94,7 @@ impl Body {
 }
 
 /// A narrative with this inside.
-pub fn div(inside: &str) -> String {
+pub(crate) fn div(inside: &str) -> String {
     format!("<div xmlns=\"http://www.w3.org/1999/xhtml\">{inside}</div>")
 }
 

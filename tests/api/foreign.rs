@@ -10,7 +10,7 @@ use hcert::config::{Config, Namespaces};
 
 /// Why a test runs under the default names all the same. These are all there are.
 #[derive(Clone, Copy, Debug)]
-pub enum Reason {
+pub(crate) enum Reason {
     /// It writes its requests to the connection itself, byte by byte, and looks at the connection.
     WritesToTheConnection,
     /// It sets namespaces itself, some of them, and compares what it receives with them.
@@ -80,7 +80,7 @@ fn namespaces() -> Namespaces {
 }
 
 /// Gives a server the foreign names, where this run is one of them.
-pub fn set(config: &mut Config) {
+pub(crate) fn set(config: &mut Config) {
     if *IS_FOREIGN {
         config.namespaces = namespaces();
         config.server.base_path = BASE_PATH.to_owned();
@@ -90,7 +90,7 @@ pub fn set(config: &mut Config) {
 
 impl Reason {
     /// Gives a server the default names in every run.
-    pub fn set_default_names(self, config: &mut Config) {
+    pub(crate) fn set_default_names(self, config: &mut Config) {
         let Config { namespaces, server, .. } = Config::default();
         config.namespaces = namespaces;
         config.server.base_path = server.base_path;
@@ -100,22 +100,22 @@ impl Reason {
 
 /// Rewrites what goes to a server and comes from it.
 #[derive(Clone, Copy, Debug)]
-pub struct Names {
+pub(crate) struct Names {
     is_foreign: bool,
 }
 
 impl Names {
     /// Those a server was given.
-    pub fn of(config: &Config) -> Names {
+    pub(crate) fn of(config: &Config) -> Names {
         Names { is_foreign: config.namespaces == namespaces() }
     }
 
-    pub fn are_default(self) -> bool {
+    pub(crate) fn are_default(self) -> bool {
         !self.is_foreign
     }
 
     /// What a test writes, as the server takes it: a body, a header, a query.
-    pub fn sent(self, bytes: &[u8]) -> Vec<u8> {
+    pub(crate) fn sent(self, bytes: &[u8]) -> Vec<u8> {
         match self.is_foreign {
             true => rewritten(bytes, &THERE, |_, _, _| ()),
             false => bytes.to_vec(),
@@ -124,17 +124,17 @@ impl Names {
 
     /// As [`received`](Self::received), of text.
     #[track_caller]
-    pub fn received_text(self, text: &str) -> String {
+    pub(crate) fn received_text(self, text: &str) -> String {
         String::from_utf8(self.received(text.as_bytes(), text)).expect("names are ASCII")
     }
 
     /// As [`sent`](Self::sent), of text.
-    pub fn sent_text(self, text: &str) -> String {
+    pub(crate) fn sent_text(self, text: &str) -> String {
         String::from_utf8(self.sent(text.as_bytes())).expect("names are ASCII")
     }
 
     /// The target of a request: its base path too.
-    pub fn sent_target(self, target: &str) -> String {
+    pub(crate) fn sent_target(self, target: &str) -> String {
         let below = |rest: &str| rest.is_empty() || rest.starts_with(['/', '?']);
         let target = self.sent_text(target);
         match target.strip_prefix("/fhir").filter(|rest| self.is_foreign && below(rest)) {
@@ -148,7 +148,7 @@ impl Names {
     /// # Panics
     /// A default name is in it.
     #[track_caller]
-    pub fn received(self, bytes: &[u8], what: &str) -> Vec<u8> {
+    pub(crate) fn received(self, bytes: &[u8], what: &str) -> Vec<u8> {
         if !self.is_foreign {
             return bytes.to_vec();
         }

@@ -38,10 +38,10 @@ use crate::told::Told;
 use crate::{bodies, foreign};
 
 /// The moment of the first change, unless a test says another.
-pub const START: &str = "2025-01-13T08:00:00+02:00";
+pub(crate) const START: &str = "2025-01-13T08:00:00+02:00";
 
 /// Sent with every request, so that answers have no other.
-pub const REQUEST_ID: &str = "request-1";
+pub(crate) const REQUEST_ID: &str = "request-1";
 
 /// Made once: making one takes as long as a whole test.
 static DEVELOPER_KEY: LazyLock<Vec<u8>> = LazyLock::new(|| {
@@ -52,7 +52,7 @@ static DEVELOPER_KEY: LazyLock<Vec<u8>> = LazyLock::new(|| {
 });
 
 /// A whole service. Every change of the store is made one second after the one before.
-pub struct Server {
+pub(crate) struct Server {
     http: Arc<http::Server<Service>>,
     engine: Arc<Engine>,
     rulebook: Arc<Rulebook>,
@@ -65,7 +65,7 @@ pub struct Server {
 }
 
 /// A server behind a port, for what only a connection can show.
-pub struct Listening {
+pub(crate) struct Listening {
     pub address: SocketAddr,
     pub server: Server,
     stop: oneshot::Sender<()>,
@@ -73,7 +73,7 @@ pub struct Listening {
 }
 
 /// A request that is sent when it is awaited.
-pub struct Asked<'s> {
+pub(crate) struct Asked<'s> {
     server: &'s Server,
     line: String,
     builder: Builder,
@@ -83,33 +83,33 @@ pub struct Asked<'s> {
 
 impl Server {
     /// The code lists, to remove some.
-    pub fn lists(&self) -> Arc<Lists> {
+    pub(crate) fn lists(&self) -> Arc<Lists> {
         self.rulebook.lists().clone()
     }
 
     /// Takes a code list in as `hcert terminology load` does; the number of lists, or what is wrong.
-    pub async fn load(&self, list: &Value) -> Result<usize, Vec<String>> {
+    pub(crate) async fn load(&self, list: &Value) -> Result<usize, Vec<String>> {
         let (lists, list) = (self.lists(), self.names.sent(list.to_string().as_bytes()));
         let loaded = tokio::task::spawn_blocking(move || lists.load(&list, 1_736_752_800_000));
         loaded.await.expect("no panic").map(|lines| lines.len())
     }
 
-    pub async fn start() -> Server {
+    pub(crate) async fn start() -> Server {
         Server::with(START, |_| ()).await
     }
 
     /// A server whose first change is made at `moment`.
-    pub async fn start_at(moment: &str) -> Server {
+    pub(crate) async fn start_at(moment: &str) -> Server {
         Server::with(moment, |_| ()).await
     }
 
     /// A server with other settings.
-    pub async fn with(moment: &str, change: impl FnOnce(&mut Config)) -> Server {
+    pub(crate) async fn with(moment: &str, change: impl FnOnce(&mut Config)) -> Server {
         Server::with_door(moment, change, |_| ()).await
     }
 
     /// A server with other settings, and with changes to what they make of the door.
-    pub async fn with_door(
+    pub(crate) async fn with_door(
         moment: &str,
         change: impl FnOnce(&mut Config),
         change_door: impl FnOnce(&mut http::Settings),
@@ -182,13 +182,13 @@ impl Server {
     }
 
     /// Puts this server behind a free port.
-    pub async fn listen(self) -> Listening {
+    pub(crate) async fn listen(self) -> Listening {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         self.listen_on(listener)
     }
 
     /// A service behind a free port that other services can ask for patients: its links name that port.
-    pub async fn registry(change: impl FnOnce(&mut Config)) -> Listening {
+    pub(crate) async fn registry(change: impl FnOnce(&mut Config)) -> Listening {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("it has an address");
         let server = Server::with(START, |config| {
@@ -208,7 +208,7 @@ impl Server {
     }
 
     /// Takes a certificate in as `hcert import` does, as version 1 under this id.
-    pub async fn import(&self, body: Body, id: u64) {
+    pub(crate) async fn import(&self, body: Body, id: u64) {
         let meta = |name, value: &str| (format!("/meta/{name}"), json!(value));
         let moments = [meta("versionId", "1"), meta("lastUpdated", "2025-01-12T10:00:00.000+02:00")];
         let body = moments.into_iter().fold(body, |body, (pointer, value)| body.with(&pointer, value));
@@ -217,7 +217,7 @@ impl Server {
     }
 
     /// Takes versions in as `hcert import` does, one a line, and tells how many were stored.
-    pub async fn import_lines(&self, lines: &str) -> u64 {
+    pub(crate) async fn import_lines(&self, lines: &str) -> u64 {
         let (engine, rulebook) = (Arc::clone(&self.engine), Arc::clone(&self.rulebook));
         let lines = self.names.sent_text(lines);
         let done = tokio::task::spawn_blocking(move || {
@@ -228,7 +228,7 @@ impl Server {
     }
 
     /// All versions as `hcert export` writes them.
-    pub fn export(&self) -> String {
+    pub(crate) fn export(&self) -> String {
         let mut lines = Vec::new();
         let mut report = |event| drop(event);
         bulk::export(&self.engine, Seq(0), &mut lines, &mut report).expect("an export that works");
@@ -236,7 +236,7 @@ impl Server {
     }
 
     /// Takes Patients in as `hcert patients import` does, one a line.
-    pub async fn import_patients(&self, lines: &str) {
+    pub(crate) async fn import_patients(&self, lines: &str) {
         let (engine, rulebook, lines) =
             (Arc::clone(&self.engine), Arc::clone(&self.rulebook), self.names.sent_text(lines));
         let done = tokio::task::spawn_blocking(move || {
@@ -248,17 +248,17 @@ impl Server {
     }
 
     /// How many patients there are that live.
-    pub async fn living(&self) -> u64 {
+    pub(crate) async fn living(&self) -> u64 {
         let told = self.get("Patient?deceased=false&_count=0").await.expect(200);
         told.json()["total"].as_u64().expect("a number")
     }
 
     /// A header with a developer's token: the person `37605030299` in a role. `more` are further members of the order.
-    pub async fn token(&self, role: &str, more: Value) -> String {
+    pub(crate) async fn token(&self, role: &str, more: Value) -> String {
         self.token_of("37605030299", role, more).await
     }
 
-    pub async fn token_of(&self, person: &str, role: &str, more: Value) -> String {
+    pub(crate) async fn token_of(&self, person: &str, role: &str, more: Value) -> String {
         let mut order = json!({"user": {"personalCode": person}, "organization": "90006399", "role": role});
         for (name, value) in more.as_object().into_iter().flatten() {
             order[name] = value.clone();
@@ -268,13 +268,13 @@ impl Server {
     }
 
     /// Every event of the audit trail, the oldest first.
-    pub fn events(&self) -> Vec<Event> {
+    pub(crate) fn events(&self) -> Vec<Event> {
         let events = self.audit.trail().expect("a trail").events(Sequence::OldestFirst, i64::MIN..=i64::MAX);
         events.map(|event| event.expect("a readable trail").1).collect()
     }
 
     /// Whether an event concerns somebody, by id or by personal code: what an export and a search for audit events ask.
-    pub fn concerns(&self, event: &Event, asked: &str) -> bool {
+    pub(crate) fn concerns(&self, event: &Event, asked: &str) -> bool {
         let names = &self.http.service().settings().names;
         let known = interaction::names_of_person(&self.engine, asked, names).expect("the store can be read");
         let mut patients = interaction::PatientsOf::new(&self.engine);
@@ -283,27 +283,27 @@ impl Server {
     }
 
     /// The writer gets no further as long as this is kept.
-    pub fn hold_writer(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn hold_writer(&self) -> MutexGuard<'_, ()> {
         self.writer.lock().expect("no test panics with it")
     }
 
     /// The door itself, for requests that run beside each other.
-    pub fn door(&self) -> Arc<http::Server<Service>> {
+    pub(crate) fn door(&self) -> Arc<http::Server<Service>> {
         Arc::clone(&self.http)
     }
 
     /// Number of the last change in the store.
-    pub fn seq(&self) -> u64 {
+    pub(crate) fn seq(&self) -> u64 {
         self.engine.seq().0
     }
 
     /// Sets the moment of the next change.
-    pub fn set_clock(&self, moment: &str) {
+    pub(crate) fn set_clock(&self, moment: &str) {
         set_clock(&self.clock, &self.engine, milliseconds(moment));
     }
 
     /// `path` is below the base path: `Composition/1`. One that begins with a slash is taken as it is.
-    pub fn ask(&self, method: &str, path: &str) -> Asked<'_> {
+    pub(crate) fn ask(&self, method: &str, path: &str) -> Asked<'_> {
         let target = if path.starts_with(['/', '*']) { path.to_owned() } else { format!("/fhir/{path}") };
         let line = format!("{method} {target}");
         let target = self.names.sent_target(&target);
@@ -312,52 +312,52 @@ impl Server {
     }
 
     /// As [`get`](Self::get), for answers that are not FHIR.
-    pub async fn raw(&self, method: &str, path: &str) -> (u16, HeaderMap, Vec<u8>) {
+    pub(crate) async fn raw(&self, method: &str, path: &str) -> (u16, HeaderMap, Vec<u8>) {
         self.ask(method, path).raw().await
     }
 
-    pub fn get(&self, path: &str) -> Asked<'_> {
+    pub(crate) fn get(&self, path: &str) -> Asked<'_> {
         self.ask("GET", path)
     }
 
-    pub fn head(&self, path: &str) -> Asked<'_> {
+    pub(crate) fn head(&self, path: &str) -> Asked<'_> {
         self.ask("HEAD", path)
     }
 
-    pub fn delete(&self, path: &str) -> Asked<'_> {
+    pub(crate) fn delete(&self, path: &str) -> Asked<'_> {
         self.ask("DELETE", path)
     }
 
-    pub fn put(&self, path: &str, body: impl Into<Vec<u8>>) -> Asked<'_> {
+    pub(crate) fn put(&self, path: &str, body: impl Into<Vec<u8>>) -> Asked<'_> {
         self.ask("PUT", path).body(body)
     }
 
-    pub fn post(&self, path: &str, body: impl Into<Vec<u8>>) -> Asked<'_> {
+    pub(crate) fn post(&self, path: &str, body: impl Into<Vec<u8>>) -> Asked<'_> {
         self.ask("POST", path).body(body)
     }
 
     /// POST to `_search` of certificates with a form.
-    pub fn search_by_form(&self, form: &str) -> Asked<'_> {
+    pub(crate) fn search_by_form(&self, form: &str) -> Asked<'_> {
         self.form("Composition/_search", form)
     }
 
     /// POST with a form.
-    pub fn form(&self, path: &str, form: &str) -> Asked<'_> {
+    pub(crate) fn form(&self, path: &str, form: &str) -> Asked<'_> {
         let mut asked = self.ask("POST", path);
         asked.body = Some(form.as_bytes().to_vec());
         asked.header("Content-Type", "application/x-www-form-urlencoded")
     }
 
-    pub fn suspend(&self, certificate: &str) -> Asked<'_> {
+    pub(crate) fn suspend(&self, certificate: &str) -> Asked<'_> {
         self.post(&format!("{certificate}/$suspend"), Body::example("suspend"))
     }
 
-    pub fn cancel(&self, certificate: &str) -> Asked<'_> {
+    pub(crate) fn cancel(&self, certificate: &str) -> Asked<'_> {
         self.post(&format!("{certificate}/$cancel"), Body::example("cancel"))
     }
 
     /// Creates a certificate and tells its path: `Composition/1`.
-    pub async fn create(&self, body: impl Into<Vec<u8>>) -> String {
+    pub(crate) async fn create(&self, body: impl Into<Vec<u8>>) -> String {
         let told = self.post("Composition", body).await.expect(201);
         let location = told.header("location").expect("a create says where").to_owned();
         let (certificate, version) = location.split_once("/_history/").expect("with a version");
@@ -366,7 +366,7 @@ impl Server {
     }
 
     /// Ids of the certificates a search finds, in its order; `total` must count the same.
-    pub async fn found(&self, query: &str) -> Vec<u64> {
+    pub(crate) async fn found(&self, query: &str) -> Vec<u64> {
         let told = self.get(&format!("Composition?{query}")).await.expect(200);
         let ids = told.ids();
         assert_eq!(told.json()["total"], ids.len(), "{told}");
@@ -390,38 +390,38 @@ fn trail(folder: &Path, clock: Clock) -> audit::Options {
 
 impl Listening {
     /// Nobody listens at the address any more.
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         drop(self.stop);
         self.serving.await.expect("a server that ends");
     }
 }
 
 impl Asked<'_> {
-    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+    pub(crate) fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.builder = self.builder.header(name, self.server.names.sent(value.as_ref()));
         self
     }
 
-    pub fn prefer(self, value: &str) -> Self {
+    pub(crate) fn prefer(self, value: &str) -> Self {
         self.header("Prefer", value)
     }
 
     /// Sends this `X-Request-Id` in place of the usual one.
-    pub fn request_id(mut self, id: &str) -> Self {
+    pub(crate) fn request_id(mut self, id: &str) -> Self {
         let headers = self.builder.headers_mut().expect("nothing of the request is wrong yet");
         headers.insert("x-request-id", id.parse().expect("a header value"));
         self
     }
 
     /// A FHIR body.
-    pub fn body(self, body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn body(self, body: impl Into<Vec<u8>>) -> Self {
         let mut asked = self.header("Content-Type", "application/fhir+json");
         asked.body = Some(body.into());
         asked
     }
 
     /// A body of another media type, or without one.
-    pub fn body_as(mut self, media_type: Option<&str>, body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn body_as(mut self, media_type: Option<&str>, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         match media_type {
             Some(media_type) => self.header("Content-Type", media_type),
@@ -430,7 +430,7 @@ impl Asked<'_> {
     }
 
     /// Says another length than the body's.
-    pub fn length(mut self, length: &str) -> Self {
+    pub(crate) fn length(mut self, length: &str) -> Self {
         self.has_length = true;
         self.header("Content-Length", length)
     }

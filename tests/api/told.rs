@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// An answer, read to its end.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub(crate) struct Told {
     /// Method and target of the request, for messages.
     pub line: String,
     pub status: StatusCode,
@@ -26,7 +26,7 @@ const SECURITY: [(&str, &str); 4] = [
 
 impl Told {
     /// What holds for every answer, whatever was asked. Contract 2.4, 5.1.
-    pub fn check(&self) {
+    pub(crate) fn check(&self) {
         assert_eq!(self.header("cache-control"), Some("no-store"), "{self}");
         assert!(self.header("vary").is_some_and(|vary| vary.starts_with("Authorization, Accept, Prefer")), "{self}");
         assert!(self.header("x-request-id").is_some(), "{self}");
@@ -77,47 +77,47 @@ impl Told {
 
     /// The status, or a failure that shows the whole answer.
     #[track_caller]
-    pub fn expect(self, status: u16) -> Told {
+    pub(crate) fn expect(self, status: u16) -> Told {
         assert!(self.status == status, "expected {status}:\n{self}");
         self
     }
 
     /// A refusal with exactly these codes, in this order.
     #[track_caller]
-    pub fn refused(self, status: u16, codes: &[&str]) -> Told {
+    pub(crate) fn refused(self, status: u16, codes: &[&str]) -> Told {
         assert!(self.status == status && self.codes() == codes, "expected {status} {codes:?}:\n{self}");
         self
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().expect("a visible header"))
     }
 
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).expect("answers are UTF-8")
     }
 
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}:\n{self}"))
     }
 
     /// The body with one member per line, and without what differs from run to run.
-    pub fn masked_body(&self) -> String {
+    pub(crate) fn masked_body(&self) -> String {
         masked(&indented(&String::from_utf8_lossy(&self.body)))
     }
 
     /// Codes of the issues, where the answer is an OperationOutcome.
-    pub fn codes(&self) -> Vec<String> {
+    pub(crate) fn codes(&self) -> Vec<String> {
         self.issues(|issue| issue["details"]["coding"][0]["code"].as_str().unwrap_or_default().to_owned())
     }
 
     /// Where the issues are, of each its first expression.
-    pub fn places(&self) -> Vec<String> {
+    pub(crate) fn places(&self) -> Vec<String> {
         self.issues(|issue| issue["expression"][0].as_str().unwrap_or_default().to_owned())
     }
 
     /// Texts of the issues, one per line.
-    pub fn said(&self) -> String {
+    pub(crate) fn said(&self) -> String {
         self.issues(|issue| issue["details"]["text"].as_str().unwrap_or_default().to_owned()).join("\n")
     }
 
@@ -127,17 +127,17 @@ impl Told {
     }
 
     /// Ids of a Bundle's entries, in their order.
-    pub fn ids(&self) -> Vec<u64> {
+    pub(crate) fn ids(&self) -> Vec<u64> {
         self.entries(|entry| entry["resource"]["id"].as_str().and_then(|id| id.parse().ok()))
     }
 
     /// What `read` finds in the entries of a Bundle.
-    pub fn entries<T>(&self, read: impl Fn(&Value) -> Option<T>) -> Vec<T> {
+    pub(crate) fn entries<T>(&self, read: impl Fn(&Value) -> Option<T>) -> Vec<T> {
         self.json()["entry"].as_array().into_iter().flatten().filter_map(read).collect()
     }
 
     /// A Bundle's link.
-    pub fn link(&self, relation: &str) -> Option<String> {
+    pub(crate) fn link(&self, relation: &str) -> Option<String> {
         let json = self.json();
         let links = json["link"].as_array().expect("a Bundle has links");
         let found = links.iter().find(|link| link["relation"] == relation)?;
@@ -145,7 +145,7 @@ impl Told {
     }
 
     /// As [`Told::link`], below the base address, ready to be asked.
-    pub fn next(&self) -> Option<String> {
+    pub(crate) fn next(&self) -> Option<String> {
         let url = self.link("next")?;
         Some(url.strip_prefix("http://127.0.0.1:8080/fhir/").expect("links lead to this server").to_owned())
     }

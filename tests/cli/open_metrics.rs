@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Values by name and labels, as they stand in a line: `hcert_errors_total{code="HCERT-127"}`.
-pub type Samples = BTreeMap<String, f64>;
+pub(crate) type Samples = BTreeMap<String, f64>;
 
 /// A family of metrics while its lines are read.
 #[derive(Default)]
@@ -21,7 +21,7 @@ struct Family {
 ///
 /// # Errors
 /// The first line that breaks a rule, with the rule.
-pub fn read(text: &str) -> Result<Samples, String> {
+pub(crate) fn read(text: &str) -> Result<Samples, String> {
     let body = text.strip_suffix("# EOF\n").ok_or("it does not end with # EOF")?;
     let (mut samples, mut names, mut family) = (Samples::new(), BTreeSet::new(), Family::default());
     for line in body.lines() {
@@ -47,7 +47,7 @@ pub fn read(text: &str) -> Result<Samples, String> {
                     said.clone_into(&mut family.kind);
                 }
                 "UNIT" if family.unit.is_none() && name.ends_with(&format!("_{said}")) => {
-                    family.unit = Some(said.into())
+                    family.unit = Some(said.into());
                 }
                 _ => return Err(wrong("neither HELP, TYPE nor UNIT, or twice")),
             }

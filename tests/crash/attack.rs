@@ -10,19 +10,19 @@ use hcert::config::limits::{BODY_BYTES_MAX, STREAMS_MAX};
 use crate::http2::Http2;
 
 /// Connections of the attacker with heads.
-pub const CONNECTIONS: usize = 120;
+pub(crate) const CONNECTIONS: usize = 120;
 
 /// Headers of each of its requests.
-pub const FIELDS: usize = 2_800;
+pub(crate) const FIELDS: usize = 2_800;
 
 /// The client of X-Road that both say they are: a server that trusts them to say so counts all they do for this one client.
-pub const CLIENT: &str = "EE/COM/10000000/attacker";
+pub(crate) const CLIENT: &str = "EE/COM/10000000/attacker";
 
 /// Bodies at once of the other one.
-pub const BODIES: usize = 64;
+pub(crate) const BODIES: usize = 64;
 
 /// Opens connections that send as many requests at once as they may, each with so many headers; those that were not closed meanwhile.
-pub fn heads(address: SocketAddr, connections: usize, fields: usize) -> Vec<Http2> {
+pub(crate) fn heads(address: SocketAddr, connections: usize, fields: usize) -> Vec<Http2> {
     let attack = || {
         let mut client = Http2::connect(address, 65_535)?.with_header("x-road-client", CLIENT);
         for _ in 0..STREAMS_MAX {
@@ -34,7 +34,7 @@ pub fn heads(address: SocketAddr, connections: usize, fields: usize) -> Vec<Http
 }
 
 /// Sends bodies at once, `{"resourceType":"Composition","section":[{},{},…]}`, and reads an answer to each.
-pub fn bodies(address: SocketAddr, count: usize) {
+pub(crate) fn bodies(address: SocketAddr, count: usize) {
     let mut body = String::from("{\"resourceType\":\"Composition\",\"section\":[{}");
     body.push_str(&",{}".repeat((BODY_BYTES_MAX - body.len() - 2) / 3));
     body.push_str("]}");

@@ -12,7 +12,7 @@ use crate::process::Client;
 
 /// A certificate as it was acknowledged, version by version.
 #[derive(Debug)]
-pub struct Certificate {
+pub(crate) struct Certificate {
     pub id: u64,
     pub subject: u64,
     /// From version 1.
@@ -20,21 +20,21 @@ pub struct Certificate {
 }
 
 #[derive(Debug)]
-pub struct Kept {
+pub(crate) struct Kept {
     pub state: State,
     /// As the server showed it; empty for a tombstone.
     pub bytes: Vec<u8>,
 }
 
 impl Certificate {
-    pub fn state(&self) -> State {
+    pub(crate) fn state(&self) -> State {
         self.versions.last().expect("a certificate has a version").state
     }
 }
 
 /// A request whose answer never came: it was done, or it was not.
 #[derive(Debug)]
-pub struct Doubt {
+pub(crate) struct Doubt {
     /// None for a create.
     pub id: Option<u64>,
     pub subject: u64,
@@ -45,7 +45,7 @@ pub struct Doubt {
 
 /// The certificates of one writer in one round.
 #[derive(Debug, Default)]
-pub struct Part {
+pub(crate) struct Part {
     pub certificates: Vec<Certificate>,
     pub doubt: Option<Doubt>,
     /// Place and version of everything acknowledged in this round.
@@ -54,7 +54,7 @@ pub struct Part {
 
 /// Everything acknowledged so far.
 #[derive(Debug, Default)]
-pub struct Book {
+pub(crate) struct Book {
     certificates: BTreeMap<u64, Certificate>,
     /// Id and version of everything acknowledged since the last check.
     fresh: BTreeSet<(u64, usize)>,
@@ -114,23 +114,23 @@ fn bundle(body: &[u8]) -> Bundle<'_> {
 const SAMPLE: usize = 60;
 
 impl Book {
-    pub fn certificates(&self) -> usize {
+    pub(crate) fn certificates(&self) -> usize {
         self.certificates.len()
     }
 
-    pub fn versions(&self) -> u64 {
+    pub(crate) fn versions(&self) -> u64 {
         self.certificates.values().map(|certificate| certificate.versions.len() as u64).sum()
     }
 
     /// Hands a writer its share, so that no two change the same certificate.
-    pub fn take_part(&mut self, number: usize, of: usize) -> Part {
+    pub(crate) fn take_part(&mut self, number: usize, of: usize) -> Part {
         let ids: Vec<u64> = self.certificates.keys().copied().filter(|id| *id as usize % of == number).collect();
         let certificates = ids.iter().map(|id| self.certificates.remove(id).expect("the id is one of the keys"));
         Part { certificates: certificates.collect(), ..Part::default() }
     }
 
     /// Takes back what a writer has come to.
-    pub fn put_back(&mut self, part: Part) {
+    pub(crate) fn put_back(&mut self, part: Part) {
         self.doubts.extend(part.doubt);
         let id = |place: usize| part.certificates[place].id;
         self.fresh.extend(part.acknowledged.iter().map(|(place, version)| (id(*place), *version)));
@@ -141,7 +141,7 @@ impl Book {
     }
 
     /// Compares with a server that was started after a crash: the newest changes one by one, and a sample of the rest.
-    pub fn check(&mut self, client: &mut Client, random: &mut Random) {
+    pub(crate) fn check(&mut self, client: &mut Client, random: &mut Random) {
         let mut ids = self.check_changes(client);
         let all: Vec<u64> = self.certificates.keys().copied().collect();
         ids.extend((0..SAMPLE.min(all.len())).map(|_| all[random.below(all.len() as u64) as usize]));
@@ -150,7 +150,7 @@ impl Book {
     }
 
     /// Compares everything.
-    pub fn check_all(&self, client: &mut Client) {
+    pub(crate) fn check_all(&self, client: &mut Client) {
         let ids: BTreeSet<u64> = self.certificates.keys().copied().collect();
         self.check_certificates(client, &ids);
         self.check_totals(client);

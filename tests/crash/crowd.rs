@@ -51,7 +51,7 @@ fn open_many_files() -> usize {
 }
 
 /// Bytes of a process that lie in memory. Only Linux tells them here.
-pub fn memory(server: &Process) -> usize {
+pub(crate) fn memory(server: &Process) -> usize {
     let status = fs::read_to_string(format!("/proc/{}/status", server.id())).expect("it runs on Linux");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it has memory");
     let kilobytes = line.split_whitespace().next().and_then(|number| number.parse::<usize>().ok());
@@ -64,7 +64,7 @@ fn files(server: &Process) -> usize {
 }
 
 /// Sockets that a process has.
-pub fn sockets(server: &Process) -> usize {
+pub(crate) fn sockets(server: &Process) -> usize {
     let files = fs::read_dir(format!("/proc/{}/fd", server.id())).expect("it runs on Linux");
     // A file may be closed before its turn comes.
     let kinds = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// Kinds of frames (RFC 9113, 6) that are told apart here.
-pub const DATA: u8 = 0;
+pub(crate) const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
@@ -17,9 +17,9 @@ const END_HEADERS: u8 = 4;
 const ACK: u8 = 1;
 
 /// Largest window there is.
-pub const WINDOW_MAX: u32 = (1 << 31) - 1;
+pub(crate) const WINDOW_MAX: u32 = (1 << 31) - 1;
 
-pub struct Frame {
+pub(crate) struct Frame {
     pub kind: u8,
     pub flags: u8,
     pub stream: u32,
@@ -27,17 +27,17 @@ pub struct Frame {
 }
 
 impl Frame {
-    pub fn is_head(&self) -> bool {
+    pub(crate) fn is_head(&self) -> bool {
         self.kind == HEADERS
     }
 
-    pub fn ends_stream(&self) -> bool {
+    pub(crate) fn ends_stream(&self) -> bool {
         matches!(self.kind, DATA | HEADERS) && self.flags & END_STREAM != 0
     }
 }
 
 /// A connection. Frames that come are read only when they are asked for.
-pub struct Http2 {
+pub(crate) struct Http2 {
     stream: TcpStream,
     next: u32,
     read: Vec<u8>,
@@ -47,12 +47,12 @@ pub struct Http2 {
 
 impl Http2 {
     /// Connects and begins. `window` is what each stream may send at first (SETTINGS_INITIAL_WINDOW_SIZE).
-    pub fn connect(address: SocketAddr, window: u32) -> io::Result<Http2> {
+    pub(crate) fn connect(address: SocketAddr, window: u32) -> io::Result<Http2> {
         Http2::begin(TcpStream::connect(address)?, window)
     }
 
     /// As [`connect`](Self::connect), over a connection that is there.
-    pub fn begin(stream: TcpStream, window: u32) -> io::Result<Http2> {
+    pub(crate) fn begin(stream: TcpStream, window: u32) -> io::Result<Http2> {
         stream.set_nodelay(true)?;
         let mut begun = Http2 { stream, next: 1, read: Vec::new(), always: Vec::new() };
         begun.stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")?;
@@ -63,7 +63,7 @@ impl Http2 {
     }
 
     /// Sends a header with each request from now on.
-    pub fn with_header(mut self, name: &str, value: &str) -> Http2 {
+    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Http2 {
         self.always.push(0);
         for text in [name, value] {
             self.always.push(u8::try_from(text.len()).ok().filter(|length| *length < 127).expect("a short text"));
@@ -81,13 +81,13 @@ impl Http2 {
     }
 
     /// Asks for a path; the number of the stream.
-    pub fn get(&mut self, path: &str) -> io::Result<u32> {
+    pub(crate) fn get(&mut self, path: &str) -> io::Result<u32> {
         // HPACK: ":method: GET" and ":scheme: http" of the static table.
         self.ask(&[0x82, 0x86], path, END_STREAM, &[])
     }
 
     /// As [`get`](Self::get), with a header that is sent once for the connection and then named by a byte each of `count` times.
-    pub fn get_with_headers(&mut self, path: &str, count: usize) -> io::Result<u32> {
+    pub(crate) fn get_with_headers(&mut self, path: &str, count: usize) -> io::Result<u32> {
         // RFC 7541: the first entry of the dynamic table has the index 62.
         let mut headers = vec![0xbe; count];
         if self.next == 1 {
@@ -97,7 +97,7 @@ impl Http2 {
     }
 
     /// Begins a request with a body, of which nothing is sent yet.
-    pub fn post(&mut self, path: &str, bytes: usize) -> io::Result<u32> {
+    pub(crate) fn post(&mut self, path: &str, bytes: usize) -> io::Result<u32> {
         let mut headers = Vec::new();
         literal(&mut headers, 31, "application/fhir+json");
         literal(&mut headers, 28, &bytes.to_string());
@@ -117,21 +117,21 @@ impl Http2 {
         Ok(stream)
     }
 
-    pub fn data(&mut self, stream: u32, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn data(&mut self, stream: u32, bytes: &[u8]) -> io::Result<()> {
         self.send(DATA, 0, stream, bytes)
     }
 
-    pub fn ping(&mut self) -> io::Result<()> {
+    pub(crate) fn ping(&mut self) -> io::Result<()> {
         self.send(PING, 0, 0, b"are you?")
     }
 
     /// Lets `bytes` more come: of a stream, or of all together where it is 0.
-    pub fn allow(&mut self, stream: u32, bytes: u32) -> io::Result<()> {
+    pub(crate) fn allow(&mut self, stream: u32, bytes: u32) -> io::Result<()> {
         self.send(WINDOW_UPDATE, 0, stream, &bytes.to_be_bytes())
     }
 
     /// Takes an answer back (RST_STREAM, CANCEL).
-    pub fn take_back(&mut self, stream: u32) -> io::Result<()> {
+    pub(crate) fn take_back(&mut self, stream: u32) -> io::Result<()> {
         self.send(RST_STREAM, 0, stream, &8_u32.to_be_bytes())
     }
 
@@ -139,7 +139,7 @@ impl Http2 {
     ///
     /// # Errors
     /// The connection has ended.
-    pub fn frame(&mut self, wait: Duration) -> io::Result<Option<Frame>> {
+    pub(crate) fn frame(&mut self, wait: Duration) -> io::Result<Option<Frame>> {
         self.stream.set_read_timeout(Some(wait))?;
         loop {
             while let Some(frame) = self.whole() {

@@ -12,7 +12,7 @@ use crate::process::{Process, hcert};
 const BYTES: usize = 48 * 1024 * 1024;
 
 /// The disk, until it is dropped.
-pub struct SmallDisk {
+pub(crate) struct SmallDisk {
     /// Keeps the name spaces.
     holder: Child,
     mounted_on: PathBuf,
@@ -20,7 +20,7 @@ pub struct SmallDisk {
 
 impl SmallDisk {
     /// Mounts one on an empty folder. Where the system lets nobody do so, the reason is printed and there is none.
-    pub fn mount(on: &Path) -> Option<SmallDisk> {
+    pub(crate) fn mount(on: &Path) -> Option<SmallDisk> {
         let script = "mount -t tmpfs -o size=$2,mode=700 tmpfs \"$1\" && echo mounted && exec cat";
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]).arg(on).arg(BYTES.to_string());
@@ -54,12 +54,12 @@ impl SmallDisk {
         command
     }
 
-    pub fn data(&self) -> PathBuf {
+    pub(crate) fn data(&self) -> PathBuf {
         self.mounted_on.join("data")
     }
 
     /// Starts a server on it, with small files of the audit trail and an address to watch it at.
-    pub fn serve(&self) -> Process {
+    pub(crate) fn serve(&self) -> Process {
         Process::start_with(&self.data(), |command| {
             command.env("HCERT__AUDIT__FILE_MB", "1").env("HCERT__MANAGEMENT__LISTEN", "127.0.0.1:0");
             // Nothing but what the disk really lacks is to make a part unwell.
@@ -77,7 +77,7 @@ impl SmallDisk {
     }
 
     /// Runs a command that sees the disk to its end.
-    pub fn run_hcert(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn run_hcert(&self, arguments: &[&str]) -> Output {
         let command = hcert(arguments);
         let mut entered = self.entered();
         entered.arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
@@ -85,7 +85,7 @@ impl SmallDisk {
     }
 
     /// The disk as the tests see it, who are outside of its name space.
-    pub fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         let root = PathBuf::from(format!("/proc/{}/root", self.holder.id()));
         root.join(self.mounted_on.strip_prefix("/").expect("folders of tests have whole paths"))
     }
@@ -95,7 +95,7 @@ impl SmallDisk {
     }
 
     /// Leaves no room on it.
-    pub fn fill(&self) {
+    pub(crate) fn fill(&self) {
         let mut file: File =
             OpenOptions::new().append(true).create(true).open(self.ballast()).expect("it can be written");
         for piece in [1 << 20, 1 << 12] {
@@ -104,23 +104,23 @@ impl SmallDisk {
     }
 
     /// Leaves some bytes of room on the disk that was filled.
-    pub fn leave(&self, bytes: u64) {
+    pub(crate) fn leave(&self, bytes: u64) {
         let file = OpenOptions::new().write(true).open(self.ballast()).expect("it was filled");
         let length = file.metadata().expect("it is open").len();
         file.set_len(length - bytes).expect("a file can be cut");
     }
 
-    pub fn make_room(&self) {
+    pub(crate) fn make_room(&self) {
         fs::remove_file(self.ballast()).expect("it was filled");
     }
 
     /// Has the data folder take no new files. What is open stays open, and what is written to it is kept, as under a remount by the kernel
     /// no process could ask for.
-    pub fn make_read_only(&self) {
+    pub(crate) fn make_read_only(&self) {
         self.run("mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro \"$1\" && ! touch \"$1/new\" 2>/dev/null");
     }
 
-    pub fn make_writable(&self) {
+    pub(crate) fn make_writable(&self) {
         self.run("umount \"$1\"");
     }
 

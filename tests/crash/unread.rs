@@ -15,16 +15,16 @@ const DRAFT: &str = include_str!("../../examples/driver-draft.json");
 const BEAT: Duration = Duration::from_millis(10);
 
 /// Bytes of a certificate that fits into no window a client begins with, and that would take ten minutes at the slowest pace.
-pub const LARGE: usize = 300 * 1024;
+pub(crate) const LARGE: usize = 300 * 1024;
 
 /// A draft with a narrative of some bytes.
-pub fn draft_of(bytes: usize) -> String {
+pub(crate) fn draft_of(bytes: usize) -> String {
     let paragraph = format!("<p>{}</p>", "x".repeat(990));
     DRAFT.replacen("</div>", &format!("{}</div>", paragraph.repeat(bytes / paragraph.len())), 1)
 }
 
 /// Creates a certificate; its address below the base path.
-pub fn create(client: &mut Client, body: &str) -> String {
+pub(crate) fn create(client: &mut Client, body: &str) -> String {
     let answer = client.send("POST", "/Composition", &[], body.as_bytes()).expect("the server runs");
     assert_eq!(answer.status, 201, "{}", answer.text());
     let location = answer.header("location").expect("a create tells where");

@@ -53,7 +53,7 @@ fn steps(from: State) -> &'static [Step] {
 }
 
 /// Imports the patients of all rounds: certificates can be about nobody else.
-pub fn make_patients_known(data: &Path, rounds: u64, writers: usize) {
+pub(crate) fn make_patients_known(data: &Path, rounds: u64, writers: usize) {
     let last = first_subject(rounds, writers);
     let mut import = process::hcert(&["patients", "import", "-", "--data"]);
     let mut import = import.arg(data).stdin(Stdio::piped()).spawn().expect("the program was built");
@@ -78,7 +78,14 @@ fn first_subject(round: u64, writer: usize) -> u64 {
 }
 
 /// Writes until the connection breaks. Where the server is asked to stop, 503 is a right answer too: nothing was done then.
-pub fn run(mut client: Client, mut part: Part, round: u64, number: usize, mut random: Random, stops: bool) -> Part {
+pub(crate) fn run(
+    mut client: Client,
+    mut part: Part,
+    round: u64,
+    number: usize,
+    mut random: Random,
+    stops: bool,
+) -> Part {
     let base = first_subject(round, number);
     let mut count = 0;
     loop {
@@ -107,12 +114,9 @@ pub fn run(mut client: Client, mut part: Part, round: u64, number: usize, mut ra
 fn create(client: &mut Client, part: &mut Part, subject: u64, mark: &str, random: &mut Random) -> Option<u16> {
     let (text, to) = if random.below(2) == 0 { (DRAFT, State::Draft) } else { (FINAL, State::Completed) };
     let body = body(text, subject, mark);
-    let answer = match client.send("POST", "/Composition", &["prefer: return=representation"], body.as_bytes()) {
-        Ok(answer) => answer,
-        Err(_) => {
-            part.doubt = Some(Doubt { id: None, subject, to, mark: mark.to_owned() });
-            return None;
-        }
+    let Ok(answer) = client.send("POST", "/Composition", &["prefer: return=representation"], body.as_bytes()) else {
+        part.doubt = Some(Doubt { id: None, subject, to, mark: mark.to_owned() });
+        return None;
     };
     if answer.status == 201 {
         assert_eq!(answer.header("etag"), Some("W/\"1\""));

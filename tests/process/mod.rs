@@ -12,10 +12,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Long enough for anything on a machine under load; nothing that works comes near it.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The binary with arguments, cut off from the settings of whoever runs the tests.
-pub fn hcert(arguments: &[&str]) -> Command {
+pub(crate) fn hcert(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hcert"));
     command.args(arguments).stdin(Stdio::null());
     let settings = std::env::vars_os().map(|(name, _)| name);
@@ -26,7 +26,7 @@ pub fn hcert(arguments: &[&str]) -> Command {
 }
 
 /// A running `hcert serve`. Dropping it kills it.
-pub struct Process {
+pub(crate) struct Process {
     child: Child,
     pub address: SocketAddr,
     /// Where it can be watched, if it says so.
@@ -36,12 +36,12 @@ pub struct Process {
 
 impl Process {
     /// Starts a server on a free port and waits until it says where it listens.
-    pub fn start(data: &Path) -> Process {
+    pub(crate) fn start(data: &Path) -> Process {
         Self::start_with(data, |_| ())
     }
 
     /// As [`start`](Self::start), with more arguments or environment.
-    pub fn start_with(data: &Path, more: impl FnOnce(&mut Command)) -> Process {
+    pub(crate) fn start_with(data: &Path, more: impl FnOnce(&mut Command)) -> Process {
         let mut command = serve(data);
         more(&mut command);
         // The log lies beside the data folder, so that a temporary folder holds both.
@@ -49,20 +49,20 @@ impl Process {
     }
 
     /// As [`start_with`](Self::start_with), of `hcert serve`.
-    pub fn serve_with(data: &Path, more: impl FnOnce(&mut Command)) -> Process {
+    pub(crate) fn serve_with(data: &Path, more: impl FnOnce(&mut Command)) -> Process {
         let mut command = run("serve", data);
         more(&mut command);
         Self::launch(command, data.with_extension("log"))
     }
 
     /// Runs anything that says in its first line where it listens.
-    pub fn launch(command: Command, log: PathBuf) -> Process {
+    pub(crate) fn launch(command: Command, log: PathBuf) -> Process {
         let stderr = File::create(&log).expect("a temporary folder can be written");
         Self::launch_onto(command, log, stderr.into())
     }
 
     /// Starts a server whose standard error is something else than a file that the tests read.
-    pub fn start_onto(data: &Path, stderr: Stdio, more: impl FnOnce(&mut Command)) -> Process {
+    pub(crate) fn start_onto(data: &Path, stderr: Stdio, more: impl FnOnce(&mut Command)) -> Process {
         let mut command = serve(data);
         more(&mut command);
         Self::launch_onto(command, data.with_extension("log"), stderr)
@@ -86,30 +86,30 @@ impl Process {
     }
 
     /// Starts a server and kills it a moment later, whatever it has come to.
-    pub fn start_and_kill(data: &Path, after: Duration) {
+    pub(crate) fn start_and_kill(data: &Path, after: Duration) {
         let mut child = serve(data).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary is there");
         thread::sleep(after);
         child.kill().expect("a child can be killed");
         child.wait().expect("a child can be waited for");
     }
 
-    pub fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    pub fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         Client::new(self.address)
     }
 
     /// SIGKILL.
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().expect("a child can be killed");
         self.child.wait().expect("a child can be waited for");
         self.check_log();
     }
 
     /// SIGKILL, while others still hold the server.
-    pub fn kill_now(&self) {
+    pub(crate) fn kill_now(&self) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-KILL", &id]).status().expect("every system has kill");
         assert!(sent.success(), "the server was gone already: {}", text(&self.log));
@@ -117,7 +117,7 @@ impl Process {
     }
 
     /// Waits until the server no longer listens, while others still hold it.
-    pub fn ended(&self) {
+    pub(crate) fn ended(&self) {
         eventually("the server ends", || {
             let state = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
             // A zombie waits for the one who started it, and its first thread may be one before the others have let the files go.
@@ -131,12 +131,12 @@ impl Process {
     }
 
     /// Waits until it ends by itself, as it must not; the exit status.
-    pub fn ends_by_itself(&mut self) -> ExitStatus {
+    pub(crate) fn ends_by_itself(&mut self) -> ExitStatus {
         wait(&mut self.child)
     }
 
     /// SIGTERM, then the exit status.
-    pub fn stop(mut self) -> ExitStatus {
+    pub(crate) fn stop(mut self) -> ExitStatus {
         self.terminate();
         let status = wait(&mut self.child);
         self.check_log();
@@ -144,7 +144,7 @@ impl Process {
     }
 
     /// Sends SIGTERM and does not wait.
-    pub fn terminate(&self) {
+    pub(crate) fn terminate(&self) {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &id]).status().expect("every system has kill");
         assert!(sent.success(), "the server was gone already: {}", text(&self.log));
@@ -158,7 +158,7 @@ impl Process {
     }
 
     /// What it logged so far. The thread that writes the log has written everything when it sleeps for longer than it lets lines gather.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::thread::sleep(Duration::from_millis(5 * hcert::output::limits::LOG_GATHER_MS));
         let threads = || fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
         eventually("the log is written", || {
@@ -200,7 +200,7 @@ fn text(file: &Path) -> String {
 }
 
 /// Waits for a child to end, within patience.
-pub fn wait(child: &mut Child) -> ExitStatus {
+pub(crate) fn wait(child: &mut Child) -> ExitStatus {
     let mut ended = None;
     eventually("the process ends", || {
         ended = child.try_wait().expect("a child can be waited for");
@@ -210,7 +210,7 @@ pub fn wait(child: &mut Child) -> ExitStatus {
 }
 
 /// Asks again and again until something holds.
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < PATIENCE, "not within {} s: {what}", PATIENCE.as_secs());
@@ -220,7 +220,7 @@ pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
 
 /// An answer.
 #[derive(Debug)]
-pub struct Response {
+pub(crate) struct Response {
     pub status: u16,
     /// Names in lower case.
     pub headers: Vec<(String, String)>,
@@ -228,27 +228,27 @@ pub struct Response {
 }
 
 impl Response {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).expect("answers are UTF-8")
     }
 
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).expect("answers are JSON")
     }
 }
 
 /// One client with a connection that is kept.
-pub struct Client {
+pub(crate) struct Client {
     address: SocketAddr,
     stream: Option<BufReader<TcpStream>>,
 }
 
 impl Client {
-    pub fn new(address: SocketAddr) -> Client {
+    pub(crate) fn new(address: SocketAddr) -> Client {
         Client { address, stream: None }
     }
 
@@ -256,7 +256,7 @@ impl Client {
     ///
     /// # Errors
     /// The connection broke: whether the request was done is not known.
-    pub fn send(&mut self, method: &str, path: &str, headers: &[&str], body: &[u8]) -> io::Result<Response> {
+    pub(crate) fn send(&mut self, method: &str, path: &str, headers: &[&str], body: &[u8]) -> io::Result<Response> {
         let fhir = (!body.is_empty()).then_some("content-type: application/fhir+json");
         let headers: Vec<&str> = headers.iter().copied().chain(fhir).collect();
         self.send_to(method, &format!("/fhir{path}"), &headers, body)
@@ -266,7 +266,13 @@ impl Client {
     ///
     /// # Errors
     /// As [`send`](Self::send).
-    pub fn send_to(&mut self, method: &str, target: &str, headers: &[&str], body: &[u8]) -> io::Result<Response> {
+    pub(crate) fn send_to(
+        &mut self,
+        method: &str,
+        target: &str,
+        headers: &[&str],
+        body: &[u8],
+    ) -> io::Result<Response> {
         let mut request = format!("{method} {target} HTTP/1.1\r\nhost: {}\r\n", self.address).into_bytes();
         for header in headers {
             request.extend_from_slice(header.as_bytes());
@@ -288,7 +294,7 @@ impl Client {
     }
 
     /// GET of something that must be there. While the server still loads its index, it is asked again.
-    pub fn get(&mut self, path: &str) -> Response {
+    pub(crate) fn get(&mut self, path: &str) -> Response {
         let mut found = None;
         eventually(&format!("an answer to GET {path}"), || {
             let response = self.send("GET", path, &[], b"").expect("the server runs");

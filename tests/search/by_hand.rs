@@ -12,20 +12,20 @@ use crate::questions::Question;
 
 /// All current rows at one moment.
 #[derive(Clone, Default)]
-pub struct World {
+pub(crate) struct World {
     pub rows: BTreeMap<u64, Arc<Known>>,
 }
 
 /// What a page must be.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Answer {
+pub(crate) struct Answer {
     pub total: u64,
     pub hits: Vec<(u64, u32)>,
 }
 
 impl World {
     /// All rows that meet every question, in order.
-    pub fn find(&self, questions: &[Question], order: &Order) -> Vec<&Known> {
+    pub(crate) fn find(&self, questions: &[Question], order: &Order) -> Vec<&Known> {
         let fits = |row: &&Known| questions.iter().all(|question| question.holds(row));
         let mut found: Vec<&Known> = self.rows.values().map(Arc::as_ref).filter(fits).collect();
         found.sort_by(|left, right| order::compare(order, left, right));
@@ -33,25 +33,25 @@ impl World {
     }
 
     /// One page, from 1.
-    pub fn page(&self, questions: &[Question], order: &Order, page: u64, count: u32) -> Answer {
+    pub(crate) fn page(&self, questions: &[Question], order: &Order, page: u64, count: u32) -> Answer {
         page_of(&self.find(questions, order), page, count)
     }
 }
 
-pub fn page_of(found: &[&Known], page: u64, count: u32) -> Answer {
+pub(crate) fn page_of(found: &[&Known], page: u64, count: u32) -> Answer {
     let skip = (page as usize - 1).saturating_mul(count as usize);
     let hits = found.iter().skip(skip).take(count as usize).map(|row| row.hit()).collect();
     Answer { total: found.len() as u64, hits }
 }
 
 /// Every change of a store, from which the state at any moment follows.
-pub struct Log {
+pub(crate) struct Log {
     /// The change of seq n stands at n - 1: id, and what it brought; none for a deletion.
     pub changes: Vec<(u64, Option<Arc<Known>>)>,
 }
 
 impl Log {
-    pub fn read(engine: &Engine) -> Log {
+    pub(crate) fn read(engine: &Engine) -> Log {
         let mut changes = Vec::new();
         loop {
             let chunk = engine.export(Seq(changes.len() as u64), 500).unwrap();
@@ -71,7 +71,7 @@ impl Log {
     }
 
     /// The world after the last change.
-    pub fn world(&self) -> World {
+    pub(crate) fn world(&self) -> World {
         let mut world = World::default();
         self.changes.iter().for_each(|change| world.apply(change));
         world
@@ -79,7 +79,7 @@ impl Log {
 }
 
 impl World {
-    pub fn apply(&mut self, (id, known): &(u64, Option<Arc<Known>>)) {
+    pub(crate) fn apply(&mut self, (id, known): &(u64, Option<Arc<Known>>)) {
         match known {
             Some(known) => self.rows.insert(*id, known.clone()),
             None => self.rows.remove(id),

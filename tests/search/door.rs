@@ -17,31 +17,31 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 /// A server over an engine. Requests may come from many threads at once.
-pub struct Door {
+pub(crate) struct Door {
     server: Arc<http::Server<Service>>,
     runtime: Runtime,
 }
 
 /// An answer.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub(crate) struct Told {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
 }
 
 impl Told {
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 }
 
 /// Makes patients known, so that certificates can be about them.
-pub fn know_patients(engine: &Engine, ids: impl IntoIterator<Item = u64>) {
+pub(crate) fn know_patients(engine: &Engine, ids: impl IntoIterator<Item = u64>) {
     let patient = |id| PatientWrite {
         id: Id::new(id),
         unless: None,
@@ -54,7 +54,7 @@ pub fn know_patients(engine: &Engine, ids: impl IntoIterator<Item = u64>) {
 }
 
 impl Door {
-    pub fn new(engine: &Arc<Engine>, clock: Clock) -> Door {
+    pub(crate) fn new(engine: &Arc<Engine>, clock: Clock) -> Door {
         let config = Config::default();
         let address: SocketAddr = "127.0.0.1:8080".parse().unwrap();
         let settings = interaction::Settings {
@@ -73,7 +73,7 @@ impl Door {
         Door { server: http::Server::new(service, http::Settings::new(&config, address).unwrap()), runtime }
     }
 
-    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Told {
+    pub(crate) fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Told {
         let mut request = Request::builder().method(method).uri(format!("/fhir/{path}"));
         for (name, value) in headers {
             request = request.header(*name, *value);
@@ -90,24 +90,24 @@ impl Door {
         })
     }
 
-    pub fn get(&self, path: &str) -> Told {
+    pub(crate) fn get(&self, path: &str) -> Told {
         self.send("GET", path, &[], "")
     }
 
     /// Sends a resource.
-    pub fn put(&self, method: &str, path: &str, headers: &[(&str, &str)], resource: &Value) -> Told {
+    pub(crate) fn put(&self, method: &str, path: &str, headers: &[(&str, &str)], resource: &Value) -> Told {
         let headers = [&[("content-type", "application/fhir+json")], headers].concat();
         self.send(method, path, &headers, &resource.to_string())
     }
 }
 
 /// A name and value as they stand in an address or a form.
-pub fn encoded(parameters: &[(String, String)]) -> String {
+pub(crate) fn encoded(parameters: &[(String, String)]) -> String {
     let pair = |(name, value): &(String, String)| format!("{}={}", percent(name), percent(value));
     parameters.iter().map(pair).collect::<Vec<_>>().join("&")
 }
 
-pub fn percent(text: &str) -> String {
+pub(crate) fn percent(text: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
         _ => format!("%{byte:02X}"),

@@ -5,13 +5,13 @@ use serde_json::Value;
 use crate::order::title_key;
 use crate::times::{Span, span};
 
-pub const BASE_URL: &str = "http://127.0.0.1:8080/fhir";
+pub(crate) const BASE_URL: &str = "http://127.0.0.1:8080/fhir";
 
-pub type Token = (Option<String>, Option<String>);
+pub(crate) type Token = (Option<String>, Option<String>);
 
 /// One version of a certificate as a search sees it.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub(crate) struct Known {
     pub id: u64,
     pub version: u32,
     pub updated: i64,
@@ -34,14 +34,14 @@ pub struct Known {
 }
 
 #[derive(Clone, Debug)]
-pub struct Reference {
+pub(crate) struct Reference {
     /// Without version, without our own address; none for what is contained.
     pub to: Option<String>,
     pub identifier: Option<Token>,
 }
 
 impl Known {
-    pub fn read(resource: &[u8]) -> Known {
+    pub(crate) fn read(resource: &[u8]) -> Known {
         let json: Value = serde_json::from_slice(resource).expect("the service stores JSON");
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let author = json["author"][0]["reference"].as_str().and_then(|reference| reference.strip_prefix('#'));
@@ -81,7 +81,7 @@ impl Known {
         }
     }
 
-    pub fn hit(&self) -> (u64, u32) {
+    pub(crate) fn hit(&self) -> (u64, u32) {
         (self.id, self.version)
     }
 }

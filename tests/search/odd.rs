@@ -6,7 +6,7 @@ use crate::dice::Dice;
 use crate::known::BASE_URL;
 
 /// Titles that try the alphabet, case, signs of the query language, and white space.
-pub const TITLES: &[&str] = &[
+pub(crate) const TITLES: &[&str] = &[
     "Õun",
     "õUN",
     "o\u{303}un",
@@ -34,7 +34,7 @@ pub const TITLES: &[&str] = &[
 ];
 
 /// Makes a certificate odd: some of these changes, by chance.
-pub fn bend(certificate: &mut Value, dice: &mut Dice) {
+pub(crate) fn bend(certificate: &mut Value, dice: &mut Dice) {
     let changes: [fn(&mut Value, &mut Dice); 10] =
         [remove, title, kind, category, identifier, subject, date, period, author, section];
     for _ in 0..1 + dice.below(4) {

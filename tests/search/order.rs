@@ -4,23 +4,23 @@ use std::cmp::Ordering;
 
 use crate::known::Known;
 
-pub const KEYS: [&str; 7] = ["date", "_lastUpdated", "period", "status", "category", "_id", "title"];
+pub(crate) const KEYS: [&str; 7] = ["date", "_lastUpdated", "period", "status", "category", "_id", "title"];
 
 /// What `_sort` says: keys with their direction, never empty.
-pub type Order = Vec<(&'static str, bool)>;
+pub(crate) type Order = Vec<(&'static str, bool)>;
 
 /// The default order.
-pub fn newest_first() -> Order {
+pub(crate) fn newest_first() -> Order {
     vec![("_lastUpdated", true)]
 }
 
 /// The value of `_sort`.
-pub fn text(order: &Order) -> String {
+pub(crate) fn text(order: &Order) -> String {
     let key = |(name, descending): &(&str, bool)| format!("{}{name}", if *descending { "-" } else { "" });
     order.iter().map(key).collect::<Vec<_>>().join(",")
 }
 
-pub fn compare(order: &Order, left: &Known, right: &Known) -> Ordering {
+pub(crate) fn compare(order: &Order, left: &Known, right: &Known) -> Ordering {
     for (name, descending) in order {
         let found = match (key(name, left), key(name, right)) {
             (None, None) => Ordering::Equal,
@@ -57,7 +57,7 @@ fn key<'r>(name: &str, row: &'r Known) -> Option<Key<'r>> {
 }
 
 /// White space, signs, digits, then the letters of the Estonian alphabet. Titles of these tests have no others.
-pub fn title_key(title: &str) -> Vec<(u8, u32)> {
+pub(crate) fn title_key(title: &str) -> Vec<(u8, u32)> {
     const ALPHABET: &str = "abcdefghijklmnopqrsšzžtuvwõäöüxy";
     let lower = title.to_lowercase().replace("o\u{303}", "õ");
     let weight = |character: char| match character {

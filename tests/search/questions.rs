@@ -13,11 +13,11 @@ use crate::known::{BASE_URL, Known, Reference, Token};
 use crate::store::NOW;
 use crate::times::{Span, day, span};
 
-pub type Rule = Arc<dyn Fn(&Known) -> bool + Send + Sync>;
+pub(crate) type Rule = Arc<dyn Fn(&Known) -> bool + Send + Sync>;
 
 /// One parameter of a search.
 #[derive(Clone)]
-pub struct Question {
+pub(crate) struct Question {
     pub name: String,
     pub value: String,
     rule: Rule,
@@ -43,17 +43,17 @@ fn alternative(text: impl Into<String>, rule: impl Fn(&Known) -> bool + Send + S
 }
 
 impl Question {
-    pub fn holds(&self, row: &Known) -> bool {
+    pub(crate) fn holds(&self, row: &Known) -> bool {
         (self.rule)(row)
     }
 
     /// `_id` alone.
-    pub fn id(id: u64) -> Question {
+    pub(crate) fn id(id: u64) -> Question {
         Question::of("_id", vec![alternative(id.to_string(), move |row| row.id == id)], false)
     }
 
     /// `subject` alone.
-    pub fn subject(patient: u64) -> Question {
+    pub(crate) fn subject(patient: u64) -> Question {
         let to = format!("Patient/{patient}");
         let rule = {
             let to = to.clone();
@@ -63,7 +63,7 @@ impl Question {
     }
 
     /// A parameter whose meaning the caller knows.
-    pub fn plain(name: &str, value: &str) -> Question {
+    pub(crate) fn plain(name: &str, value: &str) -> Question {
         Question::of(name, vec![alternative(value, |_| panic!("no meaning was told"))], false)
     }
 
@@ -76,7 +76,7 @@ impl Question {
     }
 
     /// A parameter of the table with one of its modifiers, or with none.
-    pub fn about(parameter: &Parameter, modifier: Option<Modifier>, world: &World, dice: &mut Dice) -> Question {
+    pub(crate) fn about(parameter: &Parameter, modifier: Option<Modifier>, world: &World, dice: &mut Dice) -> Question {
         let short = match parameter.name {
             "subject:Patient.identifier" => "subject.identifier",
             "author:PractitionerRole.practitioner" => "author.practitioner",
@@ -97,7 +97,7 @@ impl Question {
     }
 
     /// Any parameter of the table with anything it takes.
-    pub fn any(world: &World, dice: &mut Dice) -> Question {
+    pub(crate) fn any(world: &World, dice: &mut Dice) -> Question {
         let parameter = dice.pick(PARAMETERS);
         let modifier =
             if dice.one_in(2) || parameter.modifiers.is_empty() { None } else { Some(*dice.pick(parameter.modifiers)) };
@@ -105,7 +105,7 @@ impl Question {
     }
 
     /// Any that a few rows at most answer, so that an AND with others is seldom empty by itself.
-    pub fn broad(world: &World, dice: &mut Dice) -> Question {
+    pub(crate) fn broad(world: &World, dice: &mut Dice) -> Question {
         let broad = ["status", "category", "type", "period", "date", "_lastUpdated", "title"];
         let parameters: Vec<&Parameter> = PARAMETERS.iter().filter(|known| broad.contains(&known.name)).collect();
         Question::about(dice.pick::<&Parameter>(&parameters), None, world, dice)

@@ -20,38 +20,38 @@ use crate::order::{self, Order};
 use crate::questions::Question;
 
 /// When searches are asked: 21 November 2026, behind everything in the corpus.
-pub const NOW: i64 = 1_795_219_200_000;
+pub(crate) const NOW: i64 = 1_795_219_200_000;
 
 /// What waits for a condition waits no longer.
-pub const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
-pub struct Store {
+pub(crate) struct Store {
     folder: TempDir,
     now: Arc<AtomicI64>,
     pub engine: Arc<Engine>,
 }
 
 impl Store {
-    pub fn new() -> Store {
+    pub(crate) fn new() -> Store {
         let folder = tempfile::tempdir().unwrap();
         let now = Arc::new(AtomicI64::new(NOW));
         let engine = open(&folder, &now);
         Store { folder, now, engine }
     }
 
-    pub fn index_folder(&self) -> PathBuf {
+    pub(crate) fn index_folder(&self) -> PathBuf {
         self.folder.path().join("data/index")
     }
 
     /// Closes and opens again; `meanwhile` has the closed folder.
-    pub fn reopen(&mut self, meanwhile: impl FnOnce(&Store)) {
+    pub(crate) fn reopen(&mut self, meanwhile: impl FnOnce(&Store)) {
         self.engine.close();
         meanwhile(self);
         self.engine = open(&self.folder, &self.now);
     }
 
     /// Removes the index, whatever a merge that still runs writes into it.
-    pub fn remove_index(&self) {
+    pub(crate) fn remove_index(&self) {
         let started = Instant::now();
         while self.index_folder().exists() {
             assert!(started.elapsed() < DEADLINE, "the index cannot be removed");
@@ -60,7 +60,7 @@ impl Store {
     }
 
     /// Imports lines; every one of them is taken.
-    pub fn import(&self, lines: &str) -> bulk::Progress {
+    pub(crate) fn import(&self, lines: &str) -> bulk::Progress {
         let mut report = |event| {
             if let Event::BadLine { line, problem } = event {
                 panic!("line {line}: {problem}\n{}", lines.lines().nth(line as usize - 1).unwrap_or_default());
@@ -71,7 +71,7 @@ impl Store {
     }
 
     /// Waits until the index holds everything stored.
-    pub fn settle(&self) {
+    pub(crate) fn settle(&self) {
         let started = Instant::now();
         while self.engine.indexed() != Some(self.engine.seq()) {
             assert!(started.elapsed() < DEADLINE, "the index does not come after");
@@ -80,7 +80,7 @@ impl Store {
         }
     }
 
-    pub fn find(&self, questions: &[Question], order: &Order, page: u64, count: u32) -> Page {
+    pub(crate) fn find(&self, questions: &[Question], order: &Order, page: u64, count: u32) -> Page {
         find(&self.engine, questions, order, page, count).expect("the index is there")
     }
 }
@@ -103,7 +103,7 @@ fn open(folder: &TempDir, now: &Arc<AtomicI64>) -> Arc<Engine> {
 }
 
 /// The parameters of a search as a caller sends them.
-pub fn parameters(questions: &[Question], order: &Order, page: u64, count: u32) -> Vec<(String, String)> {
+pub(crate) fn parameters(questions: &[Question], order: &Order, page: u64, count: u32) -> Vec<(String, String)> {
     let asked = questions.iter().map(|question| (question.name.clone(), question.value.clone()));
     let mut parameters: Vec<(String, String)> = asked.collect();
     if *order != order::newest_first() {
@@ -117,7 +117,7 @@ pub fn parameters(questions: &[Question], order: &Order, page: u64, count: u32) 
 }
 
 /// From parameters to what the engine runs.
-pub fn query(engine: &Engine, questions: &[Question], order: &Order, page: u64, count: u32) -> Query {
+pub(crate) fn query(engine: &Engine, questions: &[Question], order: &Order, page: u64, count: u32) -> Query {
     let settings = Settings {
         base_url: BASE_URL,
         names: &Names::default(),
@@ -136,7 +136,7 @@ pub fn query(engine: &Engine, questions: &[Question], order: &Order, page: u64, 
     search.query(&found)
 }
 
-pub fn find(
+pub(crate) fn find(
     engine: &Engine,
     questions: &[Question],
     order: &Order,
@@ -147,6 +147,6 @@ pub fn find(
 }
 
 /// Ids and versions of a page.
-pub fn hits(page: &Page) -> Vec<(u64, u32)> {
+pub(crate) fn hits(page: &Page) -> Vec<(u64, u32)> {
     page.hits.iter().map(|hit| (hit.id.get(), hit.version.get())).collect()
 }

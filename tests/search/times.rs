@@ -6,12 +6,12 @@ use jiff::{Timestamp, ToSpan};
 
 /// Both ends part of it; milliseconds since 1970 UTC. An open end is `i64::MIN` or `i64::MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub(crate) struct Span {
     pub low: i64,
     pub high: i64,
 }
 
-pub fn tallinn() -> TimeZone {
+pub(crate) fn tallinn() -> TimeZone {
     thread_local!(static TALLINN: TimeZone = TimeZone::get("Europe/Tallinn").expect("the zone is bundled"));
     TALLINN.with(Clone::clone)
 }
@@ -24,7 +24,7 @@ fn midnight(day: Date) -> i64 {
 }
 
 /// A FHIR date, dateTime or instant, or one of a search without seconds.
-pub fn span(text: &str) -> Span {
+pub(crate) fn span(text: &str) -> Span {
     let number = |from: usize, to: usize| text[from..to].parse::<i64>().expect("digits");
     if text.len() <= 10 {
         let (first, next) = match text.len() {
@@ -68,7 +68,7 @@ pub fn span(text: &str) -> Span {
 }
 
 /// The Tallinn day of a moment; the ends of time are days too.
-pub fn day(milliseconds: i64) -> Date {
+pub(crate) fn day(milliseconds: i64) -> Date {
     match Timestamp::from_millisecond(milliseconds) {
         Ok(moment) => moment.to_zoned(tallinn()).date(),
         Err(_) if milliseconds < 0 => Date::MIN,

@@ -8,16 +8,16 @@ use crate::mutation::Mutation::{self, *};
 
 /// A right certificate: an example, and what makes another right one of it.
 #[derive(Debug)]
-pub struct Base {
+pub(crate) struct Base {
     pub example: &'static str,
     pub changes: &'static [Mutation<'static>],
 }
 
 macro_rules! bases {
     ($($(#[$doc:meta])* $name:ident = $example:literal $changes:expr;)*) => {
-        $($(#[$doc])* pub static $name: Base = Base { example: $example, changes: &$changes };)*
+        $($(#[$doc])* pub(crate) static $name: Base = Base { example: $example, changes: &$changes };)*
         /// All of them.
-        pub static ALL: &[&Base] = &[$(&$name),*];
+        pub(crate) static ALL: &[&Base] = &[$(&$name),*];
     };
 }
 
@@ -66,7 +66,7 @@ bases! {
 }
 
 /// The examples that are certificates, as they are.
-pub static EXAMPLES: &[&Base] = &[
+pub(crate) static EXAMPLES: &[&Base] = &[
     &DRIVER,
     &DRIVER_DRAFT,
     &DRIVER_CHANGED,
@@ -77,7 +77,7 @@ pub static EXAMPLES: &[&Base] = &[
 ];
 
 impl Base {
-    pub fn json(&self) -> Json<'static> {
+    pub(crate) fn json(&self) -> Json<'static> {
         let path = format!("{}/examples/{}.json", env!("CARGO_MANIFEST_DIR"), self.example);
         let text = fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
         let mut json = json::parse(&text).unwrap_or_else(|_| panic!("{path}")).into_owned();
@@ -88,7 +88,7 @@ impl Base {
     }
 
     /// The body after a mutation.
-    pub fn with(&self, mutation: Mutation) -> Vec<u8> {
+    pub(crate) fn with(&self, mutation: Mutation) -> Vec<u8> {
         let mut json = self.json();
         mutation.apply(&mut json).unwrap_or_else(|| json.to_vec())
     }

@@ -13,24 +13,25 @@ use hcert::interaction::{Before, Certificate, Standard, sound};
 
 /// How a body is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judged {
+pub(crate) enum Judged {
     /// As the body of a create.
     Create,
     /// By R5 and the profile with this id, whatever could be done with it: for forms that only the service makes.
     Under(&'static str),
 }
 
-pub static NAMES: LazyLock<Names> = LazyLock::new(Names::default);
-pub static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| Validator::new(&NAMES).expect("the profiles can be used"));
+pub(crate) static NAMES: LazyLock<Names> = LazyLock::new(Names::default);
+pub(crate) static VALIDATOR: LazyLock<Validator> =
+    LazyLock::new(|| Validator::new(&NAMES).expect("the profiles can be used"));
 static TERMINOLOGY: LazyLock<Arc<Terminology>> =
     LazyLock::new(|| Arc::new(Terminology::new(&NAMES, false, &[]).expect("the code lists can be used")));
 
-pub fn standard() -> Standard<'static> {
+pub(crate) fn standard() -> Standard<'static> {
     Standard { names: &NAMES, validator: &VALIDATOR, terminology: TERMINOLOGY.clone(), final_must_be_usable: false }
 }
 
 /// What a create makes of a body: the certificate with its warnings, or the issues.
-pub fn create(body: &[u8]) -> Result<(Certificate, Vec<Issue>), Vec<Issue>> {
+pub(crate) fn create(body: &[u8]) -> Result<(Certificate, Vec<Issue>), Vec<Issue>> {
     let created = json::parse_with_problems(body).and_then(|Read { mut value, problems, source }| {
         let standard = standard();
         let mut sound = sound(&mut value, source, problems, Before::default(), &standard, "http://localhost/fhir")?;
@@ -41,7 +42,7 @@ pub fn create(body: &[u8]) -> Result<(Certificate, Vec<Issue>), Vec<Issue>> {
 }
 
 /// Everything told of a body, warnings as well.
-pub fn issues(body: &[u8], judged: Judged) -> Vec<Issue> {
+pub(crate) fn issues(body: &[u8], judged: Judged) -> Vec<Issue> {
     match judged {
         Judged::Create => create(body).map_or_else(|issues| issues, |(_, warnings)| warnings),
         Judged::Under(id) => {
@@ -58,7 +59,7 @@ pub fn issues(body: &[u8], judged: Judged) -> Vec<Issue> {
 }
 
 /// `HCERT-147 required Composition.status`, sorted; of what is refused the errors alone.
-pub fn told(issues: &[Issue]) -> Vec<String> {
+pub(crate) fn told(issues: &[Issue]) -> Vec<String> {
     let refused = issues.iter().any(Issue::is_error);
     let mut told: Vec<String> = issues.iter().filter(|issue| issue.is_error() || !refused).map(line).collect();
     told.sort_unstable();
@@ -72,7 +73,7 @@ fn line(issue: &Issue) -> String {
 }
 
 /// Names of the profile rules that a body breaks, whether or not they are told beside what else is wrong with it.
-pub fn broken(body: &[u8], judged: Judged) -> BTreeSet<&'static str> {
+pub(crate) fn broken(body: &[u8], judged: Judged) -> BTreeSet<&'static str> {
     let Ok(Read { value, .. }) = json::parse_with_problems(body) else { return BTreeSet::new() };
     let claimed = || value.get("meta")?.items("profile").first()?.as_str();
     let profile = match judged {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use fhir::json::{self, Json, Object};
 
 #[derive(Clone, Copy, Debug)]
-pub enum Mutation<'m> {
+pub(crate) enum Mutation<'m> {
     /// Nothing is changed.
     Nothing,
     /// Takes a member or an item out.
@@ -37,7 +37,7 @@ impl Mutation<'_> {
     ///
     /// # Panics
     /// The change does not fit: a pointer leads nowhere, a piece of text is not there.
-    pub fn apply(self, json: &mut Json<'static>) -> Option<Vec<u8>> {
+    pub(crate) fn apply(self, json: &mut Json<'static>) -> Option<Vec<u8>> {
         match self {
             Nothing => {}
             Remove(pointer) => remove(json, pointer),

@@ -6,7 +6,7 @@ use crate::mutation::Mutation;
 
 /// A right certificate, changed in one way, and everything that is told of it.
 #[derive(Debug)]
-pub struct Row {
+pub(crate) struct Row {
     /// What is wrong, as a sentence without a full stop.
     pub name: &'static str,
     pub base: &'static Base,
@@ -18,7 +18,7 @@ pub struct Row {
 }
 
 /// A row of what a create takes or refuses.
-pub const fn row(
+pub(crate) const fn row(
     name: &'static str,
     base: &'static Base,
     mutation: Mutation<'static>,
@@ -29,18 +29,18 @@ pub const fn row(
 
 impl Row {
     /// The same, held against a profile alone.
-    pub const fn under(self, profile: &'static str) -> Row {
+    pub(crate) const fn under(self, profile: &'static str) -> Row {
         let Row { name, base, mutation, told, .. } = self;
         Row { name, base, mutation, told, judged: Judged::Under(profile) }
     }
 
-    pub fn body(&self) -> Vec<u8> {
+    pub(crate) fn body(&self) -> Vec<u8> {
         self.base.with(self.mutation)
     }
 }
 
 /// Rows of one kind; the kind says how they are compared with what other implementations say (`tests/outside/compare.py`).
-pub struct Table {
+pub(crate) struct Table {
     pub kind: &'static str,
     pub rows: &'static [Row],
 }

@@ -12,7 +12,7 @@ use crate::base::{self, Base};
 use crate::mutation::Mutation::{self, *};
 
 /// A certificate with one change.
-pub struct Changed {
+pub(crate) struct Changed {
     /// `driver-final /contained/1/status: removed`
     pub name: String,
     pub body: Vec<u8>,
@@ -380,7 +380,7 @@ const DIVS: &[&str] = &[
 const NUMBERS: &[&str] = &["0", "-1", "1.10", "1E2", "1e-400", "123456789012345678", "true", "\"1\""];
 
 /// All changes of all examples, each once: of places that the same definition describes, one is changed.
-pub fn changes() -> Vec<Changed> {
+pub(crate) fn changes() -> Vec<Changed> {
     let mut changes = Changes { done: HashSet::new(), changed: Vec::new() };
     for base in base::EXAMPLES {
         let certificate = base.json();

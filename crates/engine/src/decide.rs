@@ -18,7 +18,7 @@ impl Standing {
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// Store the next version, in this state.
     Store(State),
     /// Nothing: it is deleted already (Contract 3.7), or the consent is so already.
@@ -28,7 +28,7 @@ pub enum Decision {
 }
 
 /// Judges a write. The order is 404 or 405, 410, 403, 412, 409, 422 (Contract 2.9).
-pub fn judge(write: &Write, current: Option<&Standing>) -> Result<Decision, Refused> {
+pub(crate) fn judge(write: &Write, current: Option<&Standing>) -> Result<Decision, Refused> {
     match write {
         Write::Create { content, .. } => Ok(Decision::Store(decide(None, Trigger::Create, content.brings)?)),
         Write::Update { id, content, if_match, base, rows } => {
@@ -70,7 +70,7 @@ pub fn judge(write: &Write, current: Option<&Standing>) -> Result<Decision, Refu
 }
 
 /// The answer to anything but a read of a deleted certificate's history.
-pub fn deleted(id: Id) -> Outcome {
+pub(crate) fn deleted(id: Id) -> Outcome {
     Issue::new(Hcert::Deleted).with("id", id.to_string()).into()
 }
 

@@ -1,6 +1,6 @@
 //! Two certificates to test with, written after the profiles in the Estonian guide.
 
-pub const DRIVER: &str = r##"{
+pub(crate) const DRIVER: &str = r##"{
   "resourceType": "Composition",
   "id": "20695",
   "meta": {"versionId": "2", "lastUpdated": "2025-01-12T10:00:00.123+02:00",
@@ -42,7 +42,7 @@ pub const DRIVER: &str = r##"{
   ]
 }"##;
 
-pub const OCCUPATIONAL: &str = r##"{
+pub(crate) const OCCUPATIONAL: &str = r##"{
   "resourceType": "Composition",
   "meta": {"profile": ["https://fhir.ee/hcert/StructureDefinition/ee-health-certificate-occupational"]},
   "contained": [

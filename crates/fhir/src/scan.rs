@@ -5,7 +5,7 @@ const HIGH: u64 = 0x8080_8080_8080_8080;
 
 /// Where the first byte from `start` on stands that cannot stand for itself in a JSON string: a control character, `"` or `\`.
 #[inline]
-pub fn special(bytes: &[u8], start: usize) -> Option<usize> {
+pub(crate) fn special(bytes: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
     while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
         let found = specials(block);
@@ -45,18 +45,18 @@ fn specials(block: &[u8; 16]) -> u32 {
 }
 
 /// Whether there is a byte that cannot stand for itself in a JSON string.
-pub fn any_special(bytes: &[u8]) -> bool {
+pub(crate) fn any_special(bytes: &[u8]) -> bool {
     let equal = |word: u64, byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
     any(bytes, |word| (below(word, b' ') | equal(word, b'"') | equal(word, b'\\')) & HIGH != 0)
 }
 
 /// Whether there is a byte below the blank.
-pub fn any_control(bytes: &[u8]) -> bool {
+pub(crate) fn any_control(bytes: &[u8]) -> bool {
     any(bytes, |word| below(word, b' ') & HIGH != 0)
 }
 
 /// Whether every byte is ASCII and shows something: no blank, no control character.
-pub fn all_graphic(bytes: &[u8]) -> bool {
+pub(crate) fn all_graphic(bytes: &[u8]) -> bool {
     // A byte of 127 reaches the high bit when one is added; only 255, which has it, carries over.
     !any(bytes, |word| (below(word, b'!') | word | word.wrapping_add(ONES)) & HIGH != 0)
 }

@@ -80,7 +80,7 @@ impl Permissions {
         let mut known: Vec<&str> = self.roles.keys().map(String::as_str).collect();
         known.sort_unstable();
         let meant = suggestion(role, known.iter().copied());
-        let meant = meant.map(|meant| format!("; did you mean '{meant}'?")).unwrap_or_else(|| ".".to_owned());
+        let meant = meant.map_or_else(|| ".".to_owned(), |meant| format!("; did you mean '{meant}'?"));
         let known = known.join(", ");
         Some(format!(
             "the table of permissions has no role '{role}', so a token with it grants nothing{meant} Its roles are: {known}"

@@ -17,7 +17,7 @@ const DENIED_BYTES_MAX: usize = 1024 * 1024;
 
 /// The list of `access.token.denied`.
 #[derive(Debug)]
-pub struct Denied {
+pub(super) struct Denied {
     file: SourceFile,
     names: RwLock<HashSet<String>>,
     /// Counts how often the list was read: what was verified before that has to be verified again.
@@ -31,7 +31,7 @@ impl Denied {
     ///
     /// # Errors
     /// It cannot be read, in words.
-    pub fn open(settings: &AccessToken) -> Result<Option<Denied>, String> {
+    pub(super) fn open(settings: &AccessToken) -> Result<Option<Denied>, String> {
         let Some(path) = &settings.denied else { return Ok(None) };
         let refuse = |problem: String| format!("access.token.denied = '{}': {problem}", path.display());
         let denied = Denied {
@@ -45,22 +45,22 @@ impl Denied {
     }
 
     /// Whether a name of a token is on the list.
-    pub fn holds(&self, name: &str) -> bool {
+    pub(super) fn holds(&self, name: &str) -> bool {
         self.names.read().unwrap_or_else(PoisonError::into_inner).contains(name)
     }
 
     /// How often the list was read so far.
-    pub fn reads(&self) -> u64 {
+    pub(super) fn reads(&self) -> u64 {
         self.reads.load(Ordering::Acquire)
     }
 
     /// Why the list could not be read again; the last one counts meanwhile.
-    pub fn problem(&self) -> Option<String> {
+    pub(super) fn problem(&self) -> Option<String> {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// [Looks](Self::look) at the file now and then, until nobody has the list any more.
-    pub async fn watch(denied: Weak<Denied>) {
+    pub(super) async fn watch(denied: Weak<Denied>) {
         while let Some(denied) = denied.upgrade() {
             // Nothing panics there, and a runtime that ends needs no list.
             drop(tokio::task::spawn_blocking(move || denied.look()).await);
@@ -69,7 +69,7 @@ impl Denied {
     }
 
     /// Reads the list where its file has changed.
-    pub fn look(&self) {
+    pub(super) fn look(&self) {
         if !self.file.has_changed() {
             return;
         }

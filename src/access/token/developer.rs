@@ -52,7 +52,7 @@ const FILE_BYTES_MAX: u64 = 16 * 1024;
 
 /// Signs tokens for whoever tries the service out.
 #[derive(Debug)]
-pub struct DeveloperKey {
+pub(super) struct DeveloperKey {
     pair: RsaKeyPair,
     /// RFC 7638.
     kid: String,
@@ -63,14 +63,14 @@ pub struct DeveloperKey {
 
 /// A key that may still be in the making.
 #[derive(Clone, Debug)]
-pub struct Developer(watch::Receiver<Option<Result<Arc<DeveloperKey>, String>>>);
+pub(super) struct Developer(watch::Receiver<Option<Result<Arc<DeveloperKey>, String>>>);
 
 impl Developer {
     /// Reads the key of a data folder. When there is none it is made on a thread of its own, since that takes up to a second.
     ///
     /// # Errors
     /// The file cannot be read or holds no such key.
-    pub fn open(folder: &Path) -> Result<Developer, String> {
+    pub(super) fn open(folder: &Path) -> Result<Developer, String> {
         let (told, made) = watch::channel(None);
         if let Some(key) = DeveloperKey::read(folder)? {
             told.send_replace(Some(Ok(Arc::new(key))));
@@ -92,7 +92,7 @@ impl Developer {
     ///
     /// # Errors
     /// It could not be made.
-    pub async fn key(&self) -> Result<Arc<DeveloperKey>, String> {
+    pub(super) async fn key(&self) -> Result<Arc<DeveloperKey>, String> {
         let gone = || "the making of the developer's key broke off".to_owned();
         let made = self.0.clone().wait_for(Option::is_some).await.map_err(|_| gone())?.clone();
         made.ok_or_else(gone)?
@@ -104,7 +104,7 @@ impl DeveloperKey {
     ///
     /// # Errors
     /// The file cannot be read, or holds something else.
-    pub fn read(folder: &Path) -> Result<Option<DeveloperKey>, String> {
+    pub(super) fn read(folder: &Path) -> Result<Option<DeveloperKey>, String> {
         let path = folder.join(FILE);
         let refuse = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
         let mut pem = Vec::new();
@@ -131,7 +131,7 @@ impl DeveloperKey {
     ///
     /// # Errors
     /// The folder cannot be written to, or what is there cannot be read.
-    pub fn make(folder: &Path) -> Result<DeveloperKey, String> {
+    pub(super) fn make(folder: &Path) -> Result<DeveloperKey, String> {
         if let Some(key) = DeveloperKey::read(folder)? {
             return Ok(key);
         }
@@ -164,12 +164,12 @@ impl DeveloperKey {
         Some(DeveloperKey { pair, kid, public, jwks: json!({ "keys": [jwk] }).to_string() })
     }
 
-    pub fn public(&self) -> &Key {
+    pub(super) fn public(&self) -> &Key {
         &self.public
     }
 
     /// A signed token with these claims.
-    pub fn sign(&self, claims: &Value) -> String {
+    pub(super) fn sign(&self, claims: &Value) -> String {
         let header = json!({"alg": "RS256", "typ": "JWT", "kid": self.kid});
         let [header, claims] = [&header, claims].map(|part| BASE64_URL_SAFE_NO_PAD.encode(part.to_string()));
         let signed = format!("{header}.{claims}");

@@ -20,7 +20,7 @@ const JWKS_TIMEOUT_S: u64 = 5;
 
 /// An address that is asked now and then. Redirects are not followed.
 #[derive(Debug)]
-pub struct Address {
+pub(super) struct Address {
     uri: Uri,
     client: Client<HttpsConnector<HttpConnector>, Empty<Bytes>>,
 }
@@ -30,7 +30,7 @@ impl Address {
     ///
     /// # Errors
     /// It is no address, or no authority can be used.
-    pub fn new(address: &str, ca_file: Option<&Path>) -> Result<Address, String> {
+    pub(super) fn new(address: &str, ca_file: Option<&Path>) -> Result<Address, String> {
         let uri: Uri = address.parse().map_err(|_| format!("'{address}' is no address"))?;
         let tls = match uri.scheme_str() {
             Some("https") => tls::settings(ca_file)?,
@@ -47,7 +47,7 @@ impl Address {
 
     /// # Errors
     /// In words for the log: no answer in time, another status than 200, more bytes than a set of keys has.
-    pub async fn get(&self) -> Result<Vec<u8>, String> {
+    pub(super) async fn get(&self) -> Result<Vec<u8>, String> {
         let work = async {
             let response = self.client.get(self.uri.clone()).await.map_err(|error| words(&error))?;
             if response.status() != 200 {

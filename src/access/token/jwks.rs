@@ -11,13 +11,13 @@ use crate::config::Algorithm;
 use fhir::json::Json;
 
 /// Keys of a set that are looked at.
-pub const JWKS_KEYS_MAX: usize = 64;
+pub(super) const JWKS_KEYS_MAX: usize = 64;
 
 /// Reads the keys that can verify a token. Keys of other kinds, uses, algorithms and sizes are passed over.
 ///
 /// # Errors
 /// It is no JWK set, has too many keys, one `kid` twice, or none that can be used.
-pub fn read(bytes: &[u8]) -> Result<Vec<Key>, String> {
+pub(super) fn read(bytes: &[u8]) -> Result<Vec<Key>, String> {
     let set = object(bytes).map_err(|_| "it is no JSON object, or has a member twice".to_owned())?;
     let listed = set.get("keys").and_then(Json::as_array).ok_or("it is no JWK set: there is no list 'keys'")?;
     if listed.len() > JWKS_KEYS_MAX {

@@ -14,7 +14,7 @@ const RSA_BITS_MAX: usize = 8_192;
 
 /// Whose tokens a key signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub(super) enum Owner {
     /// Those of `access.token.issuer`.
     Issuer,
     /// Those of the developer's token service.
@@ -23,7 +23,7 @@ pub enum Owner {
 
 /// A public key. It verifies by its own algorithm and no other, whatever a token asks for.
 #[derive(Debug)]
-pub struct Key {
+pub(super) struct Key {
     pub kid: Option<String>,
     pub algorithm: Algorithm,
     pub owner: Owner,
@@ -34,7 +34,7 @@ pub struct Key {
 
 impl Key {
     /// Modulus and exponent, big-endian. Nothing when they are no key that is accepted.
-    pub fn rsa(kid: Option<String>, owner: Owner, n: &[u8], e: &[u8]) -> Option<Key> {
+    pub(super) fn rsa(kid: Option<String>, owner: Owner, n: &[u8], e: &[u8]) -> Option<Key> {
         let (n, e) = (without_zeros(n), without_zeros(e));
         let bits = 8 * n.len() - n.first()?.leading_zeros() as usize;
         let is_odd = |number: &[u8]| number.last().is_some_and(|last| last % 2 == 1);
@@ -46,7 +46,7 @@ impl Key {
     }
 
     /// Coordinates of a point of the curve P-256, 32 bytes each. Nothing when they are none.
-    pub fn p256(kid: Option<String>, owner: Owner, x: &[u8], y: &[u8]) -> Option<Key> {
+    pub(super) fn p256(kid: Option<String>, owner: Owner, x: &[u8], y: &[u8]) -> Option<Key> {
         if x.len() != 32 || y.len() != 32 {
             return None;
         }
@@ -56,12 +56,12 @@ impl Key {
         Some(Key { kid, algorithm: Algorithm::ES256, owner, parsed, material })
     }
 
-    pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+    pub(super) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         self.parsed.verify_sig(message, signature).is_ok()
     }
 
     /// Whether it is the same key under the same name.
-    pub fn is(&self, other: &Key) -> bool {
+    pub(super) fn is(&self, other: &Key) -> bool {
         self.kid == other.kid && self.algorithm == other.algorithm && self.material == other.material
     }
 }
@@ -74,7 +74,7 @@ fn without_zeros(number: &[u8]) -> &[u8] {
 /// The key among `keys` that a token was signed with, by its `kid`; without one the only key of its algorithm.
 ///
 /// `Some(Err(()))`: the key is there, and is none for this algorithm.
-pub fn find<'k>(
+pub(super) fn find<'k>(
     keys: impl Iterator<Item = &'k Key>,
     kid: Option<&str>,
     algorithm: Algorithm,

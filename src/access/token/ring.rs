@@ -14,7 +14,7 @@ use crate::config::AccessToken;
 use base::log::event;
 
 /// The issuer's keys of the moment, and where they come from.
-pub struct Ring {
+pub(super) struct Ring {
     source: Source,
     keys: RwLock<Keys>,
     /// When they were last asked for. Held while they are, so that many who miss a key ask once.
@@ -50,7 +50,7 @@ impl Ring {
     ///
     /// # Errors
     /// The file cannot be used; the address or its authorities cannot.
-    pub fn open(settings: &AccessToken, pause: Duration, clock: Clock) -> Result<Option<Ring>, String> {
+    pub(super) fn open(settings: &AccessToken, pause: Duration, clock: Clock) -> Result<Option<Ring>, String> {
         let Some(jwks) = settings.jwks.as_deref() else { return Ok(None) };
         let refuse = |problem: String| format!("access.token.jwks = '{jwks}': {problem}");
         let mut keys = Keys::default();
@@ -77,7 +77,7 @@ impl Ring {
     ///
     /// # Errors
     /// There are none: the source never gave any, none the last time, or too long ago. The words are for the log.
-    pub fn keys(&self) -> Result<Arc<Vec<Key>>, String> {
+    pub(super) fn keys(&self) -> Result<Arc<Vec<Key>>, String> {
         let keys = self.known();
         if self.are_trusted(&keys) {
             return Ok(Arc::clone(&keys.all));
@@ -91,13 +91,13 @@ impl Ring {
     }
 
     /// How often keys went away so far. `None`: no key is trusted now, so nothing that was verified before counts.
-    pub fn losses(&self) -> Option<u64> {
+    pub(super) fn losses(&self) -> Option<u64> {
         let keys = self.known();
         self.are_trusted(&keys).then_some(keys.losses)
     }
 
     /// For health and metrics.
-    pub fn key_set(&self) -> KeySet {
+    pub(super) fn key_set(&self) -> KeySet {
         let keys = self.known();
         KeySet {
             keys: keys.all.len(),
@@ -126,7 +126,7 @@ impl Ring {
     }
 
     /// Asks because a token has a key that is not known; not when somebody did so a moment ago.
-    pub async fn ask_again(&self) {
+    pub(super) async fn ask_again(&self) {
         let mut asked = self.asked.lock().await;
         if asked.is_none_or(|at| at.elapsed() >= self.pause) {
             self.ask().await;
@@ -135,7 +135,7 @@ impl Ring {
     }
 
     /// Asks when it is time, and when a file has changed, until nobody has the keys any more.
-    pub async fn watch(ring: Weak<Ring>) {
+    pub(super) async fn watch(ring: Weak<Ring>) {
         let mut asked: Option<Instant> = None;
         while let Some(ring) = ring.upgrade() {
             // Without any key no token can be verified.

@@ -10,7 +10,7 @@ use base::regular_file;
 
 /// A file, and its state when it was read last.
 #[derive(Debug)]
-pub struct SourceFile {
+pub(super) struct SourceFile {
     path: PathBuf,
     bytes_max: usize,
     seen: Mutex<Option<Stamp>>,
@@ -21,12 +21,12 @@ type Stamp = (SystemTime, u64);
 
 impl SourceFile {
     /// A file of at most `bytes_max` bytes, not read yet.
-    pub fn new(path: PathBuf, bytes_max: usize) -> SourceFile {
+    pub(super) fn new(path: PathBuf, bytes_max: usize) -> SourceFile {
         SourceFile { path, bytes_max, seen: Mutex::new(None) }
     }
 
     /// Whether the file is another one than was read last.
-    pub fn has_changed(&self) -> bool {
+    pub(super) fn has_changed(&self) -> bool {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) != stamp(&self.path)
     }
 
@@ -34,7 +34,7 @@ impl SourceFile {
     ///
     /// # Errors
     /// It cannot be read, or is too large; in words.
-    pub fn read(&self) -> Result<Vec<u8>, String> {
+    pub(super) fn read(&self) -> Result<Vec<u8>, String> {
         // Before the content: a change in between is seen as one.
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = stamp(&self.path);
         let mut bytes = Vec::new();

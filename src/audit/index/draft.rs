@@ -15,7 +15,7 @@ use crate::audit::{Number, header};
 const AUDIT_INDEX_PAIRS_MAX: usize = 4_000_000;
 
 /// What is known of the events of a file, up to a byte of it. Events are counted from 0.
-pub struct Draft {
+pub(crate) struct Draft {
     /// Of the file: another one with its number has another.
     header: Header,
     walked: usize,
@@ -37,7 +37,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    pub fn new(header: Header) -> Draft {
+    pub(crate) fn new(header: Header) -> Draft {
         Draft {
             header,
             walked: HEADER_BYTES,
@@ -54,22 +54,22 @@ impl Draft {
     }
 
     /// Whether it is one of the file with this header.
-    pub fn is_of(&self, header: &Header) -> bool {
+    pub(crate) fn is_of(&self, header: &Header) -> bool {
         self.header == *header
     }
 
     /// Whether the file can have an index.
-    pub fn is_good(&self) -> bool {
+    pub(crate) fn is_good(&self) -> bool {
         !self.is_without
     }
 
     /// Bytes of the file that it knows.
-    pub fn walked(&self) -> usize {
+    pub(crate) fn walked(&self) -> usize {
         self.walked
     }
 
     /// Takes in what follows behind [`walked`](Self::walked).
-    pub fn extend(&mut self, bytes: &[u8], subjects: &Subjects) {
+    pub(crate) fn extend(&mut self, bytes: &[u8], subjects: &Subjects) {
         if self.is_without {
             return;
         }
@@ -116,21 +116,21 @@ impl Draft {
         &self.names[start..self.name_ends[certificate] as usize]
     }
 
-    pub fn events(&self) -> u32 {
+    pub(crate) fn events(&self) -> u32 {
         self.times.len() as u32
     }
 
     /// Number of the first event.
-    pub fn first(&self) -> Number {
+    pub(crate) fn first(&self) -> Number {
         Number(self.header.before.0.0 + 1)
     }
 
-    pub fn time(&self, ordinal: u32) -> i64 {
+    pub(crate) fn time(&self, ordinal: u32) -> i64 {
         self.times[ordinal as usize]
     }
 
     /// The bytes of an event's record.
-    pub fn place(&self, ordinal: u32) -> std::ops::Range<usize> {
+    pub(crate) fn place(&self, ordinal: u32) -> std::ops::Range<usize> {
         let start = match ordinal {
             0 => header::HEADER_BYTES,
             _ => self.ends[ordinal as usize - 1] as usize,
@@ -139,12 +139,12 @@ impl Draft {
     }
 
     /// The first event that ends behind a byte.
-    pub fn first_behind(&self, byte: usize) -> u32 {
+    pub(crate) fn first_behind(&self, byte: usize) -> u32 {
         self.ends.partition_point(|end| *end as usize <= byte) as u32
     }
 
     /// The events with one of the keys, in their order.
-    pub fn with(&self, wanted: &[KeyHash]) -> Vec<u32> {
+    pub(crate) fn with(&self, wanted: &[KeyHash]) -> Vec<u32> {
         if wanted.is_empty() {
             return Vec::new();
         }
@@ -160,7 +160,7 @@ impl Draft {
     }
 
     /// Hands over each key with the events that have it, by the number of the key.
-    pub fn each(&self, mut each: impl FnMut(KeyHash, &[u32])) {
+    pub(crate) fn each(&self, mut each: impl FnMut(KeyHash, &[u32])) {
         let mut shown = self.shown.clone();
         shown.sort_unstable();
         let mut keys: Vec<(KeyHash, Where)> = self.keys.iter().map(|(key, at)| (*key, Where::Event(*at))).collect();

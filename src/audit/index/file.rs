@@ -33,7 +33,7 @@ const SAMPLE: usize = 64;
 
 /// An index that was found whole, without its keys.
 #[derive(Debug)]
-pub struct Index {
+pub(crate) struct Index {
     path: PathBuf,
     /// Which file it was when it was read.
     identity: Identity,
@@ -60,7 +60,7 @@ struct Block {
 
 /// Where an event lies in a sealed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     /// Of the block, in bytes of the sealed file.
     pub stored_at: u32,
     /// Number of the block's first event.
@@ -89,7 +89,7 @@ impl Identity {
 }
 
 /// The index of a sealed file, all of which the draft knows. None where the two do not belong together.
-pub fn write(draft: &Draft, seal: &Seal, sealed: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn write(draft: &Draft, seal: &Seal, sealed: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&seal.stored);
@@ -132,7 +132,7 @@ impl Index {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn open(path: &Path, seal: &Seal) -> io::Result<Option<Index>> {
+    pub(crate) fn open(path: &Path, seal: &Seal) -> io::Result<Option<Index>> {
         let mut file = match regular_file::open(path) {
             Ok(file) => file,
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => return Ok(None),
@@ -181,12 +181,12 @@ impl Index {
         is_counted && self.blocks.is_sorted_by_key(|block| block.first) && self.samples.is_sorted()
     }
 
-    pub fn events(&self) -> u32 {
+    pub(crate) fn events(&self) -> u32 {
         self.events
     }
 
     /// Whether it is the index of a file.
-    pub fn is_of(&self, seal: &Seal) -> bool {
+    pub(crate) fn is_of(&self, seal: &Seal) -> bool {
         self.stored == seal.stored
     }
 
@@ -194,7 +194,7 @@ impl Index {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn with(&self, wanted: &[&[KeyHash]]) -> io::Result<Option<Vec<Vec<u32>>>> {
+    pub(crate) fn with(&self, wanted: &[&[KeyHash]]) -> io::Result<Option<Vec<Vec<u32>>>> {
         // One that was replaced, or is gone, is read anew.
         let Ok(file) = regular_file::open(&self.path) else { return Ok(None) };
         if Identity::of(&file)? != self.identity {
@@ -244,7 +244,7 @@ impl Index {
     }
 
     /// Which events lie in a span of time: all, none, or those that the events themselves tell.
-    pub fn within(&self, event: u32, times: &RangeInclusive<i64>) -> Option<bool> {
+    pub(crate) fn within(&self, event: u32, times: &RangeInclusive<i64>) -> Option<bool> {
         let (earliest, latest) = self.block_of(event)?.times;
         let is_outside = latest < *times.start() || earliest > *times.end();
         let is_inside = times.contains(&earliest) && times.contains(&latest);
@@ -252,7 +252,7 @@ impl Index {
     }
 
     /// Where an event lies.
-    pub fn place(&self, event: u32) -> Option<Place> {
+    pub(crate) fn place(&self, event: u32) -> Option<Place> {
         let block = self.block_of(event)?;
         let number = |event: u32| Number(self.first.0 + u64::from(event));
         Some(Place { stored_at: block.stored_at, first: number(block.first), number: number(event) })

@@ -23,7 +23,7 @@ use base::threads;
 const AUDIT_DRAFTS_MAX: usize = 2;
 
 /// Bytes of a file of the audit trail that are added to its index under one lock: some milliseconds of work. An event is shorter.
-pub const AUDIT_DRAFT_PIECE_BYTES: usize = 1024 * 1024;
+pub(crate) const AUDIT_DRAFT_PIECE_BYTES: usize = 1024 * 1024;
 
 /// How often what was written is taken in, so that a search has little left to read.
 const ROUND: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(64);
 
 /// What is known of the indexes of a trail.
 #[derive(Default)]
-pub struct Indexes {
+pub(crate) struct Indexes {
     /// Without them no index is made, and those that are there are used.
     subjects: OnceLock<Subjects>,
     /// By the number of the file.
@@ -45,17 +45,17 @@ pub struct Indexes {
 
 impl Indexes {
     /// From now on indexes are made. Only the first call counts.
-    pub fn begin(&self, subjects: Subjects) -> bool {
+    pub(crate) fn begin(&self, subjects: Subjects) -> bool {
         self.subjects.set(subjects).is_ok()
     }
 
     /// What indexes are made with, once they are.
-    pub fn subjects(&self) -> Option<&Subjects> {
+    pub(crate) fn subjects(&self) -> Option<&Subjects> {
         self.subjects.get()
     }
 
     /// The index of a sealed file; none where it has to be read.
-    pub fn of_sealed(&self, folder: &Path, file: u64, seal: &Seal) -> Option<Arc<Index>> {
+    pub(crate) fn of_sealed(&self, folder: &Path, file: u64, seal: &Seal) -> Option<Arc<Index>> {
         let known = self.sealed().get(&file).filter(|index| index.is_of(seal)).cloned();
         known.or_else(|| {
             let found = Arc::new(Index::open(&path(folder, file), seal).ok().flatten()?);
@@ -65,7 +65,7 @@ impl Indexes {
     }
 
     /// The index is not what it was: it is read again when it is wanted again.
-    pub fn forget(&self, file: u64) {
+    pub(crate) fn forget(&self, file: u64) {
         self.sealed().remove(&file);
     }
 
@@ -73,7 +73,7 @@ impl Indexes {
     /// Returns nothing where the file has to be read instead, or once `goes_on` returns false.
     ///
     /// An index that lacks events is completed by its caller, with one piece of the file under each lock: no other caller waits longer.
-    pub fn of_plain<T>(
+    pub(crate) fn of_plain<T>(
         &self,
         folder: &Path,
         part: &Part,
@@ -138,7 +138,7 @@ fn extend(draft: &mut Draft, path: &Path, bytes: usize, subjects: &Subjects) -> 
 }
 
 /// The path of a sealed file's index.
-pub fn path(folder: &Path, file: u64) -> PathBuf {
+pub(crate) fn path(folder: &Path, file: u64) -> PathBuf {
     Name::Sealed(file).within(folder).with_extension(ENDING)
 }
 
@@ -146,7 +146,7 @@ const ENDING: &str = "idx";
 const UNFINISHED: &str = "idx.part";
 
 /// Whether a name is that of an index, whole or unfinished.
-pub fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     name.split_once('.').is_some_and(|(file, ending)| {
         let is_file = Name::parse(&format!("{file}.zst")).is_some();
         is_file && (ending == ENDING || ending == UNFINISHED)
@@ -154,7 +154,7 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// Keeps the indexes until the trail is closed. Whatever else the machine has to do comes first.
-pub fn keep(shared: &Shared) {
+pub(crate) fn keep(shared: &Shared) {
     threads::give_way();
     let (mut told, mut known, mut has_more, mut pause) = (String::new(), None, true, ROUND);
     loop {
@@ -276,7 +276,7 @@ fn make(shared: &Shared, part: &Part, seal: &Seal) -> io::Result<()> {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn omits(
+pub(crate) fn omits(
     path: &Path,
     content: &[u8],
     seal: &Seal,

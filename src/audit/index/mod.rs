@@ -7,9 +7,9 @@ pub(super) mod keeper;
 
 use std::sync::Arc;
 
-pub use draft::Draft;
-pub use file::{Index, write};
-pub use keeper::{Indexes, is_name, keep, omits, path};
+pub(super) use draft::Draft;
+pub(super) use file::{Index, write};
+pub(super) use keeper::{Indexes, is_name, keep, omits, path};
 
 use super::record::sha256;
 use super::wanted::{Agent, AuditedEntity, Result, Wanted};
@@ -21,7 +21,7 @@ use certificate::{Id, Version};
 pub type Subjects = Arc<dyn Fn(Id, Option<Version>) -> Option<Vec<String>> + Send + Sync>;
 
 /// What a key is found by: the first 64 bits of a SHA-256 over its kind and text.
-pub type KeyHash = u64;
+pub(super) type KeyHash = u64;
 
 /// What a search asks of an index.
 #[derive(Clone, Copy)]
@@ -100,14 +100,14 @@ fn keys_of(event: &Event, mut each: impl FnMut(KeyHash)) {
 
 /// One condition of a search: an event meets it that has one of the keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Condition {
+pub(super) struct Condition {
     pub keys: Vec<KeyHash>,
     /// An event that has one of these may meet it: the event itself tells.
     pub perhaps: Vec<KeyHash>,
 }
 
 /// The conditions of a search but that of time.
-pub fn conditions(wanted: &Wanted) -> Vec<Condition> {
+pub(super) fn conditions(wanted: &Wanted) -> Vec<Condition> {
     let Wanted { entities, patients, agents, actions, outcomes, times: _ } = wanted;
     let of = |keys: Vec<KeyHash>| Condition { keys, perhaps: Vec::new() };
     let named = entities.iter().map(|any| {

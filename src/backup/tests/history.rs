@@ -22,7 +22,7 @@ fn search(engine: &Engine, query: &Query) -> Page {
         match engine.search(query) {
             Ok(page) => return page,
             Err(SearchError::Building { .. }) if started.elapsed() < Duration::from_secs(60) => {
-                std::thread::yield_now()
+                std::thread::yield_now();
             }
             Err(error) => panic!("{error:?}"),
         }

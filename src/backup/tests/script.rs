@@ -12,14 +12,14 @@ use certificate::{Consent, Id, Profile, Stamp, State, Version};
 use engine::{Content, Engine, Import, ListChange, ListKey, PatientFacts, PatientWrite, StoredList, Who, Write};
 
 /// Chance that can be thrown again: SplitMix64.
-pub struct Dice(u64);
+pub(super) struct Dice(u64);
 
 impl Dice {
-    pub fn new(seed: u64) -> Dice {
+    pub(super) fn new(seed: u64) -> Dice {
         Dice(seed)
     }
 
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -69,10 +69,10 @@ enum Step {
 const IMPORTED: u64 = 500;
 
 #[derive(Clone, Debug)]
-pub struct Script(Vec<Step>);
+pub(super) struct Script(Vec<Step>);
 
 impl Script {
-    pub fn new(seed: u64, steps: usize) -> Script {
+    pub(super) fn new(seed: u64, steps: usize) -> Script {
         let mut dice = Dice::new(seed);
         Script((0..steps).map(|_| step(&mut dice)).collect())
     }
@@ -103,7 +103,7 @@ fn step(dice: &mut Dice) -> Step {
 }
 
 /// Plays a script up to a change of certificates and one of patients, whichever steps make them; each step has its own time.
-pub fn play(engine: &Engine, now: &Arc<AtomicI64>, script: &Script, to: u64, patients_to: u64) {
+pub(super) fn play(engine: &Engine, now: &Arc<AtomicI64>, script: &Script, to: u64, patients_to: u64) {
     for (at, step) in script.0.iter().enumerate() {
         now.store(NOON + at as i64 * 1_000, Ordering::SeqCst);
         let is_patient = matches!(step, Step::Patient { .. });
@@ -168,7 +168,7 @@ fn take(engine: &Engine, step: &Step, now: i64) {
     }
 }
 
-pub fn content(trigger: Trigger, state: State, subject: u64, category: u64, now: i64) -> Content {
+pub(super) fn content(trigger: Trigger, state: State, subject: u64, category: u64, now: i64) -> Content {
     let coding = Coding { system: Some("s".into()), code: Some(category.to_string().into()) };
     let consent = Consent::default();
     let class = Class { state, profile: Profile::Driver, consent, category: vec![coding], kind: vec![] };
@@ -191,6 +191,6 @@ pub fn content(trigger: Trigger, state: State, subject: u64, category: u64, now:
     Content { trigger, brings, tail, row, who, subject: None }
 }
 
-pub fn about(subject: u64) -> Term {
+pub(super) fn about(subject: u64) -> Term {
     Term::new(Field::Subject, Form::Code, &format!("Patient/{subject}"))
 }

@@ -8,7 +8,7 @@ use crate::cli::log::NAMES;
 use base::log::events::ALL;
 
 /// The page as Markdown.
-pub fn page() -> String {
+pub(super) fn page() -> String {
     let fields: String = NAMES.iter().map(|(own, name, what)| format!("| `{name}` | `{own}` | {what} |\n")).collect();
     let mut events: Vec<_> = ALL.iter().map(|(_, event)| event).collect();
     events.sort_by_key(|event| event.action);

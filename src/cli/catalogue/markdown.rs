@@ -53,7 +53,7 @@ A rule `[[registry.fault]]` in `hcert.toml` does the same to every call for an i
 ";
 
 /// The whole file.
-pub fn errors() -> String {
+pub(super) fn errors() -> String {
     let mut text = ABOUT.to_owned();
     let names = Names::default();
     let _ = writeln!(

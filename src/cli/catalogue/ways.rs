@@ -4,7 +4,7 @@ use fhir::outcome::Hcert;
 
 /// What to send, in Markdown, as the shortest way there is. A certificate stands for the body of any that is taken.
 #[rustfmt::skip]
-pub fn way(code: Hcert) -> &'static str {
+pub(super) fn way(code: Hcert) -> &'static str {
     match code {
         Hcert::TokenMissing              => "`hcert serve` and a request without `Authorization`",
         Hcert::TokenRefused              => "`Authorization: Bearer x`",

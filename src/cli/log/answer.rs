@@ -26,7 +26,7 @@ const CODE_BYTES: usize = ",\"error.code\":\"HCERT-100\"".len();
 const ID_BYTES_MIN: usize = 8;
 
 /// Writes the line, of which the moment and the level are written already.
-pub fn write(out: &mut dyn Write, written: usize, event: &Event) -> fmt::Result {
+pub(super) fn write(out: &mut dyn Write, written: usize, event: &Event) -> fmt::Result {
     let mut line = Line { out, left: LOG_LINE_BYTES_MAX.saturating_sub(written + END.len()), written: Ok(()) };
     let mut values =
         Values::new(&mut line, |name| !matches!(name, "code" | "x_road_id" | "action" | "request" | "cause"));

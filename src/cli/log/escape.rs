@@ -3,10 +3,10 @@
 use std::fmt::{self, Write};
 
 /// Writes what may stand within the quotes of a JSON string.
-pub struct InJson<'w>(pub &'w mut dyn Write);
+pub(super) struct InJson<'w>(pub &'w mut dyn Write);
 
 /// Writes what may stand on a line of text.
-pub struct InText<'w>(pub &'w mut dyn Write);
+pub(super) struct InText<'w>(pub &'w mut dyn Write);
 
 impl Write for InJson<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
@@ -39,7 +39,7 @@ impl Write for InText<'_> {
 }
 
 /// Bytes that [`InJson`] writes for a character.
-pub fn json_bytes(character: char) -> usize {
+pub(super) fn json_bytes(character: char) -> usize {
     match character {
         '"' | '\\' | '\n' | '\r' | '\t' => 2,
         dangerous if is_dangerous(dangerous) => "\\u0000".len(),

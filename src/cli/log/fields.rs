@@ -4,11 +4,11 @@
 //! of an X-Road message, which is X-Road's.
 
 /// Version of the schema that the names are of.
-pub const ECS_VERSION: &str = "8.17.0";
+pub(super) const ECS_VERSION: &str = "8.17.0";
 
 /// Our name of a value, the schema's, and what it means.
 #[rustfmt::skip]
-pub const NAMES: &[(&str, &str, &str)] = &[
+pub(crate) const NAMES: &[(&str, &str, &str)] = &[
     ("status",    "http.response.status_code", "status of the answer"),
     ("us",        "event.duration",            "nanoseconds until the answer was made; microseconds in the text form"),
     ("ip",        "client.ip",                 "who sent the request; behind a trusted proxy, whom that names"),
@@ -23,14 +23,14 @@ pub const NAMES: &[(&str, &str, &str)] = &[
 ];
 
 /// The name of a value that the schema has none for.
-pub const OWN: &str = "hcert.";
+pub(super) const OWN: &str = "hcert.";
 
 /// The schema's name, if it has one.
-pub fn name(own: &str) -> Option<&'static str> {
+pub(super) fn name(own: &str) -> Option<&'static str> {
     NAMES.iter().find(|(name, ..)| *name == own).map(|(_, name, _)| *name)
 }
 
 /// Times that a value is taken to be in the schema's unit: durations are nanoseconds there.
-pub fn factor(own: &str) -> u128 {
+pub(super) fn factor(own: &str) -> u128 {
     if own == "us" { 1_000 } else { 1 }
 }

@@ -16,20 +16,20 @@ use base::trace::{Hex, Trace};
 const MOMENT_AND_LEVEL_BYTES: usize = "{\"@timestamp\":\"2026-11-22T08:00:00.000Z\",\"log.level\":\"\"".len();
 
 /// Writes lines as JSON.
-pub struct Json {
+pub(super) struct Json {
     /// What every line but those of answers says of this process.
     process: String,
 }
 
 impl Json {
-    pub fn new() -> Json {
+    pub(super) fn new() -> Json {
         let (version, id) = (env!("CARGO_PKG_VERSION"), std::process::id());
         let service = format!("\"service.name\":\"hcert\",\"service.version\":\"{version}\"");
         Json { process: format!("\"ecs.version\":\"{ECS_VERSION}\",{service},\"process.pid\":{id}") }
     }
 
     /// Writes one line with its end.
-    pub fn write(&self, out: &mut dyn Write, event: &Event) -> fmt::Result {
+    pub(super) fn write(&self, out: &mut dyn Write, event: &Event) -> fmt::Result {
         let about = event.metadata();
         let level = match *about.level() {
             tracing::Level::ERROR => "error",
@@ -95,7 +95,7 @@ impl Visit for Message<'_> {
 }
 
 /// Writes all else, or some of it.
-pub struct Values<'w> {
+pub(super) struct Values<'w> {
     out: &'w mut dyn Write,
     is_wanted: fn(&str) -> bool,
     /// Which names of the schema were written: an object has none of them twice.
@@ -105,12 +105,12 @@ pub struct Values<'w> {
 
 impl<'w> Values<'w> {
     /// Writes the values whose own names are wanted.
-    pub fn new(out: &'w mut dyn Write, is_wanted: fn(&str) -> bool) -> Values<'w> {
+    pub(super) fn new(out: &'w mut dyn Write, is_wanted: fn(&str) -> bool) -> Values<'w> {
         Values { out, is_wanted, named: [false; fields::NAMES.len()], written: Ok(()) }
     }
 
     /// Whether all of them could be written.
-    pub fn finish(self) -> fmt::Result {
+    pub(super) fn finish(self) -> fmt::Result {
         self.written
     }
 

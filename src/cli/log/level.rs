@@ -18,7 +18,7 @@ static REPEATS: OnceLock<Repeats> = OnceLock::new();
 ///
 /// # Panics
 /// The process has a log already.
-pub fn install<S>(writes_all: S, settings: &Log)
+pub(super) fn install<S>(writes_all: S, settings: &Log)
 where
     S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync + 'static,
 {
@@ -38,7 +38,7 @@ where
 }
 
 /// Writes how many lines were left out so far. Called once no more lines are to come.
-pub fn finish() {
+pub(crate) fn finish() {
     if let Some(repeats) = REPEATS.get() {
         repeats.finish();
     }

@@ -29,9 +29,9 @@ use crate::cli::limits::LOG_FLUSH_MS;
 use crate::config::{self, Log};
 use crate::output::{Importance, Output};
 use base::log::event;
-pub use fields::NAMES;
+pub(super) use fields::NAMES;
 use json::Json;
-pub use level::finish;
+pub(super) use level::finish;
 use text::Text;
 
 /// How a line is written.
@@ -47,7 +47,7 @@ static OUTPUT: OnceLock<Output> = OnceLock::new();
 ///
 /// # Errors
 /// The thread that writes cannot be started.
-pub fn open() -> io::Result<Output> {
+pub(super) fn open() -> io::Result<Output> {
     let output = Output::start(io::stderr())?;
     // A process that has one keeps it.
     drop(OUTPUT.set(output.clone()));
@@ -55,7 +55,7 @@ pub fn open() -> io::Result<Output> {
 }
 
 /// Starts the log on the output of [`open`] and lets panics write to it.
-pub fn start(settings: &Log, output: &Output) {
+pub(super) fn start(settings: &Log, output: &Output) {
     let is_terminal = io::stderr().is_terminal();
     let format = match settings.format {
         config::Format::Auto if is_terminal => Format::Text(Text { has_colours: true }),
@@ -77,7 +77,7 @@ pub fn start(settings: &Log, output: &Output) {
 
 /// Writes a message for people to standard error: behind the lines of the log where there is one. Whether anybody can read it makes no
 /// difference to the caller.
-pub fn say_on_stderr(message: impl fmt::Display) {
+pub(super) fn say_on_stderr(message: impl fmt::Display) {
     match OUTPUT.get() {
         // Each line by itself: a long list of problems may be more than one line may hold.
         Some(output) => format!("{message}\n")
@@ -88,7 +88,7 @@ pub fn say_on_stderr(message: impl fmt::Display) {
 }
 
 /// Waits until the lines that are queued were written, but not long for a reader that does not take them.
-pub fn flush() {
+pub(super) fn flush() {
     if let Some(output) = OUTPUT.get() {
         output.flush(Duration::from_millis(LOG_FLUSH_MS));
     }

@@ -34,7 +34,7 @@ const OTHERS: Key = 0;
 
 /// Decides which lines are written, and counts the others.
 #[derive(Clone, Default)]
-pub struct Repeats(Arc<Shared>);
+pub(super) struct Repeats(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
@@ -74,7 +74,7 @@ impl Repeats {
     ///
     /// # Errors
     /// There is no thread to be had.
-    pub fn start() -> io::Result<Repeats> {
+    pub(super) fn start() -> io::Result<Repeats> {
         let repeats = Repeats::default();
         let of_thread = repeats.clone();
         thread::Builder::new().name("hcert-repeats".to_owned()).spawn(move || of_thread.run())?;
@@ -94,7 +94,7 @@ impl Repeats {
     }
 
     /// Tells all that was left out, whether its window has ended or not.
-    pub fn finish(&self) {
+    pub(super) fn finish(&self) {
         self.due(Instant::now() + WINDOW).into_iter().for_each(Summary::tell);
     }
 

@@ -9,13 +9,13 @@ use super::escape::InText;
 use base::trace::{Hex, Trace};
 
 /// Writes lines in words.
-pub struct Text {
+pub(super) struct Text {
     pub has_colours: bool,
 }
 
 impl Text {
     /// Writes one line with its end: moment, level, what is said, its values, the trace.
-    pub fn write(&self, out: &mut dyn Write, event: &Event) -> fmt::Result {
+    pub(super) fn write(&self, out: &mut dyn Write, event: &Event) -> fmt::Result {
         let about = event.metadata();
         let (level, colour) = match *about.level() {
             Level::ERROR => ("ERROR", "31"),

@@ -19,7 +19,7 @@ use fhir::outcome::Issue;
 
 /// What a parameter looks at in an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AuditLooks {
+pub(crate) enum AuditLooks {
     Entity,
     Patient,
     Agent,
@@ -41,7 +41,7 @@ impl LooksAt for AuditLooks {
 
 /// Every search parameter of audit events.
 #[rustfmt::skip]
-pub const PARAMETERS: &[Parameter<AuditLooks>] = &[
+pub(crate) const PARAMETERS: &[Parameter<AuditLooks>] = &[
     row("entity", AuditLooks::Entity, &[], Personal::No, "AuditEvent-entity",
         "What was shown, changed or asked for: `Composition/1`, `Composition/1/_history/2`, `Patient/200`, `Organization/<registry_code>`"),
     row("patient", AuditLooks::Patient, &[Modifier::Identifier], Personal::Identifiers, "clinical-patient",
@@ -63,14 +63,14 @@ const LETTER_SYSTEM: &str = "http://hl7.org/fhir/audit-event-action";
 const SEVERITIES: [&str; 5] = ["success", "information", "warning", "error", "fatal"];
 
 /// The conditions of a search and its order.
-pub struct AuditFilters<'a> {
+pub(super) struct AuditFilters<'a> {
     pub wanted: Wanted,
     pub order: Order,
     settings: &'a Settings<'a>,
 }
 
 impl<'a> AuditFilters<'a> {
-    pub fn new(settings: &'a Settings<'a>) -> AuditFilters<'a> {
+    pub(super) fn new(settings: &'a Settings<'a>) -> AuditFilters<'a> {
         AuditFilters { wanted: Wanted::default(), order: Order::NewestFirst, settings }
     }
 

@@ -14,9 +14,8 @@ pub fn reason(body: &[u8]) -> Result<String, Outcome> {
     shape::expect(&mut json, "Parameters")?;
     let wrong = || Outcome::from(Issue::new(Hcert::ParametersWrong).at("Parameters.parameter"));
     let [parameter] = json.items("parameter") else { return Err(wrong()) };
-    let reason = match (parameter.text("name"), parameter.text("valueString")) {
-        (Some("reason"), Some(reason)) => reason,
-        _ => return Err(wrong()),
+    let (Some("reason"), Some(reason)) = (parameter.text("name"), parameter.text("valueString")) else {
+        return Err(wrong());
     };
     let at = "Parameters.parameter[0].value";
     if reason.trim().is_empty() {

@@ -36,7 +36,7 @@ fn age_ms(last: i64, now: i64) -> u64 {
 }
 
 /// One that is late by as long as lies between two was missed.
-pub fn part(status: &backup::Status, every_minutes: u64, now: i64) -> Part {
+pub(crate) fn part(status: &backup::Status, every_minutes: u64, now: i64) -> Part {
     let Some(last) = status.last_ok else {
         return match &status.last_problem {
             Some(problem) => Part::new("backup", Status::Degraded, format!("No backup could be taken yet. {problem}")),

@@ -31,7 +31,7 @@ fn behind_ms(state: &ClockState) -> i64 {
     state.newest.map_or(0, |newest| newest.saturating_sub(state.at).max(0))
 }
 
-pub fn part(state: &ClockState) -> Part {
+pub(crate) fn part(state: &ClockState) -> Part {
     let part = match &state.problem {
         Some(problem) => {
             let words = format!(

@@ -37,7 +37,7 @@ impl Watched for Connections {
 }
 
 /// The part `connections`.
-pub fn part(Connections { wanted, fitting }: &Connections) -> Part {
+pub(crate) fn part(Connections { wanted, fitting }: &Connections) -> Part {
     let (status, words) = match fitting < wanted {
         true => {
             let words = format!("The limit of open files allows {fitting} of {wanted} connections. Raise LimitNOFILE.");

@@ -23,7 +23,7 @@ impl Watched for Disk {
     }
 }
 
-pub fn part(disk: Option<engine::Disk>, free_bytes_min: u64) -> Part {
+pub(crate) fn part(disk: Option<engine::Disk>, free_bytes_min: u64) -> Part {
     let Some(engine::Disk { free_bytes, total_bytes }) = disk else {
         return Part::new("disk", Status::Degraded, "The system does not say how much room the disk has.");
     };

@@ -12,7 +12,7 @@ impl Watched for Files {
 }
 
 /// `exposed` are the warnings.
-pub fn part(exposed: &[String]) -> Part {
+pub(crate) fn part(exposed: &[String]) -> Part {
     match exposed {
         [] => Part::new("files", Status::Ok, "Only the service's user can change its files, and read what is secret."),
         exposed => Part::new("files", Status::Degraded, exposed.join("; ")).with("files", exposed.len() as u64),

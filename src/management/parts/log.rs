@@ -26,7 +26,7 @@ impl Watched for LogOutput {
     }
 }
 
-pub fn part(state: &OutputState) -> Part {
+pub(crate) fn part(state: &OutputState) -> Part {
     let is_recent = |ago: Duration| ago.as_secs() < LOG_DROPS_RECENT_S;
     let (status, words) = match state {
         OutputState { writes_for: Some(time), .. } if time.as_secs() >= LOG_WRITE_STALLED_S => {

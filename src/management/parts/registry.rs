@@ -44,7 +44,7 @@ fn credential_name(credential: CredentialState) -> &'static str {
 
 /// A registry that fails takes new certificates with it, but neither reading nor searching, so the service stays ready.
 /// Decision 187.
-pub fn part(health: &Health) -> Part {
+pub(crate) fn part(health: &Health) -> Part {
     let Health::Remote { breaker, credential, last_problem, .. } = health else {
         return Part::new("registry", Status::Ok, "Patients are kept by the service itself.")
             .with_text("mode", "embedded");

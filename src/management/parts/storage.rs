@@ -33,7 +33,7 @@ impl Watched for Storage {
 
 const BUILT: &str = "How much of the index is built, 1 when searches are answered";
 
-pub fn store(health: &Health) -> Part {
+pub(crate) fn store(health: &Health) -> Part {
     let part = match &health.store {
         StoreHealth::Good if let Some(problem) = &health.damage => {
             let words = format!("Damage was met; `hcert verify` names all of it. {problem}");
@@ -62,7 +62,7 @@ pub fn store(health: &Health) -> Part {
     part.with("last_change", health.seq.0).with("write_queue_jobs", health.queue as u64).holding_up(!is_good)
 }
 
-pub fn index(health: &Health) -> Part {
+pub(crate) fn index(health: &Health) -> Part {
     let part = match &health.index {
         IndexHealth::Live { lag } => {
             let part = match &health.index_waits {

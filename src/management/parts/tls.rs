@@ -24,7 +24,7 @@ impl Watched for Tls {
 }
 
 /// Clients refuse a certificate that is over, so it takes the service down for all of them.
-pub fn part(name: &'static str, status: &tls::Status, now: i64) -> Part {
+pub(crate) fn part(name: &'static str, status: &tls::Status, now: i64) -> Part {
     let is_over = status.not_after.is_some_and(|end| end <= now);
     let problems: Vec<&str> = status
         .last_problem
@@ -45,7 +45,7 @@ pub fn part(name: &'static str, status: &tls::Status, now: i64) -> Part {
 }
 
 /// Seconds since 1970.
-pub fn now() -> i64 {
+pub(crate) fn now() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
 }
 

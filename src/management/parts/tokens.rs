@@ -32,7 +32,7 @@ impl Watched for TokenKeys {
 /// Without keys that are trusted no token can be verified: where every request `needs` one, the service is not ready.
 ///
 /// `denied` is why the list of denied tokens could not be read again.
-pub fn part(set: Option<&KeySet>, needs: bool, denied: Option<&str>) -> Part {
+pub(crate) fn part(set: Option<&KeySet>, needs: bool, denied: Option<&str>) -> Part {
     let part = match set {
         Some(set) => of_issuer(set, needs),
         None => {

@@ -24,7 +24,7 @@ fn lag(health: &Health) -> u64 {
     health.head.0.saturating_sub(health.durable.0)
 }
 
-pub fn part(health: &Health) -> Part {
+pub(crate) fn part(health: &Health) -> Part {
     let (status, words) = match &health.state {
         State::Good => (Status::Ok, "Every access is written down.".to_owned()),
         State::Degraded(problem) => (Status::Degraded, format!("Accesses are written down, but {problem}")),

@@ -12,7 +12,7 @@ pub const DEMANDABLE: [(&str, &str); 4] =
 ///
 /// # Errors
 /// The first thing that is wrong. Two headers that contradict each other are refused even where neither is demanded.
-pub fn check(headers: &XRoad, demanded: &[String], refusals: &Refusals) -> Result<(), Chain> {
+pub(super) fn check(headers: &XRoad, demanded: &[String], refusals: &Refusals) -> Result<(), Chain> {
     for (name, code) in DEMANDABLE {
         let value = match name {
             "x-road-issue" => &headers.issue,

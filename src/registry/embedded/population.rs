@@ -10,7 +10,7 @@ use engine::PatientFacts;
 use fhir::json::{Json, Object};
 
 /// Why the register has nobody to tell of: its own code.
-pub fn refusal(error: PersonalCodeError) -> &'static str {
+pub(super) fn refusal(error: PersonalCodeError) -> &'static str {
     match error {
         PersonalCodeError::Length { .. } => "10001",
         PersonalCodeError::NotADigit { .. } => "10002",
@@ -23,7 +23,7 @@ pub fn refusal(error: PersonalCodeError) -> &'static str {
 /// The person with a code, as a Patient without id and version: the same every time. Nobody when the day of birth lies after `today`.
 ///
 /// `system` is the identifier system of Estonian personal codes.
-pub fn person(code: PersonalCode, system: &str, today: Date) -> Option<(Json<'static>, PatientFacts)> {
+pub(super) fn person(code: PersonalCode, system: &str, today: Date) -> Option<(Json<'static>, PatientFacts)> {
     let birth = code.birth_date();
     if birth > today {
         return None;

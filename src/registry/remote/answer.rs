@@ -12,7 +12,7 @@ use fhir::limits::ID_CHARACTERS_MAX;
 
 /// An answer as it came.
 #[derive(Debug)]
-pub struct Answer {
+pub(super) struct Answer {
     pub status: u16,
     pub headers: HeaderMap,
     /// Nothing when it is of another kind than JSON, which nobody reads.
@@ -21,14 +21,14 @@ pub struct Answer {
 
 /// What was told, and how many patients it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub(super) struct Found {
     pub told: Told,
     pub patients: usize,
 }
 
 impl Answer {
     /// Whether a body of these headers can be read: JSON, not packed.
-    pub fn is_json(headers: &HeaderMap) -> bool {
+    pub(super) fn is_json(headers: &HeaderMap) -> bool {
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default().trim());
         let kind = text(CONTENT_TYPE).and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
         let json = ["application/fhir+json", "application/json"];
@@ -41,7 +41,7 @@ impl Answer {
     /// # Errors
     /// [`Failed::Refused`] when an OperationOutcome says so, also under status 200 (which then counts as 500). [`Failed::NotFound`] when a
     /// plain 404 tells that there is no such patient or version, or that a search finds nobody. [`Silent::Unreadable`] for everything else that is no Patient or Bundle as asked for.
-    pub fn judge(&self, ask: &Ask, links: Option<&Move>) -> Result<Found, Failed> {
+    pub(super) fn judge(&self, ask: &Ask, links: Option<&Move>) -> Result<Found, Failed> {
         match self.status {
             200 => self.success(ask, links),
             400..=599 => Err(self.refusal(ask)),

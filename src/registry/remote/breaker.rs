@@ -7,7 +7,7 @@ use crate::registry::BreakerState;
 
 /// A circuit breaker: closed it lets everything through, open nothing, and half-open one request that decides.
 #[derive(Debug)]
-pub struct Breaker {
+pub(super) struct Breaker {
     /// Failures in a row that open it, from 1.
     failures_max: u32,
     /// How long it stays open.
@@ -24,7 +24,7 @@ enum State {
 
 /// A request that may go. Dropped without a word it counts for nothing, so that a caller who goes away leaves the probe to the next.
 #[derive(Debug)]
-pub struct Pass<'a> {
+pub(super) struct Pass<'a> {
     breaker: &'a Breaker,
     /// Of a probe: when it was let through.
     probe: Option<Instant>,
@@ -32,18 +32,18 @@ pub struct Pass<'a> {
 
 /// What a request changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub(super) enum Change {
     Opened,
     Closed,
 }
 
 impl Breaker {
-    pub fn new(failures_max: u32, rest: Duration) -> Breaker {
+    pub(super) fn new(failures_max: u32, rest: Duration) -> Breaker {
         Breaker { failures_max, rest, state: Mutex::new(State::Closed { failures: 0 }) }
     }
 
     /// Whether a request would be refused now. It may wait for its turn otherwise, and then ask to be [let through](Self::pass).
-    pub fn refuses(&self, now: Instant) -> bool {
+    pub(super) fn refuses(&self, now: Instant) -> bool {
         match *self.state() {
             State::Closed { .. } => false,
             State::Open { until } => now < until,
@@ -52,7 +52,7 @@ impl Breaker {
     }
 
     /// Whether requests go, for whoever watches.
-    pub fn condition(&self, now: Instant) -> BreakerState {
+    pub(super) fn condition(&self, now: Instant) -> BreakerState {
         match *self.state() {
             State::Closed { .. } => BreakerState::Closed,
             State::Open { until } if now < until => BreakerState::Open,
@@ -61,7 +61,7 @@ impl Breaker {
     }
 
     /// Lets a request through; nothing while the registry is left alone. The first one after that is the probe.
-    pub fn pass(&self, now: Instant) -> Option<Pass<'_>> {
+    pub(super) fn pass(&self, now: Instant) -> Option<Pass<'_>> {
         let mut state = self.state();
         let probe = match *state {
             State::Closed { .. } => None,
@@ -83,7 +83,7 @@ impl Breaker {
 impl Pass<'_> {
     /// Tells what became of the request: whether the registry is alive. A request that went before the breaker opened changes nothing
     /// any more; only the probe does.
-    pub fn tell(mut self, is_alive: bool, now: Instant) -> Option<Change> {
+    pub(super) fn tell(mut self, is_alive: bool, now: Instant) -> Option<Change> {
         let is_probe = self.probe.take().is_some();
         let mut state = self.breaker.state();
         let open = State::Open { until: now + self.breaker.rest };

@@ -18,7 +18,7 @@ const ENTRY_BYTES: usize = 256;
 
 /// Answers by what was asked. An answer leaves when its time is over, or when there are too many and it was asked for least.
 #[derive(Debug)]
-pub struct Cache {
+pub(super) struct Cache {
     entries: Entries<Arc<str>, Entry, Bytes>,
     time: Duration,
     found: AtomicU64,
@@ -44,7 +44,7 @@ impl Weighter<Arc<str>, Entry> for Bytes {
 
 impl Cache {
     /// Remembers each answer for `time`.
-    pub fn new(time: Duration) -> Cache {
+    pub(super) fn new(time: Duration) -> Cache {
         // One shard: an entry may take as much of the room as it needs, and a look-up is short.
         let options = OptionsBuilder::new()
             .shards(1)
@@ -57,7 +57,7 @@ impl Cache {
     }
 
     /// What was told, while it may be told again.
-    pub fn get(&self, key: &str, now: Instant) -> Option<Arc<Told>> {
+    pub(super) fn get(&self, key: &str, now: Instant) -> Option<Arc<Told>> {
         let found = self.entries.get(key);
         if let Some(found) = found.as_ref().filter(|found| now < found.until) {
             self.found.fetch_add(1, Ordering::Relaxed);
@@ -71,12 +71,12 @@ impl Cache {
     }
 
     /// Answers that are remembered, and how often one was looked for and found, or not.
-    pub fn count(&self) -> Remembered {
+    pub(super) fn count(&self) -> Remembered {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Remembered { entries: self.entries.len() as u64, found: count(&self.found), missed: count(&self.missed) }
     }
 
-    pub fn insert(&self, key: Arc<str>, told: Arc<Told>, now: Instant) {
+    pub(super) fn insert(&self, key: Arc<str>, told: Arc<Told>, now: Instant) {
         self.entries.insert(key, Entry { told, until: now + self.time });
     }
 }

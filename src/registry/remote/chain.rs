@@ -18,7 +18,7 @@ const REFLECTED_TEXT_CHARACTERS_MAX: usize = 8_000;
 /// The issues in their order. What is missing or of a wrong type counts as absent. Nothing when it is another resource or has no issue.
 ///
 /// Source: FHIR R5 `operationoutcome.html`; Contract 6.3.
-pub fn read(resource: &Json, status: u16) -> Option<Chain> {
+pub(super) fn read(resource: &Json, status: u16) -> Option<Chain> {
     if resource.text("resourceType") != Some("OperationOutcome") {
         return None;
     }
@@ -28,7 +28,7 @@ pub fn read(resource: &Json, status: u16) -> Option<Chain> {
 }
 
 /// Whether an issue says that something went wrong.
-pub fn is_error(issue: &Reflected) -> bool {
+pub(super) fn is_error(issue: &Reflected) -> bool {
     matches!(issue.severity.as_str(), "error" | "fatal")
 }
 

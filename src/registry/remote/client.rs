@@ -27,14 +27,14 @@ use crate::registry::Silent;
 const REGISTRY_IDLE_S: u64 = 30;
 
 /// Bytes from which an answer of the registry is a large one. It is read in turns, on a thread of its own.
-pub const REGISTRY_LARGE_ANSWER_BYTES: usize = 256 * 1024;
+pub(super) const REGISTRY_LARGE_ANSWER_BYTES: usize = 256 * 1024;
 
 /// Bytes of an answer's first line and headers.
 const REGISTRY_HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// Connections to one registry, kept and used again. Redirects are not followed, and proxies of the environment are not known.
 #[derive(Debug)]
-pub struct Client {
+pub(super) struct Client {
     pool: Pool<HttpsConnector<HttpConnector>, Empty<Bytes>>,
     proven: Proven,
     large: Arc<Semaphore>,
@@ -42,7 +42,7 @@ pub struct Client {
 
 /// What came back.
 #[derive(Debug)]
-pub struct Received {
+pub(super) struct Received {
     pub answer: Answer,
     /// Held until a large answer is judged.
     pub turn: Option<OwnedSemaphorePermit>,
@@ -50,7 +50,7 @@ pub struct Received {
 
 /// Why nothing did.
 #[derive(Debug)]
-pub struct Lost {
+pub(super) struct Lost {
     pub why: Silent,
     /// Whether it may help to ask again: no connection, or one that broke.
     pub is_passing: bool,
@@ -58,7 +58,7 @@ pub struct Lost {
 
 impl Client {
     /// `connections` may be idle at once.
-    pub fn new(tls: ClientConfig, connections: usize) -> Client {
+    pub(super) fn new(tls: ClientConfig, connections: usize) -> Client {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
@@ -79,7 +79,7 @@ impl Client {
     /// Sends a GET and reads the answer as far as it is JSON.
     ///
     /// A kept connection that the other side gave up just then is no failure: the request goes once more, over another one.
-    pub async fn get(&self, uri: &Uri, headers: &HeaderMap, until: Instant) -> Result<Received, Lost> {
+    pub(super) async fn get(&self, uri: &Uri, headers: &HeaderMap, until: Instant) -> Result<Received, Lost> {
         let mut is_second = false;
         let response = loop {
             let mut request = Request::new(Empty::new());

@@ -20,7 +20,7 @@ const FRESH: Duration = Duration::from_secs(1);
 
 /// The header `Authorization` of requests that the service makes for itself, and whether the registry accepts it.
 #[derive(Debug)]
-pub struct Credential {
+pub(super) struct Credential {
     source: Source,
     /// The registry refused it last.
     is_refused: AtomicBool,
@@ -53,7 +53,7 @@ impl Credential {
     ///
     /// # Errors
     /// Both are given; the file cannot be read; the token is empty or cannot stand in a header. The text never repeats it.
-    pub fn new(token: Option<&str>, file: Option<&Path>, now: Instant) -> Result<Credential, String> {
+    pub(super) fn new(token: Option<&str>, file: Option<&Path>, now: Instant) -> Result<Credential, String> {
         let source = match (token, file) {
             (None, None) => Source::None,
             (Some(token), None) => {
@@ -71,7 +71,7 @@ impl Credential {
 
     /// The header. When the file becomes unreadable, its last token stays in use and the file is reported. Decision
     /// 128.
-    pub async fn header(&self, now: Instant) -> Option<HeaderValue> {
+    pub(super) async fn header(&self, now: Instant) -> Option<HeaderValue> {
         match &self.source {
             Source::None => None,
             Source::Text(header) => Some(header.clone()),
@@ -93,21 +93,21 @@ impl Credential {
     }
 
     /// Records that the registry accepted it.
-    pub fn accepted(&self) {
+    pub(super) fn accepted(&self) {
         if self.is_refused.swap(false, Ordering::Relaxed) {
             event!(REGISTRY_ACCEPTS);
         }
     }
 
     /// Records that the registry refused it. `why` holds no personal data.
-    pub fn refused(&self, why: &str) {
+    pub(super) fn refused(&self, why: &str) {
         if !self.is_refused.swap(true, Ordering::Relaxed) {
             event!(REGISTRY_REFUSES, problem = why);
         }
     }
 
     /// Its current state.
-    pub fn state(&self) -> CredentialState {
+    pub(super) fn state(&self) -> CredentialState {
         match (self.is_refused.load(Ordering::Relaxed), self.is_unreadable.load(Ordering::Relaxed)) {
             (true, _) => CredentialState::Refused,
             (false, true) => CredentialState::Unreadable,
@@ -149,7 +149,7 @@ impl Rotated {
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn text(path: &Path) -> Result<String, String> {
+pub(super) fn text(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     regular_file::open(path)
         .and_then(|file| file.take(REGISTRY_TOKEN_BYTES_MAX).read_to_string(&mut text))
@@ -165,7 +165,7 @@ fn read(path: &Path) -> Result<HeaderValue, String> {
 ///
 /// # Errors
 /// It is empty or cannot stand in a header. The text never repeats it.
-pub fn header(token: &str) -> Result<HeaderValue, String> {
+pub(super) fn header(token: &str) -> Result<HeaderValue, String> {
     let token = token.trim();
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err("a bearer token has letters, digits and signs, without blanks".to_owned());

@@ -39,7 +39,7 @@ const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 
 /// The issuer's token endpoint, and the tokens it gave.
 #[derive(Debug)]
-pub struct Exchange {
+pub(super) struct Exchange {
     endpoint: Uri,
     audience: String,
     /// The service's own name and secret there.
@@ -66,7 +66,7 @@ impl Exchange {
     ///
     /// # Errors
     /// A setting is missing or wrong, or the file of the secret or of the authorities cannot be used; in words.
-    pub fn new(settings: &config::Exchange, tls: rustls::ClientConfig) -> Result<Exchange, String> {
+    pub(super) fn new(settings: &config::Exchange, tls: rustls::ClientConfig) -> Result<Exchange, String> {
         let needed = |name: &str, value: &Option<String>| {
             value.clone().ok_or_else(|| {
                 format!("registry.remote.callers_token = 'exchange' needs registry.remote.exchange.{name}")
@@ -105,7 +105,7 @@ impl Exchange {
     ///
     /// # Errors
     /// The issuer gives none. The text holds no token.
-    pub async fn header(
+    pub(super) async fn header(
         &self,
         callers: &str,
         now: Instant,

@@ -9,11 +9,11 @@ use crate::registry::{Silent, Told};
 
 /// Questions under way, by what is asked.
 #[derive(Debug, Default)]
-pub struct Flights(Mutex<HashMap<Arc<str>, watch::Receiver<Option<Landed>>>>);
+pub(super) struct Flights(Mutex<HashMap<Arc<str>, watch::Receiver<Option<Landed>>>>);
 
 /// What a flight brought for those who waited for it.
 #[derive(Clone, Debug)]
-pub enum Landed {
+pub(super) enum Landed {
     Told(Arc<Told>),
     Silent(Silent),
     /// Nothing for others: a refusal is in the words and for the headers of the one who asked.
@@ -22,7 +22,7 @@ pub enum Landed {
 
 /// A place in a flight.
 #[derive(Debug)]
-pub enum Place<'a> {
+pub(super) enum Place<'a> {
     /// Nobody asks this yet: the request is ours.
     Leads(Flight<'a>),
     /// Somebody does.
@@ -31,7 +31,7 @@ pub enum Place<'a> {
 
 /// The request for all. Dropped without landing, those who wait begin anew.
 #[derive(Debug)]
-pub struct Flight<'a> {
+pub(super) struct Flight<'a> {
     flights: &'a Flights,
     key: Arc<str>,
     landing: watch::Sender<Option<Landed>>,
@@ -39,10 +39,10 @@ pub struct Flight<'a> {
 
 /// Who waits for a request of another.
 #[derive(Debug)]
-pub struct Follower(watch::Receiver<Option<Landed>>);
+pub(super) struct Follower(watch::Receiver<Option<Landed>>);
 
 impl Flights {
-    pub fn board(&self, key: &Arc<str>) -> Place<'_> {
+    pub(super) fn board(&self, key: &Arc<str>) -> Place<'_> {
         let mut under_way = self.under_way();
         if let Some(flight) = under_way.get(key) {
             return Place::Follows(Follower(flight.clone()));
@@ -60,7 +60,7 @@ impl Flights {
 
 impl Flight<'_> {
     /// Tells those who wait. What is to be remembered must be by now: whoever comes next asks again.
-    pub fn land(self, landed: Landed) {
+    pub(super) fn land(self, landed: Landed) {
         self.landing.send_replace(Some(landed));
     }
 }
@@ -73,7 +73,7 @@ impl Drop for Flight<'_> {
 
 impl Follower {
     /// Waits for the landing; nothing when the one who asked went away before.
-    pub async fn landed(mut self) -> Option<Landed> {
+    pub(super) async fn landed(mut self) -> Option<Landed> {
         self.0.wait_for(Option::is_some).await.ok()?.clone()
     }
 }

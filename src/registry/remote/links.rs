@@ -6,14 +6,14 @@ use fhir::json::Json;
 
 /// What stands under the first base address is to stand under the second. Both without a slash at the end.
 #[derive(Clone, Debug)]
-pub struct Move<'a> {
+pub(super) struct Move<'a> {
     pub from: &'a str,
     pub to: &'a str,
 }
 
 impl Move<'_> {
     /// Moves every `link.url` and `entry.fullUrl` of a Bundle; relative ones become absolute. Those of other servers stay.
-    pub fn bundle(&self, bundle: &mut Json) {
+    pub(super) fn bundle(&self, bundle: &mut Json) {
         self.members(bundle, "link", "url");
         self.members(bundle, "entry", "fullUrl");
     }

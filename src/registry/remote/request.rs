@@ -13,7 +13,7 @@ use fhir::outcome::Language;
 
 /// Path and query behind the base address: `/Patient?identifier=https%3A%2F%2Ffhir.ee%2Fsid%7C38001085718`. It names what is asked, and
 /// nothing else does. Nothing when an id or version is none of FHIR's, which is never sent.
-pub fn target(ask: &Ask) -> Option<String> {
+pub(super) fn target(ask: &Ask) -> Option<String> {
     Some(match ask {
         Ask::Search(parameters) => with_query("/Patient".to_owned(), parameters),
         Ask::Read(id) => format!("/Patient/{}", checked(id)?),
@@ -40,7 +40,7 @@ fn with_query(mut path: String, parameters: &[(String, String)]) -> String {
 }
 
 /// Escapes everything that is not unreserved. Source: RFC 3986, 2.3.
-pub fn encode(out: &mut String, text: &str) {
+pub(super) fn encode(out: &mut String, text: &str) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             out.push(char::from(byte));
@@ -51,7 +51,7 @@ pub fn encode(out: &mut String, text: &str) {
 }
 
 /// All headers but `Host`, with the credential that belongs to the question.
-pub fn headers(caller: &Caller, authorization: Option<HeaderValue>) -> HeaderMap {
+pub(super) fn headers(caller: &Caller, authorization: Option<HeaderValue>) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(12);
     headers.insert(ACCEPT, HeaderValue::from_static("application/fhir+json"));
     headers.insert(USER_AGENT, HeaderValue::from_static(concat!("hcert/", env!("CARGO_PKG_VERSION"))));

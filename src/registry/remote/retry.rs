@@ -13,19 +13,19 @@ const REGISTRY_PAUSE_MS_MAX: u64 = 1_000;
 
 /// The pause after the try of this number, counted from 1: any part of a length that doubles each time, so that callers who failed
 /// together do not come back together. `random` is any number.
-pub fn pause(tried: u32, random: u64) -> Duration {
+pub(super) fn pause(tried: u32, random: u64) -> Duration {
     let doubled = REGISTRY_PAUSE_MS.saturating_mul(1 << tried.saturating_sub(1).min(16));
     let longest_us = doubled.min(REGISTRY_PAUSE_MS_MAX) * 1_000;
     Duration::from_micros(random % (longest_us + 1))
 }
 
 /// A number nobody foresees; good enough to spread pauses.
-pub fn random() -> u64 {
+pub(super) fn random() -> u64 {
     RandomState::new().hash_one(0_u8)
 }
 
 /// What `Retry-After` asks for: seconds, or a moment. Nothing when it is neither.
-pub fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
+pub(super) fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     if let Ok(seconds) = text.trim().parse::<u32>() {
         return Some(Duration::from_secs(seconds.into()));
     }

@@ -5,7 +5,7 @@ use crate::mutation::Mutation::*;
 use crate::row::{Row, row};
 
 #[rustfmt::skip]
-pub const ROWS: &[Row] = &[
+pub(super) const ROWS: &[Row] = &[
     row("nothing", &DRIVER, Body(""), &["HCERT-100 structure"]),
     row("blanks", &DRIVER, Body(" \n\t"), &["HCERT-100 structure"]),
     row("half of an object", &DRIVER, Body(r#"{"resourceType":"Composition","#), &["HCERT-102 structure"]),

@@ -7,7 +7,7 @@ use crate::row::{Row, row};
 const MODIFIER: &str = r#"[{"url":"http://a.ee/x","valueBoolean":true}]"#;
 
 #[rustfmt::skip]
-pub const ROWS: &[Row] = &[
+pub(super) const ROWS: &[Row] = &[
     // Elements that certificates do not have.
     row("implicit rules", &DRIVER, Set("/implicitRules", r#""http://a.ee/x""#), &["HCERT-182 structure Composition.implicitRules"]),
     row("a modifier extension", &DRIVER, Set("/modifierExtension", MODIFIER), &["HCERT-182 structure Composition.modifierExtension"]),
@@ -97,7 +97,7 @@ pub const ROWS: &[Row] = &[
 
 /// What this service asks beyond the profiles: a subject whom a registry can know. Contract 6.1.
 #[rustfmt::skip]
-pub const OWN: &[Row] = &[
+pub(super) const OWN: &[Row] = &[
     row("a patient elsewhere", &DRIVER_PAPER, Set("/subject/0/reference", r#""https://a.ee/fhir/Patient/200""#), &["HCERT-166 business-rule Composition.subject[0]"]),
     row("a patient by uuid", &DRIVER_PAPER, Set("/subject/0/reference", r#""urn:uuid:c757873d-ec9a-4326-a141-556f43239520""#), &["HCERT-166 business-rule Composition.subject[0]"]),
     row("a patient by name", &DRIVER_PAPER, Set("/subject/0", r#"{"display":"Mari Maasikas"}"#), &["HCERT-166 business-rule Composition.subject[0]"]),

@@ -6,7 +6,7 @@ use crate::row::{Row, row};
 
 /// Bindings that R5 itself requires.
 #[rustfmt::skip]
-pub const R5: &[Row] = &[
+pub(super) const R5: &[Row] = &[
     row("a narrative's status that R5 does not know", &DRIVER, Set("/text/status", r#""final""#), &["HCERT-188 code-invalid Composition.text.status"]),
     row("a status of an observation that R5 does not know", &DRIVER_DRAFT,
         Contain(r#"{"resourceType":"Observation","id":"x","status":"finished","code":{"text":"x"}}"#), &["HCERT-188 code-invalid Composition.contained[1].status"]),
@@ -25,7 +25,7 @@ pub const R5: &[Row] = &[
 ];
 
 #[rustfmt::skip]
-pub const ROWS: &[Row] = &[
+pub(super) const ROWS: &[Row] = &[
     // Category.
     row("an occupational category of a driver's certificate", &DRIVER, Set("/category/0/coding/0/code", r#""occupational""#), &["HCERT-188 code-invalid Composition.category[0]"]),
     row("a category that nobody knows of a driver's certificate", &DRIVER, Set("/category/0/coding/0/code", r#""pilot""#), &["HCERT-188 code-invalid Composition.category[0]"]),

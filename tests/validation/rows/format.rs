@@ -8,7 +8,7 @@ const VALUE: &[&str] = &["HCERT-109 value Composition.extension[0].value"];
 const KIND: &[&str] = &["HCERT-108 structure Composition.extension[0].value"];
 
 #[rustfmt::skip]
-pub const ROWS: &[Row] = &[
+pub(super) const ROWS: &[Row] = &[
     row("boolean: a text", &DRIVER, Push("/extension", r#"{"url":"http://a.ee/x","valueBoolean":"true"}"#), KIND),
     row("boolean: a number", &DRIVER, Push("/extension", r#"{"url":"http://a.ee/x","valueBoolean":1}"#), KIND),
     row("integer: a fraction", &DRIVER, Push("/extension", r#"{"url":"http://a.ee/x","valueInteger":1.5}"#), VALUE),
@@ -68,7 +68,7 @@ pub const ROWS: &[Row] = &[
 
 /// Forms that R5's definitions leave open, or that only this service knows.
 #[rustfmt::skip]
-pub const OWN: &[Row] = &[
+pub(super) const OWN: &[Row] = &[
     row("a blank in the id of an element", &DRIVER, Set("/subject/0/id", r#""a b""#), &["HCERT-109 value Composition.subject[0].id"]),
     row("a tab in the id of an element", &DRIVER, Set("/section/0/id", r#""a\tb""#), &["HCERT-109 value Composition.section[0].id"]),
     row("a blank in the id beside a primitive value", &DRIVER, Set("/_title", r#"{"id":" a"}"#), &["HCERT-109 value Composition.title.id"]),

@@ -7,7 +7,7 @@ use crate::row::{Row, row};
 const VALUE: &[&str] = &["HCERT-191 invariant Composition.extension[0].value"];
 
 #[rustfmt::skip]
-pub const ROWS: &[Row] = &[
+pub(super) const ROWS: &[Row] = &[
     row("cmp-1: a section with a title alone", &DRIVER, Push("/section", r#"{"title":"x"}"#), &["HCERT-191 invariant Composition.section[3]"]),
     row("cmp-1: a section in a section with a title alone", &DRIVER, Push("/section/1/section", r#"{"title":"x"}"#),
         &["HCERT-191 invariant Composition.section[1].section[0]"]),

@@ -17,7 +17,7 @@ mod structure;
 
 use crate::row::Table;
 
-pub static TABLES: &[Table] = &[
+pub(crate) static TABLES: &[Table] = &[
     Table { kind: "body", rows: body::ROWS },
     Table { kind: "structural", rows: structure::ROWS },
     Table { kind: "structural", rows: format::ROWS },

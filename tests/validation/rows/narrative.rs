@@ -13,7 +13,7 @@ macro_rules! div {
 }
 
 #[rustfmt::skip]
-pub const ROWS: &[Row] = &[
+pub(super) const ROWS: &[Row] = &[
     row("a script", &DRIVER, div!("<p>x</p><script>x()</script>"), DIV),
     row("a form", &DRIVER, div!("<form><p>x</p></form>"), DIV),
     row("an input", &DRIVER, div!("x<input type='text'/>"), DIV),

@@ -9,7 +9,7 @@ const CONCEPT: &str = r#"{"text":"x"}"#;
 const CONCEPTS: &str = r#"[{"text":"x"}]"#;
 
 #[rustfmt::skip]
-pub const ROWS: &[Row] = &[
+pub(super) const ROWS: &[Row] = &[
     // Elements that no contained observation has.
     row("implicit rules of an observation", &DRIVER, Set("/contained/1/implicitRules", r#""http://a.ee/x""#), &["HCERT-182 structure Composition.contained[1].implicitRules"]),
     row("a modifier extension of an observation", &DRIVER, Set("/contained/1/modifierExtension", MODIFIER), &["HCERT-182 structure Composition.contained[1].modifierExtension"]),

@@ -7,7 +7,7 @@ use crate::row::{Row, row};
 const SUBJECT: &[&str] = &["HCERT-190 value Composition.subject[0]"];
 
 #[rustfmt::skip]
-pub const ROWS: &[Row] = &[
+pub(super) const ROWS: &[Row] = &[
     row("a practitioner for a patient", &DRIVER, Set("/subject/0/reference", r#""Practitioner/1""#), SUBJECT),
     row("a practitioner for a patient, by a version", &DRIVER, Set("/subject/0/reference", r#""Practitioner/1/_history/2""#), SUBJECT),
     row("a practitioner for a patient, elsewhere", &DRIVER, Set("/subject/0/reference", r#""https://a.ee/fhir/Practitioner/1""#), SUBJECT),

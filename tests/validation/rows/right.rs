@@ -5,7 +5,7 @@ use crate::mutation::Mutation::*;
 use crate::row::{Row, row};
 
 #[rustfmt::skip]
-pub const ROWS: &[Row] = &[
+pub(super) const ROWS: &[Row] = &[
     row("a driver's certificate", &DRIVER, Nothing, &[]),
     row("a driver's draft", &DRIVER_DRAFT, Nothing, &[]),
     row("a changed certificate", &DRIVER_CHANGED, Nothing, &[]),
@@ -92,7 +92,7 @@ pub const ROWS: &[Row] = &[
 
 /// Right because of what only this service does.
 #[rustfmt::skip]
-pub const OWN: &[Row] = &[
+pub(super) const OWN: &[Row] = &[
     // Contract 8.7: content that the profiles allow and no user can use gets warnings.
     row("a final certificate without a decision", &DRIVER_DRAFT, Set("/status", r#""final""#), &["warning HCERT-204 business-rule Composition.section"]),
     row("a rejection without a reason", &OCCUPATIONAL_REJECTED, Remove("/section/1"), &["warning HCERT-205 business-rule Composition.contained[1].value"]),

@@ -11,7 +11,7 @@ const GENERATED: &str = r#""generated""#;
 const TWICE: &[&str] = &["HCERT-184 structure Composition.section"];
 
 #[rustfmt::skip]
-pub const ROWS: &[Row] = &[
+pub(super) const ROWS: &[Row] = &[
     row("no sections", &DRIVER_DRAFT, Remove("/section"), &["HCERT-180 required Composition.section", "HCERT-183 required Composition.section"]),
 
     // decision

@@ -5,7 +5,7 @@ use crate::mutation::Mutation::*;
 use crate::row::{Row, row};
 
 #[rustfmt::skip]
-pub const ROWS: &[Row] = &[
+pub(super) const ROWS: &[Row] = &[
     // Names. An unknown element is told at its own place, or at its parent's when FHIRPath cannot spell its name.
     row("an element that R5 does not know", &DRIVER, Set("/foo", "1"), &["HCERT-107 structure Composition.foo"]),
     row("an unknown element with a name FHIRPath cannot spell", &DRIVER, Set("/x-y", "1"), &["HCERT-107 structure Composition"]),

@@ -24,22 +24,22 @@ pub(super) struct Page {
 }
 
 impl Page {
-    pub fn new(markup: String) -> Page {
+    pub(super) fn new(markup: String) -> Page {
         Page { lines: 0, characters: markup.len(), is_full: false, markup }
     }
 
     /// A paragraph, left out when `write` says that there is nothing to tell.
-    pub fn line(&mut self, write: impl FnOnce(&mut Line) -> bool) {
+    pub(super) fn line(&mut self, write: impl FnOnce(&mut Line) -> bool) {
         self.element("<p>", "</p>", write);
     }
 
     /// A paragraph in bold.
-    pub fn heading(&mut self, write: impl FnOnce(&mut Line) -> bool) {
+    pub(super) fn heading(&mut self, write: impl FnOnce(&mut Line) -> bool) {
         self.element("<p><b>", "</b></p>", write);
     }
 
     /// A list; no items, no list.
-    pub fn list<T>(&mut self, items: impl Iterator<Item = T>, write: impl Fn(&mut Line, T) -> bool) {
+    pub(super) fn list<T>(&mut self, items: impl Iterator<Item = T>, write: impl Fn(&mut Line, T) -> bool) {
         let start = self.markup.len();
         self.markup.push_str("<ul>");
         let empty = self.markup.len();
@@ -73,7 +73,7 @@ impl Page {
         }
     }
 
-    pub fn end(mut self) -> String {
+    pub(super) fn end(mut self) -> String {
         self.markup.push_str("</div>");
         self.markup
     }
@@ -89,13 +89,13 @@ pub(super) struct Line<'p> {
 
 impl Line<'_> {
     /// Words of our own, without markup.
-    pub fn words(&mut self, words: &str) {
+    pub(super) fn words(&mut self, words: &str) {
         self.markup.push_str(words);
     }
 
     /// A text from the certificate: on one line, escaped, without the characters that XML forbids, cut where the line
     /// is full. False for a blank text, and when the line is full already.
-    pub fn text(&mut self, text: &str) -> bool {
+    pub(super) fn text(&mut self, text: &str) -> bool {
         let start = self.markup.len();
         for word in text.split_whitespace() {
             let mut gap = if self.markup.len() > start { " " } else { "" };
@@ -125,7 +125,7 @@ impl Line<'_> {
     }
 
     /// Words of our own and a text; neither when the text is blank.
-    pub fn part(&mut self, before: &str, text: &str) -> bool {
+    pub(super) fn part(&mut self, before: &str, text: &str) -> bool {
         let start = self.markup.len();
         self.markup.push_str(before);
         let is_told = self.text(text);
@@ -136,7 +136,7 @@ impl Line<'_> {
     }
 
     /// Texts in brackets, those that are not blank. `before` stands before each of them.
-    pub fn in_brackets<'t>(&mut self, texts: impl Iterator<Item = &'t str>) {
+    pub(super) fn in_brackets<'t>(&mut self, texts: impl Iterator<Item = &'t str>) {
         let mut before = " (";
         for text in texts {
             if self.part(before, text) {
@@ -149,7 +149,7 @@ impl Line<'_> {
     }
 
     /// The amount and unit of a Quantity: `kuni 7,5 kg` for `<=`. `unit` is the one of the code list, for a quantity without one.
-    pub fn quantity(&mut self, before: &str, quantity: &Json, unit: Option<&str>) -> bool {
+    pub(super) fn quantity(&mut self, before: &str, quantity: &Json, unit: Option<&str>) -> bool {
         let Some(Json::Number(amount)) = quantity.get("value") else { return false };
         let comparator = match quantity.text("comparator") {
             Some("<") => "alla ",

@@ -16,7 +16,7 @@ pub(super) struct Words<'c> {
 
 impl<'c> Words<'c> {
     /// `None` for an empty concept.
-    pub fn of(concept: &'c Json, terms: &'c dyn Terms) -> Option<Words<'c>> {
+    pub(super) fn of(concept: &'c Json, terms: &'c dyn Terms) -> Option<Words<'c>> {
         let of_coding = |look: &dyn Fn(&'c str, &'c str) -> Option<&'c str>| {
             let codings = concept.items("coding").iter();
             let mut codings = codings.filter_map(|coding| Some((coding.text("system")?, coding.text("code")?)));
@@ -41,17 +41,17 @@ impl<'c> Words<'c> {
     }
 
     /// Whether a text says the same.
-    pub fn is(&self, text: &str) -> bool {
+    pub(super) fn is(&self, text: &str) -> bool {
         text.trim().eq_ignore_ascii_case(self.name.trim())
     }
 
     /// The name alone.
-    pub fn write_name(&self, line: &mut Line) -> bool {
+    pub(super) fn write_name(&self, line: &mut Line) -> bool {
         line.text(self.name)
     }
 
     /// All its words.
-    pub fn write(&self, line: &mut Line) -> bool {
+    pub(super) fn write(&self, line: &mut Line) -> bool {
         let is_told = self.write_name(line);
         line.in_brackets(self.details());
         is_told

@@ -39,10 +39,7 @@ pub fn key(text: &str) -> Vec<u8> {
             characters.next();
         }
         match (own.unwrap_or(character), plain(character)) {
-            (mark, _) if is_combining_mark(mark) => {
-                accents.mark(mark);
-                continue;
-            }
+            (mark, _) if is_combining_mark(mark) => accents.mark(mark),
             (letter, None) => {
                 primary(letter, &mut key);
                 accents.letter();

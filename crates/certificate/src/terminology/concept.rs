@@ -41,14 +41,14 @@ impl Concept {
 }
 
 /// Whether a language tag is of a language: `en-GB` of `en`.
-pub fn speaks(tag: &str, language: &str) -> bool {
+pub(super) fn speaks(tag: &str, language: &str) -> bool {
     let main = |tag: &str| tag.split('-').next().unwrap_or_default().to_ascii_lowercase();
     tag.eq_ignore_ascii_case(language) || main(tag) == main(language)
 }
 
 /// The codes of a list in its order, each once.
 #[derive(Debug, Default)]
-pub struct Concepts {
+pub(super) struct Concepts {
     pub all: Vec<Concept>,
     places: HashMap<Box<str>, usize>,
     /// Codes differ by more than capitals.
@@ -57,7 +57,7 @@ pub struct Concepts {
 
 impl Concepts {
     /// Reads `concept`, nested ones behind those they belong to.
-    pub fn read(list: &Json<'static>, ignores_case: bool, path: &str, problems: &mut Vec<String>) -> Concepts {
+    pub(super) fn read(list: &Json<'static>, ignores_case: bool, path: &str, problems: &mut Vec<String>) -> Concepts {
         let mut concepts = Concepts { ignores_case, ..Concepts::default() };
         concepts.add(list, None, path, problems);
         concepts
@@ -85,7 +85,7 @@ impl Concepts {
         if self.ignores_case { code.to_lowercase() } else { code.to_owned() }
     }
 
-    pub fn find(&self, code: &str) -> Option<&Concept> {
+    pub(super) fn find(&self, code: &str) -> Option<&Concept> {
         let place =
             if self.ignores_case { self.places.get(code.to_lowercase().as_str()) } else { self.places.get(code) };
         place.map(|at| &self.all[*at])

@@ -11,7 +11,7 @@ use crate::Terms;
 use fhir::json::Json;
 
 /// Codes that a message lists. More than twenty nobody reads.
-pub const ALLOWED_CODES_MAX: usize = 20;
+pub(super) const ALLOWED_CODES_MAX: usize = 20;
 
 /// A code with everything the lists at hand say of it.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ use super::without_version;
 use fhir::json::Json;
 
 /// Value sets that import each other in a row. R5 has no deeper ones than three; a circle is found by this bound too.
-pub const TERMINOLOGY_IMPORTS_MAX: usize = 8;
+pub(super) const TERMINOLOGY_IMPORTS_MAX: usize = 8;
 
 /// A value set at hand.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ const LISTED_MAX: usize = 20;
 
 impl<'a> Walk<'a> {
     /// A required binding of R5 itself: to a value set whose codes the table of codes has.
-    pub fn r5_codes(&mut self, value: &Json, type_name: &str, codes: &'static Codes, value_set: &'static str) {
+    pub(super) fn r5_codes(&mut self, value: &Json, type_name: &str, codes: &'static Codes, value_set: &'static str) {
         let fits = match type_name {
             "code" | "string" | "uri" => value.as_str().is_none_or(|code| codes.has_code(code)),
             _ => {
@@ -31,7 +31,14 @@ impl<'a> Walk<'a> {
     /// A required binding of a profile.
     ///
     /// `r5` is what R5 itself allows here: it tells which system a value of type `code` is of.
-    pub fn value_set(&mut self, value: &Json, type_name: &str, r5: Option<&'static Codes>, value_set: &str, rule: u16) {
+    pub(super) fn value_set(
+        &mut self,
+        value: &Json,
+        type_name: &str,
+        r5: Option<&'static Codes>,
+        value_set: &str,
+        rule: u16,
+    ) {
         let membership = match (type_name, value.as_str()) {
             ("code" | "string" | "uri", Some(code)) => {
                 let system = r5.and_then(|codes| codes.system_of(code));

@@ -41,7 +41,11 @@ const SIMPLE_QUANTITY: (&str, &str) = ("sqt-1", "The comparator is not used on a
 
 impl<'a> Walk<'a> {
     /// Asks invariants of R5 about a value.
-    pub fn invariants(&mut self, invariants: impl Iterator<Item = &'static Invariant>, node: impl Fn() -> Node<'a>) {
+    pub(super) fn invariants(
+        &mut self,
+        invariants: impl Iterator<Item = &'static Invariant>,
+        node: impl Fn() -> Node<'a>,
+    ) {
         for invariant in invariants {
             let holds = match invariant.expression() {
                 Some(expression) => self.holds(expression, node()),
@@ -54,7 +58,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Asks the invariants of a profile.
-    pub fn constraints(&mut self, rules: &'a Rules, node: impl Fn() -> Node<'a>) {
+    pub(super) fn constraints(&mut self, rules: &'a Rules, node: impl Fn() -> Node<'a>) {
         for rule in &rules.invariants {
             if self.holds(&rule.asks.expression, node()) {
                 continue;
@@ -78,7 +82,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Tells that a rule of R5 is broken which the walk itself asks, and what was found.
-    pub fn tell_invariant(&mut self, key: &'static str, found: Option<&str>) {
+    pub(super) fn tell_invariant(&mut self, key: &'static str, found: Option<&str>) {
         let paths = ["Reference", "DomainResource", "Element", "Extension", "Narrative.div"];
         let in_table = || paths.iter().flat_map(|path| invariant::at(path)).find(|invariant| invariant.key == key);
         let human = match key == SIMPLE_QUANTITY.0 {

@@ -53,13 +53,13 @@ const WITHOUT_RULES: [&str; 12] = [
 ];
 
 /// All profiles, and the names of their rules in the order of their numbers.
-pub struct Profiles {
+pub(super) struct Profiles {
     pub profiles: Vec<Profile>,
     pub rule_names: Vec<String>,
 }
 
 /// Reads all profiles; each may stand on another of them.
-pub fn read(definitions: &[Json<'static>]) -> Result<Profiles, ProfileError> {
+pub(super) fn read(definitions: &[Json<'static>]) -> Result<Profiles, ProfileError> {
     let mut reader = Reader { definitions, profiles: Vec::new(), rule_names: Vec::new(), open: Vec::new() };
     for definition in definitions {
         reader.profile(definition.text("url").unwrap_or_default())?;

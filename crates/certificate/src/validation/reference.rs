@@ -20,7 +20,7 @@ enum Goal<'a> {
 
 impl<'a> Walk<'a> {
     /// Checks a Reference: that it leads somewhere, and to what `r5` and the profile allow. `profile_targets` are those of each rule.
-    pub fn reference(
+    pub(super) fn reference(
         &mut self,
         value: &'a Json<'a>,
         r5: &ElementType,

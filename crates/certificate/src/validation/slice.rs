@@ -94,11 +94,11 @@ impl Profile {
 }
 
 /// The profiles known here that a resource names in `meta.profile`.
-pub fn claimed<'v>(validator: &'v Validator, resource: &Json) -> impl Iterator<Item = &'v Profile> {
+pub(super) fn claimed<'v>(validator: &'v Validator, resource: &Json) -> impl Iterator<Item = &'v Profile> {
     named(resource).iter().filter_map(|url| validator.profile(url.as_str()?))
 }
 
 /// What a resource says in `meta.profile`.
-pub fn named<'j>(resource: &'j Json<'j>) -> &'j [Json<'j>] {
+pub(super) fn named<'j>(resource: &'j Json<'j>) -> &'j [Json<'j>] {
     resource.get("meta").map_or(&[][..], |meta| meta.items("profile"))
 }

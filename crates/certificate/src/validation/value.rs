@@ -16,7 +16,7 @@ impl Value {
 }
 
 /// The value in the words of messages.
-pub fn words(value: &Json) -> String {
+pub(super) fn words(value: &Json) -> String {
     let coding = |coding: &Json| {
         let code = format!("{}|{}", coding.text("system").unwrap_or_default(), coding.text("code").unwrap_or_default());
         match coding.text("display") {

@@ -17,7 +17,7 @@ use fhir::path::Path;
 use fhir::primitive::Primitive;
 
 /// A walk over one resource and what it contains.
-pub struct Walk<'a> {
+pub(super) struct Walk<'a> {
     pub validator: &'a Validator,
     pub terminology: &'a Terminology,
     /// The whole resource.
@@ -50,7 +50,7 @@ struct Member<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub fn new(
+    pub(super) fn new(
         validator: &'a Validator,
         terminology: &'a Terminology,
         root: &'a Json<'a>,
@@ -72,14 +72,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub fn run(mut self, profile: Option<&'a Profile>) -> Findings {
+    pub(super) fn run(mut self, profile: Option<&'a Profile>) -> Findings {
         let definition = self.root.text("resourceType").and_then(element::of_resource);
         if let Some(definition) = definition {
             self.path.open(definition.name);
             self.profile_versions(self.root);
             match profile {
                 Some(profile) if profile.resource_type != definition.name => {
-                    self.profile_of_other(profile, definition.name)
+                    self.profile_of_other(profile, definition.name);
                 }
                 Some(profile) => self.object(self.root, definition, &[&profile.rules]),
                 None => self.object(self.root, definition, &[]),
@@ -459,7 +459,7 @@ impl<'a> Walk<'a> {
             let path = &self.path;
             match resource.text("id") {
                 None => {
-                    self.problems.add(|| Issue::new(Hcert::ContainedIdMissing).at(format!("{}.id", path.expression())))
+                    self.problems.add(|| Issue::new(Hcert::ContainedIdMissing).at(format!("{}.id", path.expression())));
                 }
                 Some(id) if !seen.insert(id) => self.problems.add(|| {
                     let issue = Issue::new(Hcert::ContainedIdRepeated).with("id", id.to_owned());

@@ -11,7 +11,7 @@ use certificate::{Consent, Profile, State};
 
 /// All classes the store has met, by number from 0. Replaced, never changed, so that a view keeps the list of its moment.
 #[derive(Clone, Debug, Default)]
-pub struct Classes {
+pub(super) struct Classes {
     by_number: Vec<Arc<Class>>,
     numbers: HashMap<Arc<Class>, u32>,
     ranks: OnceLock<Ranks>,
@@ -21,7 +21,7 @@ pub struct Classes {
 
 impl Classes {
     /// Reads the stored classes.
-    pub fn read(stored: &[Vec<u8>]) -> Result<Classes, Error> {
+    pub(super) fn read(stored: &[Vec<u8>]) -> Result<Classes, Error> {
         let mut classes = Classes::default();
         for bytes in stored {
             let class = read(bytes).ok_or_else(|| Error::Damaged("a class is not readable".into()))?;
@@ -31,13 +31,13 @@ impl Classes {
     }
 
     /// The class's number and the shared copy of it.
-    pub fn find(&self, class: &Class) -> Option<(u32, Arc<Class>)> {
+    pub(super) fn find(&self, class: &Class) -> Option<(u32, Arc<Class>)> {
         let number = *self.numbers.get(class)?;
         Some((number, self.by_number[number as usize].clone()))
     }
 
     /// Gives a new class the next number.
-    pub fn add(&mut self, class: Arc<Class>) -> u32 {
+    pub(super) fn add(&mut self, class: Arc<Class>) -> u32 {
         let number = u32::try_from(self.by_number.len()).expect("the bound on classes is far below 2^32");
         self.combinations += usize::from(!self.has_combination(&class));
         self.by_number.push(class.clone());
@@ -47,13 +47,13 @@ impl Classes {
     }
 
     /// Where each class stands in the order of statuses and of categories.
-    pub fn ranks(&self) -> &Ranks {
+    pub(super) fn ranks(&self) -> &Ranks {
         self.ranks.get_or_init(|| Ranks::new(&self.by_number))
     }
 
     /// Whether a certificate of this class can be stored: classes are never forgotten, so new ones are bounded. A certificate that is
     /// stored can always move to another state and consent.
-    pub fn has_room_for(&self, class: &Class) -> bool {
+    pub(super) fn has_room_for(&self, class: &Class) -> bool {
         self.combinations < CLASSES_MAX || self.numbers.contains_key(class) || self.has_combination(class)
     }
 
@@ -68,12 +68,12 @@ impl Classes {
     }
 
     /// Whether no class has two numbers.
-    pub fn is_injective(&self) -> bool {
+    pub(super) fn is_injective(&self) -> bool {
         self.numbers.len() == self.by_number.len()
     }
 
     /// Classes in the order of their numbers.
-    pub fn iter(&self) -> impl Iterator<Item = &Class> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Class> {
         self.by_number.iter().map(Arc::as_ref)
     }
 }
@@ -82,7 +82,7 @@ impl Classes {
 const CONSENT_SHIFT: u32 = 6;
 
 /// The stored form: state with the consent in the upper two bits, profile, then both lists as JSON.
-pub fn write(class: &Class) -> Vec<u8> {
+pub(super) fn write(class: &Class) -> Vec<u8> {
     let list = |codings: &[Coding]| -> Codings {
         codings.iter().map(|coding| (coding.system.clone(), coding.code.clone())).collect()
     };

@@ -119,14 +119,14 @@ fn unknown(number: u8) -> Error {
 }
 
 /// Changes are copied without gaps.
-pub fn follows(seq: Seq, before: Seq) -> Result<(), Error> {
+pub(super) fn follows(seq: Seq, before: Seq) -> Result<(), Error> {
     let is_next = seq.0.checked_sub(1) == Some(before.0);
     let odd = || Error::Damaged(format!("change {seq} stands behind change {before}"));
     is_next.then_some(()).ok_or_else(odd)
 }
 
 /// The record of a copied version; it must be that of its change.
-pub fn version<'a>(copied: &CopiedChange<'a>) -> Result<Record<'a>, Error> {
+pub(super) fn version<'a>(copied: &CopiedChange<'a>) -> Result<Record<'a>, Error> {
     let id = copied.change.id;
     if id.get() > ID_MAX {
         return Err(Error::Damaged(format!(
@@ -140,7 +140,7 @@ pub fn version<'a>(copied: &CopiedChange<'a>) -> Result<Record<'a>, Error> {
 }
 
 /// The record of a copied change of consent; it must be that of its change.
-pub fn consent<'a>(copied: &CopiedChange<'a>) -> Result<ConsentRecord<'a>, Error> {
+pub(super) fn consent<'a>(copied: &CopiedChange<'a>) -> Result<ConsentRecord<'a>, Error> {
     let What::Consent(number) = copied.change.what else { return Err(foreign(copied)) };
     let record = ConsentRecord::read(copied.change.id, number, copied.record)?;
     let is_its = record.seq == copied.change.seq && record.stamp.milliseconds == copied.change.milliseconds;
@@ -152,7 +152,7 @@ fn foreign(copied: &CopiedChange) -> Error {
 }
 
 /// The index row of a copied version, expanded with its body, whose checksum is looked at so; none for a tombstone.
-pub fn row(
+pub(super) fn row(
     record: &Record,
     dictionary: impl FnOnce(u8) -> Result<Dictionary, Error>,
     raw: &mut Vec<u8>,

@@ -6,21 +6,21 @@ use super::overlay::NewEntry;
 
 /// Current certificates by class number. Deleted ones are not counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counters(Vec<u64>);
+pub(super) struct Counters(Vec<u64>);
 
 /// What changes bring and take, by class number.
-pub type Deltas = BTreeMap<u32, i64>;
+pub(super) type Deltas = BTreeMap<u32, i64>;
 
 impl Counters {
     /// From the stored numbers.
-    pub fn new(stored: impl IntoIterator<Item = (u32, u64)>) -> Counters {
+    pub(super) fn new(stored: impl IntoIterator<Item = (u32, u64)>) -> Counters {
         let mut counters = Counters::default();
         stored.into_iter().for_each(|(class, number)| *counters.of_mut(class) = number);
         counters
     }
 
     /// Takes changes in.
-    pub fn apply(&mut self, deltas: &Deltas) {
+    pub(super) fn apply(&mut self, deltas: &Deltas) {
         for (class, delta) in deltas {
             let number = self.of_mut(*class);
             *number = number.checked_add_signed(*delta).expect("no more certificates leave a class than are in it");
@@ -28,17 +28,17 @@ impl Counters {
     }
 
     /// How many certificates are in a class that the table says yes to.
-    pub fn sum(&self, table: &[bool]) -> u64 {
+    pub(super) fn sum(&self, table: &[bool]) -> u64 {
         self.0.iter().zip(table).filter(|(_, meets)| **meets).map(|(number, _)| number).sum()
     }
 
     /// Numbers in the order of the classes; those behind are 0.
-    pub fn iter(&self) -> impl Iterator<Item = u64> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
         self.0.iter().copied()
     }
 
     /// How many certificates there are.
-    pub fn all(&self) -> u64 {
+    pub(super) fn all(&self) -> u64 {
         self.0.iter().sum()
     }
 
@@ -52,7 +52,7 @@ impl Counters {
 }
 
 /// What changes bring and take.
-pub fn deltas(entries: &[NewEntry]) -> Deltas {
+pub(super) fn deltas(entries: &[NewEntry]) -> Deltas {
     let mut deltas = Deltas::new();
     for entry in entries {
         let (old, new) = (entry.old.as_ref().map(|row| row.class), entry.new.as_ref().map(|row| row.class));

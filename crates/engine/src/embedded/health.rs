@@ -10,7 +10,7 @@ use base::log::event;
 
 /// Notes of writer and indexer. The locks are held for a copy and never while a disk works.
 #[derive(Default)]
-pub struct Notes {
+pub(super) struct Notes {
     store: Mutex<StoreHealth>,
     /// The last damage that was met.
     damage: Mutex<Option<String>>,
@@ -65,7 +65,7 @@ impl Embedded {
 }
 
 impl Shared {
-    pub fn note_damage(&self, problem: &str) {
+    pub(super) fn note_damage(&self, problem: &str) {
         let mut noted = self.notes.damage();
         if noted.as_deref() != Some(problem) {
             event!(STORE_DAMAGED, problem);
@@ -74,7 +74,7 @@ impl Shared {
     }
 
     /// Tells the damage that a call has met, and whether what it waits for is a file that will not come back.
-    pub fn heed<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn heed<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
         done.map_err(|error| match error {
             Error::Reopening => self.store.expect_in_place().err().unwrap_or(error),
             error => error,
@@ -87,7 +87,7 @@ impl Shared {
     }
 
     /// The store has failed and is being opened again. The moment of the first failure stays.
-    pub fn note_trouble(&self, problem: String) {
+    pub(super) fn note_trouble(&self, problem: String) {
         let now = (self.clock)();
         let mut store = self.notes.store();
         let since = match &*store {
@@ -101,27 +101,27 @@ impl Shared {
     }
 
     /// The store reads and writes again.
-    pub fn note_store_good(&self) {
+    pub(super) fn note_store_good(&self) {
         *self.notes.store() = StoreHealth::Good;
     }
 
-    pub fn note_closed(&self) {
+    pub(super) fn note_closed(&self) {
         *self.notes.store() = StoreHealth::Closed;
     }
 
     /// Why the index was built last, where it was.
-    pub fn why_built(&self) -> Option<String> {
+    pub(super) fn why_built(&self) -> Option<String> {
         Some(self.notes.index().clone()).filter(|why| !why.is_empty())
     }
 
     /// The index is built, and this is why.
-    pub fn note_building(&self, why: impl Into<String>) {
+    pub(super) fn note_building(&self, why: impl Into<String>) {
         self.built_percent.store(0, Ordering::Release);
         *self.notes.index() = why.into();
     }
 
     /// The index is not written, and this is why; or it is again.
-    pub fn note_index_waits(&self, why: Option<String>) {
+    pub(super) fn note_index_waits(&self, why: Option<String>) {
         *self.notes.index_waits() = why;
     }
 }

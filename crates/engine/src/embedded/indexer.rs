@@ -21,11 +21,11 @@ use super::store::Error;
 use super::view::View;
 use base::log::event;
 use base::threads::{self, is_beyond_limits};
-pub use bell::Bell;
+pub(super) use bell::Bell;
 #[cfg(test)]
-pub use building::Building;
+pub(crate) use building::Building;
 use building::build;
-pub use building::{CHUNK_ROWS, chunk};
+pub(super) use building::{CHUNK_ROWS, chunk};
 use certificate::{Id, Seq, Version};
 
 /// Bytes of the index up to which its files are compared with their checksums before the start is done: some 20 ms. Those of a larger one
@@ -40,7 +40,7 @@ const REBUILD_PAUSE_MIN: Duration = Duration::from_millis(250);
 const REBUILD_PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// The indexer before its thread takes it over.
-pub struct Indexer {
+pub(super) struct Indexer {
     pub shared: Arc<Shared>,
     pub writer: Writer,
     /// What the index holds.
@@ -50,7 +50,7 @@ pub struct Indexer {
 impl Indexer {
     /// Opens the index. When it is at hand and close behind, searches work on return, unless it is so large that looking through its
     /// files would hold up the start: then they work as soon as that is done.
-    pub fn open(shared: &Arc<Shared>) -> Result<Indexer, Error> {
+    pub(super) fn open(shared: &Arc<Shared>) -> Result<Indexer, Error> {
         clear_away(&shared.index_folder);
         let told = |error: index::Error| match is_beyond_limits(&error.0) {
             true => Error::Limits(error.0),
@@ -81,14 +81,14 @@ impl Indexer {
 }
 
 /// Starts the indexer's thread.
-pub fn start(indexer: Indexer) -> Result<JoinHandle<()>, Error> {
+pub(super) fn start(indexer: Indexer) -> Result<JoinHandle<()>, Error> {
     let Indexer { shared, writer, at } = indexer;
     let thread = thread::Builder::new().name("hcert-indexer".into());
     thread.spawn(move || run(&shared, writer, at)).map_err(|error| Error::Limits(threads::refused(&error)))
 }
 
 /// Reads the index's files and compares them with their checksums: damage in the middle of one would give wrong answers, not errors.
-pub fn look_through(shared: &Shared, writer: &Writer) -> Result<(), String> {
+pub(super) fn look_through(shared: &Shared, writer: &Writer) -> Result<(), String> {
     shared.bell.looked();
     let looked = catch_unwind(AssertUnwindSafe(|| writer.verify()));
     looked.unwrap_or_else(|_| Err(index::Error("reading it panicked".into()))).map_err(|error| error.0)
@@ -176,7 +176,7 @@ fn stuck(shared: &Shared, problem: &str) -> Option<Arc<View>> {
 }
 
 /// Searches wait from now on.
-pub fn give_up(shared: &Shared, problem: &str) {
+pub(super) fn give_up(shared: &Shared, problem: &str) {
     event!(INDEX_GIVEN_UP, problem);
     shared.metrics.work.rebuilt();
     shared.note_building(problem);
@@ -296,14 +296,14 @@ fn round(shared: &Shared, writer: &mut Writer) -> Result<(), String> {
 }
 
 /// What a round takes in.
-pub struct Sealed {
+pub(super) struct Sealed {
     generations: Vec<Arc<Generation>>,
     /// The last change that counts.
     seq: Seq,
 }
 
 /// Puts what was sealed into the index and commits.
-pub fn index_sealed(shared: &Shared, writer: &mut Writer, sealed: &Sealed) -> Result<Snapshot, String> {
+pub(super) fn index_sealed(shared: &Shared, writer: &mut Writer, sealed: &Sealed) -> Result<Snapshot, String> {
     let Sealed { generations, seq } = sealed;
     let mut more = 0;
     for entry in generations.iter().flat_map(|generation| generation.until(*seq)) {

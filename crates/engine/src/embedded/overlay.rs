@@ -18,7 +18,7 @@ const OVERLAY_ROW_TERMS: usize = 32;
 
 /// One change: the row it brought and the row it replaced.
 #[derive(Debug)]
-pub struct Entry {
+pub(super) struct Entry {
     pub seq: Seq,
     pub id: Id,
     pub version: Version,
@@ -39,21 +39,21 @@ const NONE: u32 = u32::MAX;
 
 /// A row with the number of its class.
 #[derive(Debug)]
-pub struct Numbered {
+pub(super) struct Numbered {
     pub row: Row,
     pub class: u32,
 }
 
 impl Entry {
     /// Whether no later change of this id is part of the view.
-    pub fn newest_at(&self, seq: Seq) -> bool {
+    pub(super) fn newest_at(&self, seq: Seq) -> bool {
         self.superseded.load(Ordering::Acquire) > seq.0
     }
 }
 
 /// A run of changes without gaps.
 #[derive(Debug)]
-pub struct Generation {
+pub(super) struct Generation {
     entries: boxcar::Vec<Entry>,
     terms: Shards<u32>,
     ids: Shards<IdEntries>,
@@ -84,7 +84,7 @@ impl Default for Generation {
 
 impl Generation {
     /// Appends a change. Only the writer calls this; `earlier` are the older generations that are still alive.
-    pub fn push(&self, earlier: &[Arc<Generation>], change: NewEntry) {
+    pub(super) fn push(&self, earlier: &[Arc<Generation>], change: NewEntry) {
         let index = u32::try_from(self.entries.count()).expect("the bound on the overlay is far below 2^32");
         let terms = [&change.new, &change.old].into_iter().flatten().flat_map(|row| &row.row.terms);
         let mut hashes: Vec<u64> = terms.filter(|term| term.is_selective()).map(hash).collect();
@@ -109,22 +109,22 @@ impl Generation {
     }
 
     /// How much of [`OVERLAY_ROWS_MAX`](crate::limits::OVERLAY_ROWS_MAX) the entries take.
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.rows.load(Ordering::Acquire)
     }
 
     /// Number of entries.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.entries.count()
     }
 
     /// Entries in their order, up to and with a seq.
-    pub fn until(&self, seq: Seq) -> impl Iterator<Item = &Entry> {
+    pub(super) fn until(&self, seq: Seq) -> impl Iterator<Item = &Entry> {
         self.entries.iter().map(|(_, entry)| entry).take_while(move |entry| entry.seq <= seq)
     }
 
     /// Entries whose new or replaced row has the term, up to and with a seq, newest first. The hash may bring others too.
-    pub fn with_term(&self, term: &Term, seq: Seq) -> impl Iterator<Item = &Entry> {
+    pub(super) fn with_term(&self, term: &Term, seq: Seq) -> impl Iterator<Item = &Entry> {
         let hash = hash(term);
         let mut next = self.terms.get(hash).unwrap_or(NONE);
         std::iter::from_fn(move || {
@@ -137,7 +137,7 @@ impl Generation {
     }
 
     /// Entries of an id, up to and with a seq, newest first.
-    pub fn with_id(&self, id: Id, seq: Seq) -> impl Iterator<Item = &Entry> {
+    pub(super) fn with_id(&self, id: Id, seq: Seq) -> impl Iterator<Item = &Entry> {
         let mut next =
             if self.touches(id, seq) { self.ids.get(id.get()).map_or(NONE, |known| known.newest) } else { NONE };
         std::iter::from_fn(move || {
@@ -149,7 +149,7 @@ impl Generation {
     }
 
     /// Whether a change of this id is part of the view, so that the index's row of it is out of date.
-    pub fn touches(&self, id: Id, seq: Seq) -> bool {
+    pub(super) fn touches(&self, id: Id, seq: Seq) -> bool {
         let bit = id.get() as usize % (SEEN_WORDS * 64);
         self.seen[bit / 64].load(Ordering::Acquire) & (1 << (bit % 64)) != 0
             && self.ids.get(id.get()).is_some_and(|known| known.first <= seq)
@@ -161,7 +161,7 @@ impl Generation {
 }
 
 /// A change to append.
-pub struct NewEntry {
+pub(super) struct NewEntry {
     pub seq: Seq,
     pub id: Id,
     pub version: Version,

@@ -82,7 +82,7 @@ impl Shared {
 }
 
 /// A version with its resource, out of its record.
-pub fn stored(
+pub(super) fn stored(
     record: &Record,
     id: Id,
     version: Version,

@@ -13,7 +13,7 @@ thread_local! {
 /// Runs `call`; none when it panicked. The panic is logged at level debug, by its place alone: its message may quote stored bytes.
 ///
 /// Only calls into a library that reads stored bytes belong into it, so that a fault of our own stays one.
-pub fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
+pub(super) fn caught<T>(call: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = take_hook();

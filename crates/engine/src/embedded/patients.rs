@@ -140,13 +140,13 @@ impl Shared {
 
 /// Which patients are tied to which: what current versions say, and the same from the other end.
 #[derive(Default)]
-pub struct Links {
+pub(super) struct Links {
     says: HashMap<Id, Vec<Id>>,
     said_by: HashMap<Id, BTreeSet<Id>>,
 }
 
 impl Links {
-    pub fn read(reader: &Reader) -> Result<Links, Error> {
+    pub(super) fn read(reader: &Reader) -> Result<Links, Error> {
         let mut links = Links::default();
         reader.patient_links()?.into_iter().for_each(|(id, others)| links.set(id, others));
         Ok(links)

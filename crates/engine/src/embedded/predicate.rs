@@ -8,7 +8,7 @@ use certificate::search::term::Term;
 
 /// A filter that asks no class by its text any more. Trees are as flat as the filter allows, and constants stand only at the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Predicate {
+pub(super) enum Predicate {
     Always,
     Never,
     All(Vec<Predicate>),
@@ -25,7 +25,7 @@ pub enum Predicate {
 
 impl Predicate {
     /// Makes a filter ready for the classes of a moment.
-    pub fn new(filter: &Filter, classes: &Classes) -> Predicate {
+    pub(super) fn new(filter: &Filter, classes: &Classes) -> Predicate {
         let parts = |parts: &[Filter]| parts.iter().map(|part| Predicate::new(part, classes)).collect();
         match filter {
             Filter::All(filters) => all(parts(filters)),
@@ -47,7 +47,7 @@ impl Predicate {
 
     /// Takes a condition apart that classes decide but for an exception, as rights with one for the author do: classes whose every
     /// certificate meets it, and what is left to ask of the others. None for any other condition.
-    pub fn by_classes(&self) -> Option<(Vec<bool>, Predicate)> {
+    pub(super) fn by_classes(&self) -> Option<(Vec<bool>, Predicate)> {
         let (outer, parts) = match self {
             Predicate::Any(parts) => (None, parts),
             Predicate::All(both) => match both.as_slice() {
@@ -66,7 +66,7 @@ impl Predicate {
     }
 
     /// Whether the version of certificate `id` that `row` describes meets it. The row's class must be known at the moment.
-    pub fn matches(&self, id: Id, row: &Numbered) -> bool {
+    pub(super) fn matches(&self, id: Id, row: &Numbered) -> bool {
         match self {
             Predicate::Always => true,
             Predicate::Never => false,
@@ -83,7 +83,7 @@ impl Predicate {
 }
 
 /// Whether a table says yes to a class.
-pub fn meets(table: &[bool], class: u32) -> bool {
+pub(super) fn meets(table: &[bool], class: u32) -> bool {
     table.get(class as usize).copied().unwrap_or(false)
 }
 

@@ -25,10 +25,10 @@ use certificate::Seq;
 const REINDEX_COMMIT_ROWS: usize = 262_144;
 
 /// How a reindex ended, in words, when it did not end well.
-pub type Problem = String;
+pub(super) type Problem = String;
 
 /// An index that was made beside, on its way to the indexer.
-pub struct Beside {
+pub(super) struct Beside {
     pub writer: Writer,
     /// It holds the store's state at this change.
     pub at: Seq,
@@ -37,7 +37,7 @@ pub struct Beside {
 
 impl Beside {
     /// It is not wanted any more.
-    pub fn refuse(self, problem: Problem) {
+    pub(super) fn refuse(self, problem: Problem) {
         self.writer.close();
         // Who went away needs no answer.
         drop(self.answer.send(Err(problem)));
@@ -156,12 +156,12 @@ impl Shared {
 }
 
 /// The folder of an index that is made beside the one in use.
-pub fn beside(index_folder: &Path) -> PathBuf {
+pub(super) fn beside(index_folder: &Path) -> PathBuf {
     index_folder.with_extension("new")
 }
 
 /// Puts the folder made beside in the place of the index. Nobody may have either of them open for writing.
-pub fn exchange(index_folder: &Path) -> io::Result<()> {
+pub(super) fn exchange(index_folder: &Path) -> io::Result<()> {
     let before = index_folder.with_extension("old");
     index::remove(&before)?;
     fs::rename(index_folder, &before)?;
@@ -178,7 +178,7 @@ pub fn exchange(index_folder: &Path) -> io::Result<()> {
 }
 
 /// Removes what an exchange that was cut off left behind.
-pub fn clear_away(index_folder: &Path) {
+pub(super) fn clear_away(index_folder: &Path) {
     for left in [beside(index_folder), index_folder.with_extension("old")] {
         if let Err(error) = index::remove(&left) {
             event!(REINDEX_LEFT, problem = %error);

@@ -92,7 +92,7 @@ impl Shared {
 }
 
 /// The row of a record, from its raw bytes.
-pub fn read_row(record: &Record, bytes: &[u8]) -> Result<Row, Error> {
+pub(super) fn read_row(record: &Record, bytes: &[u8]) -> Result<Row, Error> {
     let unreadable = || Error::Damaged("an index row is not readable".into());
     let mut row = row_bytes::decode(bytes).ok_or_else(unreadable)?;
     row.last_updated = record.stamp.milliseconds;
@@ -100,7 +100,7 @@ pub fn read_row(record: &Record, bytes: &[u8]) -> Result<Row, Error> {
 }
 
 /// Lays the consent that holds over a row.
-pub fn lay(row: &mut Row, consent: Consent) {
+pub(super) fn lay(row: &mut Row, consent: Consent) {
     if row.class.consent != consent {
         Arc::make_mut(&mut row.class).consent = consent;
     }

@@ -3,7 +3,7 @@
 
 use crate::Subject;
 
-pub fn encode(subject: &Subject) -> Vec<u8> {
+pub(super) fn encode(subject: &Subject) -> Vec<u8> {
     let identifiers = subject.identifiers.iter().flat_map(|(system, value)| [system, value]);
     let mut out = Vec::with_capacity(128);
     for text in [&subject.id, &subject.version].into_iter().chain(identifiers) {
@@ -15,7 +15,7 @@ pub fn encode(subject: &Subject) -> Vec<u8> {
 }
 
 /// Nothing when the bytes cannot have been written so.
-pub fn decode(mut bytes: &[u8]) -> Option<Subject> {
+pub(super) fn decode(mut bytes: &[u8]) -> Option<Subject> {
     let mut next = || -> Option<String> {
         let (length, behind) = bytes.split_first_chunk()?;
         let (text, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)?;

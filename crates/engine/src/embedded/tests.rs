@@ -251,7 +251,7 @@ fn a_folder_from_before_a_name_was_a_setting_has_its_default_and_records_it() {
     };
     let refused = |value| match open(value) {
         Err(Error::OtherNames { name: told, stored, .. }) => {
-            assert_eq!((told.as_str(), stored.as_str()), (name, default))
+            assert_eq!((told.as_str(), stored.as_str()), (name, default));
         }
         _ => panic!("{value} was taken"),
     };

@@ -16,7 +16,7 @@ use certificate::Stamp;
 
 /// The time of a change.
 #[derive(Clone, Copy)]
-pub struct Now {
+pub(super) struct Now {
     /// What the system clock says, milliseconds since 1970 UTC.
     pub at: i64,
     pub stamp: Stamp,
@@ -25,7 +25,7 @@ pub struct Now {
 }
 
 /// What is known of the time outside of a batch.
-pub struct Time(Mutex<Known>);
+pub(super) struct Time(Mutex<Known>);
 
 struct Known {
     guard: ClockGuard,
@@ -50,7 +50,7 @@ impl Known {
 
 impl Time {
     /// Begins with what the clocks say now: a clock is believed, unless it is behind the newest time stamp.
-    pub fn new(now: ClockReading, position: &Position, accepted: i64) -> Time {
+    pub(super) fn new(now: ClockReading, position: &Position, accepted: i64) -> Time {
         let (newest, reset) = (position.milliseconds, position.reset);
         let mut guard = ClockGuard::new(accepted);
         let problem = guard.stamp(now, newest).err();

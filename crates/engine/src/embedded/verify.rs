@@ -102,7 +102,7 @@ impl Embedded {
             match is_whole.then(|| self.shared.store.integrity()) {
                 None | Some(Ok(true)) => {}
                 Some(Ok(false)) => {
-                    found.tell("file", "its pages do not hold together; opening it to serve mends what can be mended")
+                    found.tell("file", "its pages do not hold together; opening it to serve mends what can be mended");
                 }
                 Some(Err(Error::Damaged(problem))) => found.tell("file", &problem),
                 Some(Err(error)) => return Err(error),

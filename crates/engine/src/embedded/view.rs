@@ -21,7 +21,7 @@ const COUNTED_PAGE_ROWS_MAX: usize = 20_000;
 
 /// The index at its checkpoint, and every change since up to `seq`.
 #[derive(Clone)]
-pub struct View {
+pub(super) struct View {
     pub index: Arc<Snapshot>,
     /// Generations from the oldest; all their entries lie behind the checkpoint.
     pub generations: Vec<Arc<Generation>>,
@@ -32,7 +32,7 @@ pub struct View {
 }
 
 /// How a search is run.
-pub struct Planned {
+pub(super) struct Planned {
     predicate: Predicate,
     total: Total,
     way: Way,
@@ -62,7 +62,7 @@ const FEW_SHARE: u64 = 64;
 
 impl View {
     /// Plans a search.
-    pub fn plan(&self, query: &Query) -> Result<Planned, index::Error> {
+    pub(super) fn plan(&self, query: &Query) -> Result<Planned, index::Error> {
         let predicate = Predicate::new(&query.filter, &self.classes);
         let total = match &predicate {
             Predicate::Always => Total::Exact(self.counters.all()),
@@ -129,7 +129,7 @@ impl View {
 
     /// Every way there is to run a search.
     #[cfg(test)]
-    pub fn every_plan(&self, query: &Query) -> Vec<Planned> {
+    pub(super) fn every_plan(&self, query: &Query) -> Vec<Planned> {
         let predicate = || Predicate::new(&query.filter, &self.classes);
         let driven = |few: bool| -> Way {
             let plan = |segment| index::plan(&predicate(), segment, &|_| few).unwrap();
@@ -154,7 +154,7 @@ impl View {
     }
 
     /// Runs a search as it was planned. Total and page are of the moment `seq`.
-    pub fn run(&self, query: &Query, planned: Planned) -> Result<Page, index::Error> {
+    pub(super) fn run(&self, query: &Query, planned: Planned) -> Result<Page, index::Error> {
         let Planned { predicate, total, way, rows } = planned;
         let (skip, take) = page(query);
         let order = OrderBy { sort: &query.sort, ranks: self.classes.ranks(), from_end: false };
@@ -228,7 +228,7 @@ impl View {
     }
 
     /// Current certificates that carry a term and lie within `rows`, with the row of the moment `seq`: at most `max` of them.
-    pub fn with_term(&self, term: &Term, rows: Option<&Filter>, max: u32) -> Result<Vec<Hit>, index::Error> {
+    pub(super) fn with_term(&self, term: &Term, rows: Option<&Filter>, max: u32) -> Result<Vec<Hit>, index::Error> {
         let sort = vec![Sort { key: SortKey::Id, descending: false }];
         let term = Filter::Term(term.clone());
         let filter = match rows {
@@ -262,7 +262,7 @@ impl View {
         for generation in self.generations.iter().filter(|generation| generation.len() > 0) {
             match narrow(filter) {
                 Some(Narrow::Terms(terms)) if terms.len() == 1 => {
-                    generation.with_term(terms[0], self.seq).for_each(&mut *each)
+                    generation.with_term(terms[0], self.seq).for_each(&mut *each);
                 }
                 Some(Narrow::Terms(terms)) => {
                     let mut entries: Vec<&Entry> =
@@ -346,7 +346,7 @@ impl Narrow<'_> {
 }
 
 /// A row with its class number, sharing the class of the list.
-pub fn numbered(classes: &Classes, mut row: Row) -> Option<Arc<Numbered>> {
+pub(super) fn numbered(classes: &Classes, mut row: Row) -> Option<Arc<Numbered>> {
     let (class, shared) = classes.find(&row.class)?;
     row.class = shared;
     Some(Arc::new(Numbered { row, class }))

@@ -67,7 +67,7 @@ fn patient(reader: &Reader, id: Id, version: Version) -> Result<Option<String>, 
 }
 
 /// The registry's id of the patient that a stored version names.
-pub fn patient_of(bytes: &[u8]) -> Result<Option<String>, Error> {
+pub(super) fn patient_of(bytes: &[u8]) -> Result<Option<String>, Error> {
     let Some(field) = Record::read(bytes)?.fields.get(Tag::Subject)? else { return Ok(None) };
     let damaged = || Error::Damaged("the subject of a record is cut".into());
     Ok(Some(subject::decode(field).ok_or_else(damaged)?.id))

@@ -24,7 +24,7 @@ use base::log::event;
 use base::threads;
 use certificate::{Id, Seq, Stamp, State, Version};
 use deciding::Decided;
-pub use job::{Job, Prepared};
+pub(super) use job::{Job, Prepared};
 use job::{Reply, keep};
 
 /// Requests decided in one transaction. More would delay the first of them without making the rest cheaper.
@@ -34,13 +34,13 @@ const BATCH_JOBS_MAX: usize = 512;
 const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Starts the writer's thread. It ends when the queue does.
-pub fn start(mut writer: Writer, queue: Receiver<Job>) -> Result<JoinHandle<()>, Error> {
+pub(super) fn start(mut writer: Writer, queue: Receiver<Job>) -> Result<JoinHandle<()>, Error> {
     let thread = thread::Builder::new().name("hcert-writer".into());
     thread.spawn(move || writer.run(&queue)).map_err(|error| Error::Limits(threads::refused(&error)))
 }
 
 /// The writer in steps: its thread takes them one after another, a test may do something else in between.
-pub struct Writer {
+pub(super) struct Writer {
     shared: Arc<Shared>,
     position: Position,
     /// The last change that the witness was told of.
@@ -50,20 +50,20 @@ pub struct Writer {
 }
 
 /// The head of the audit trail, in the table `meta`.
-pub const AUDIT_HEAD: &str = "audit-head";
+pub(super) const AUDIT_HEAD: &str = "audit-head";
 
 /// How often an idle writer looks whether the store has failed a reader, or its file is gone.
 const IDLE_TIME: Duration = Duration::from_secs(1);
 
 /// A batch that is committed, and that nobody knows of yet.
-pub struct Stored {
+pub(super) struct Stored {
     pending: Pending,
     replies: Vec<Reply>,
     later: VecDeque<Job>,
 }
 
 /// A batch that is not stored, as far as is known.
-pub struct Failed {
+pub(super) struct Failed {
     error: Arc<Error>,
     replies: Vec<Reply>,
     /// Those that the batch did not come to.
@@ -72,7 +72,7 @@ pub struct Failed {
 
 impl Failed {
     /// Tells everyone.
-    pub fn answer(self) {
+    pub(super) fn answer(self) {
         self.replies.into_iter().for_each(|reply| reply.fail(&self.error));
         self.jobs.into_iter().for_each(|job| job.refuse(Refused::Store(self.error.clone())));
     }
@@ -117,7 +117,7 @@ struct Made {
 }
 
 impl Writer {
-    pub fn new(shared: &Arc<Shared>, position: Position) -> Writer {
+    pub(super) fn new(shared: &Arc<Shared>, position: Position) -> Writer {
         Writer { shared: shared.clone(), position, told: position.seq, later: VecDeque::new() }
     }
 
@@ -156,7 +156,7 @@ impl Writer {
     }
 
     /// After a panic: nothing that the batch may have left half-way is seen again.
-    pub fn give_up(&mut self) {
+    pub(super) fn give_up(&mut self) {
         event!(THREAD_OF_WRITER);
         self.shared.store.distrust();
         self.shared.note_trouble("the writer panicked".into());
@@ -177,12 +177,12 @@ impl Writer {
     }
 
     /// The next job: what was put off comes first.
-    pub fn next(&mut self, queue: &Receiver<Job>) -> Option<Job> {
+    pub(super) fn next(&mut self, queue: &Receiver<Job>) -> Option<Job> {
         self.later.pop_front().or_else(|| queue.try_recv().ok())
     }
 
     /// The next jobs that make a batch together with the first.
-    pub fn take(&mut self, first: Job, queue: &Receiver<Job>) -> Vec<Job> {
+    pub(super) fn take(&mut self, first: Job, queue: &Receiver<Job>) -> Vec<Job> {
         let mut bytes = first.bytes();
         let mut jobs = vec![first];
         while jobs.len() < BATCH_JOBS_MAX && bytes < BATCH_BYTES_MAX {
@@ -208,7 +208,7 @@ impl Writer {
     ///
     /// # Errors
     /// The store failed. Whether the batch is in it is known when it is open again.
-    pub fn commit(&self, jobs: Vec<Job>) -> Result<Stored, Failed> {
+    pub(super) fn commit(&self, jobs: Vec<Job>) -> Result<Stored, Failed> {
         let mut pending = Pending {
             position: self.position,
             entries: Vec::new(),
@@ -376,7 +376,7 @@ impl Writer {
     }
 
     /// Makes what was committed visible and tells the witness: after the commit, before the answers.
-    pub fn publish(&mut self, stored: &mut Stored) {
+    pub(super) fn publish(&mut self, stored: &mut Stored) {
         let pending = &mut stored.pending;
         self.shared.link(std::mem::take(&mut pending.links));
         let (entries, classes) = (std::mem::take(&mut pending.entries), pending.classes.take());
@@ -423,7 +423,7 @@ impl Writer {
     }
 
     /// Opens the store again, and takes in what a batch that failed has stored after all.
-    pub fn try_reopen(&mut self) -> Result<(), Error> {
+    pub(super) fn try_reopen(&mut self) -> Result<(), Error> {
         let stands = self.shared.store.reopen()?;
         self.shared.read_links()?;
         let missed = match self.shared.witness {
@@ -453,12 +453,12 @@ fn refuse(job: Job, problem: ClockProblem) -> Option<Job> {
 impl Stored {
     /// How many jobs were put off.
     #[cfg(test)]
-    pub fn later(&self) -> usize {
+    pub(super) fn later(&self) -> usize {
         self.later.len()
     }
 
     /// Tells everyone.
-    pub fn answer(self) {
+    pub(super) fn answer(self) {
         self.replies.into_iter().for_each(Reply::send);
     }
 }

@@ -1,23 +1,23 @@
 //! Days and clocks as plain numbers: the Gregorian calendar, carried back to the year 1 as FHIR and ISO 8601 do.
 
 /// Seconds of a day.
-pub const DAY: i64 = 86_400;
+pub(super) const DAY: i64 = 86_400;
 
 /// The first millisecond of the year 1, counted from 1970-01-01 on the same clock.
-pub const FIRST_MS: i64 = -62_135_596_800_000;
+pub(super) const FIRST_MS: i64 = -62_135_596_800_000;
 
 /// The last millisecond of the year 9999.
-pub const LAST_MS: i64 = 253_402_300_799_999;
+pub(super) const LAST_MS: i64 = 253_402_300_799_999;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Date {
+pub(super) struct Date {
     pub year: i64,
     pub month: i64,
     pub day: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clock {
+pub(super) struct Clock {
     pub hour: i64,
     pub minute: i64,
     pub second: i64,
@@ -25,7 +25,7 @@ pub struct Clock {
 
 /// Days since 1970-01-01 of a date. The algorithm counts years from March, so that the leap day is the last of its year
 /// (Howard Hinnant, "chrono-compatible low-level date algorithms").
-pub fn day_number(date: Date) -> i64 {
+pub(super) fn day_number(date: Date) -> i64 {
     let year = if date.month <= 2 { date.year - 1 } else { date.year };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);
@@ -36,7 +36,7 @@ pub fn day_number(date: Date) -> i64 {
 }
 
 /// The date that is so many days after 1970-01-01: [`day_number`] the other way.
-pub fn date(day_number: i64) -> Date {
+pub(super) fn date(day_number: i64) -> Date {
     let shifted = day_number + 719_468;
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);
@@ -50,7 +50,7 @@ pub fn date(day_number: i64) -> Date {
 }
 
 /// Days of a month.
-pub fn days_in(year: i64, month: i64) -> i64 {
+pub(super) fn days_in(year: i64, month: i64) -> i64 {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     match month {
         2 => 28 + i64::from(leap),
@@ -60,19 +60,19 @@ pub fn days_in(year: i64, month: i64) -> i64 {
 }
 
 /// Date and clock of seconds since 1970-01-01 on some clock; nothing outside the years 1 to 9999, which four digits can show.
-pub fn civil(seconds: i64) -> Option<(Date, Clock)> {
+pub(super) fn civil(seconds: i64) -> Option<(Date, Clock)> {
     let (date, clock) = civil_unbounded(seconds);
     (1..=9999).contains(&date.year).then_some((date, clock))
 }
 
 /// As [`civil`], for moments that lie in range, or whose year the caller looks at.
-pub fn civil_unbounded(seconds: i64) -> (Date, Clock) {
+pub(super) fn civil_unbounded(seconds: i64) -> (Date, Clock) {
     let rest = seconds.rem_euclid(DAY);
     (date(seconds.div_euclid(DAY)), Clock { hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60 })
 }
 
 /// `2025-03-30T10:15`
-pub fn write_minute(out: &mut Vec<u8>, date: Date, clock: Clock) {
+pub(super) fn write_minute(out: &mut Vec<u8>, date: Date, clock: Clock) {
     write_two(out, date.year.div_euclid(100).rem_euclid(100));
     write_two(out, date.year.rem_euclid(100));
     out.push(b'-');
@@ -86,7 +86,7 @@ pub fn write_minute(out: &mut Vec<u8>, date: Date, clock: Clock) {
 }
 
 /// `+02:00`, out of minutes.
-pub fn write_offset(out: &mut Vec<u8>, minutes: i64) {
+pub(super) fn write_offset(out: &mut Vec<u8>, minutes: i64) {
     out.push(if minutes < 0 { b'-' } else { b'+' });
     write_two(out, minutes.abs() / 60);
     out.push(b':');
@@ -94,7 +94,7 @@ pub fn write_offset(out: &mut Vec<u8>, minutes: i64) {
 }
 
 /// Two digits of a number from 0 to 99.
-pub fn write_two(out: &mut Vec<u8>, number: i64) {
+pub(super) fn write_two(out: &mut Vec<u8>, number: i64) {
     out.extend_from_slice(&[b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]);
 }
 

@@ -25,7 +25,7 @@ static OFFSETS: LazyLock<Vec<(i64, i64)>> = LazyLock::new(|| {
 
 /// Seconds that Tallinn's clock is ahead of UTC at a moment, given in seconds since 1970 UTC. The last hours of the year 9999,
 /// which jiff's moments do not reach, have the offset of the hour before.
-pub fn offset_at(seconds: i64) -> i64 {
+pub(super) fn offset_at(seconds: i64) -> i64 {
     if TABLE.contains(&seconds) {
         let offsets = &*OFFSETS;
         return offsets[offsets.partition_point(|(from, _)| *from <= seconds) - 1].1;
@@ -36,7 +36,7 @@ pub fn offset_at(seconds: i64) -> i64 {
 }
 
 /// The moment at which Tallinn's clock shows `local` (seconds since 1970 on that clock), the first of two; `None` in a gap.
-pub fn moment_of(local: i64) -> Option<i64> {
+pub(super) fn moment_of(local: i64) -> Option<i64> {
     let (before, after) = around(local);
     if before == after {
         return Some(local - before);
@@ -49,7 +49,7 @@ pub fn moment_of(local: i64) -> Option<i64> {
 }
 
 /// First millisecond of a local day, counted from 1970-01-01. Where a day began with a gap (1921, 1940), it is the change itself.
-pub fn midnight(day_number: i64) -> i64 {
+pub(super) fn midnight(day_number: i64) -> i64 {
     let local = day_number * DAY;
     moment_of(local).unwrap_or_else(|| local - around(local).0) * 1000
 }

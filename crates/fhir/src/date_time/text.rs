@@ -5,7 +5,7 @@ use super::calendar::{DAY, Date, day_number, days_in};
 use super::tallinn;
 
 /// A date or dateTime. Days are counted from 1970-01-01.
-pub struct Text<'a> {
+pub(super) struct Text<'a> {
     pub first_day: i64,
     /// The last day that a year or a month covers; the first one otherwise.
     pub last_day: i64,
@@ -13,7 +13,7 @@ pub struct Text<'a> {
 }
 
 /// The time behind a date.
-pub struct Time<'a> {
+pub(super) struct Time<'a> {
     /// Seconds from midnight to the minute.
     minute: i64,
     /// 0 to 60.
@@ -29,7 +29,7 @@ pub struct Time<'a> {
 }
 
 /// A moment and what Tallinn's clock is ahead of UTC then, both in seconds.
-pub struct Moment {
+pub(super) struct Moment {
     pub seconds: i64,
     pub offset: i64,
 }
@@ -37,7 +37,7 @@ pub struct Moment {
 impl<'a> Text<'a> {
     /// # Errors
     /// `Malformed`; whether a local time exists is looked at in [`moment`](Self::moment).
-    pub fn parse(text: &'a str) -> Result<Self, TimeError> {
+    pub(super) fn parse(text: &'a str) -> Result<Self, TimeError> {
         Self::read(text).ok_or(TimeError::Malformed)
     }
 
@@ -67,7 +67,7 @@ impl<'a> Text<'a> {
     ///
     /// # Errors
     /// `NotInLocalTime` when there is no offset and the clock was put forward over it.
-    pub fn moment(&self, time: &Time) -> Result<Moment, TimeError> {
+    pub(super) fn moment(&self, time: &Time) -> Result<Moment, TimeError> {
         let minute = self.first_day * DAY + time.minute;
         match time.offset {
             Some(own) => {
@@ -83,7 +83,7 @@ impl<'a> Text<'a> {
 }
 
 impl<'a> Time<'a> {
-    pub fn parse(text: &'a str) -> Result<Self, TimeError> {
+    pub(super) fn parse(text: &'a str) -> Result<Self, TimeError> {
         Self::read(text).ok_or(TimeError::Malformed)
     }
 
@@ -116,12 +116,12 @@ impl<'a> Time<'a> {
     }
 
     /// The millisecond within the second, cut and not rounded; nothing without a fraction.
-    pub fn millisecond(&self) -> Option<i64> {
+    pub(super) fn millisecond(&self) -> Option<i64> {
         let digits = self.fraction.bytes().chain([b'0', b'0']).take(3);
         (!self.fraction.is_empty()).then(|| digits.fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0')))
     }
 
-    pub fn has_zero_fraction(&self) -> bool {
+    pub(super) fn has_zero_fraction(&self) -> bool {
         !self.fraction.is_empty() && self.fraction.bytes().all(|digit| digit == b'0')
     }
 }

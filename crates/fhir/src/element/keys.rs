@@ -2,7 +2,7 @@
 
 /// A name and what it stands for: number of the element, and of its type where the element is a choice.
 #[derive(Debug)]
-pub struct Key {
+pub(super) struct Key {
     pub json: Box<str>,
     pub element: usize,
     pub kind: usize,
@@ -10,7 +10,7 @@ pub struct Key {
 
 /// The names of one type.
 #[derive(Debug)]
-pub struct Keys {
+pub(super) struct Keys {
     keys: Vec<Key>,
     /// At the place a name is sent to, or behind it where others were sent there too: the number of its key plus one. Less than half
     /// of the places are taken, so the search for a name that is not there ends at the next empty one.
@@ -18,7 +18,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    pub fn new(keys: Vec<Key>) -> Keys {
+    pub(super) fn new(keys: Vec<Key>) -> Keys {
         let mut places = vec![0; (keys.len() * 2 + 1).next_power_of_two()].into_boxed_slice();
         for (at, key) in keys.iter().enumerate() {
             let mut place = spread(key.json.as_bytes()) & (places.len() - 1);
@@ -30,7 +30,7 @@ impl Keys {
         Keys { keys, places }
     }
 
-    pub fn find(&self, name: &str) -> Option<&Key> {
+    pub(super) fn find(&self, name: &str) -> Option<&Key> {
         let mut place = spread(name.as_bytes()) & (self.places.len() - 1);
         loop {
             let key = &self.keys[usize::from(self.places[place]).checked_sub(1)?];
@@ -42,7 +42,7 @@ impl Keys {
     }
 
     #[cfg(test)]
-    pub fn iter(&self) -> impl Iterator<Item = &Key> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Key> {
         self.keys.iter()
     }
 }

@@ -45,7 +45,7 @@ fn margin(text: &str) -> usize {
 }
 
 /// A type by name, a backbone element by path.
-pub fn of(name: &str) -> Option<&'static TypeDefinition> {
+pub(super) fn of(name: &str) -> Option<&'static TypeDefinition> {
     let root = name.split('.').next()?;
     let at = *PLACES.get(root)?;
     let definitions = SLOTS[at].definitions.get_or_init(|| read(&SLOTS[at]));
@@ -55,7 +55,7 @@ pub fn of(name: &str) -> Option<&'static TypeDefinition> {
 
 /// Names of all types.
 #[cfg(test)]
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
     SLOTS.iter().map(|slot| slot.head[0])
 }
 

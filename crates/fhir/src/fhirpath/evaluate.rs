@@ -37,7 +37,7 @@ enum Item<'a> {
 
 /// A collection, which is what every term gives.
 #[derive(Clone, Debug, Default)]
-pub struct Items<'a>(SmallVec<[Item<'a>; 2]>);
+pub(super) struct Items<'a>(SmallVec<[Item<'a>; 2]>);
 
 impl<'a> From<Node<'a>> for Items<'a> {
     fn from(node: Node<'a>) -> Self {
@@ -62,14 +62,14 @@ type Result<T> = std::result::Result<T, EvaluationError>;
 const ONE_EXPECTED: EvaluationError = EvaluationError("several values where one is expected");
 const TOO_MANY: EvaluationError = EvaluationError("too many values to look at");
 
-pub struct Evaluation<'a> {
+pub(super) struct Evaluation<'a> {
     pub context: Context<'a>,
     /// Values and pairs of them that were looked at.
     steps: Cell<usize>,
 }
 
 impl<'a> Evaluation<'a> {
-    pub fn new(context: Context<'a>) -> Evaluation<'a> {
+    pub(super) fn new(context: Context<'a>) -> Evaluation<'a> {
         Evaluation { context, steps: Cell::new(0) }
     }
 
@@ -97,7 +97,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// True, false or nothing: one value that is no boolean counts as true.
-    pub fn truth(&self, term: &'a Term, input: &Items<'a>) -> Result<Option<bool>> {
+    pub(super) fn truth(&self, term: &'a Term, input: &Items<'a>) -> Result<Option<bool>> {
         match term {
             Term::Binary { operator, left, right } if operator.is_logical() => {
                 self.logical(*operator, left, right, input)
@@ -109,7 +109,7 @@ impl<'a> Evaluation<'a> {
     }
 
     /// The elements among the values of a term.
-    pub fn elements(&self, term: &'a Term, input: &Items<'a>) -> Result<Vec<Node<'a>>> {
+    pub(super) fn elements(&self, term: &'a Term, input: &Items<'a>) -> Result<Vec<Node<'a>>> {
         Ok(self.term(term, input)?.0.iter().filter_map(Item::node).collect())
     }
 
@@ -379,10 +379,10 @@ impl<'a> Evaluation<'a> {
             In => within(&left, &right)?,
             Contains => within(&right, &left)?,
             Union => self.distinct(Items(left.0.into_iter().chain(right.0).collect()))?,
-            Less => order(&left, &right, |order| order.is_lt())?,
-            LessOrEqual => order(&left, &right, |order| order.is_le())?,
-            Greater => order(&left, &right, |order| order.is_gt())?,
-            GreaterOrEqual => order(&left, &right, |order| order.is_ge())?,
+            Less => order(&left, &right, std::cmp::Ordering::is_lt)?,
+            LessOrEqual => order(&left, &right, std::cmp::Ordering::is_le)?,
+            Greater => order(&left, &right, std::cmp::Ordering::is_gt)?,
+            GreaterOrEqual => order(&left, &right, std::cmp::Ordering::is_ge)?,
             Add | Subtract => match (number(&left)?, number(&right)?) {
                 (Some(left), Some(right)) if operator == Add => Item::Number(left + right).into(),
                 (Some(left), Some(right)) => Item::Number(left - right).into(),

@@ -7,7 +7,7 @@ use crate::json::{Json, Object};
 use crate::primitive::Primitive;
 
 /// Nearly every step of a path leads to a few.
-pub type Nodes<'a> = SmallVec<[Node<'a>; 2]>;
+pub(super) type Nodes<'a> = SmallVec<[Node<'a>; 2]>;
 
 /// One element with a value of its own, in an array or alone.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use crate::primitive::Primitive;
 
 /// One step of an expression. A missing `on` is the input of the step.
 #[derive(Debug)]
-pub enum Term {
+pub(super) enum Term {
     Text(String),
     Number(f64),
     Boolean(bool),
@@ -44,7 +44,7 @@ pub enum Term {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variable {
+pub(super) enum Variable {
     Context,
     Resource,
     RootResource,
@@ -53,7 +53,7 @@ pub enum Variable {
 
 /// A function with its arguments.
 #[derive(Debug)]
-pub enum Call {
+pub(super) enum Call {
     All(Box<Term>),
     AllFalse,
     AllTrue,
@@ -92,17 +92,17 @@ pub enum Call {
 
 /// A regular expression, compiled with the expression that holds it.
 #[derive(Debug)]
-pub struct Pattern(pub regex::Regex);
+pub(super) struct Pattern(pub regex::Regex);
 
 #[rustfmt::skip]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
+pub(super) enum Operator {
     Implies, Or, Xor, And, In, Contains, Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual, Union, Add, Subtract, Join,
 }
 
 impl Operator {
     /// Whether it joins truths.
-    pub fn is_logical(self) -> bool {
+    pub(super) fn is_logical(self) -> bool {
         matches!(self, Operator::And | Operator::Or | Operator::Xor | Operator::Implies)
     }
 
@@ -170,7 +170,7 @@ enum Token {
 const SIGNS: [&str; 20] =
     ["<=", ">=", "!=", "(", ")", "[", "]", "{", "}", ".", ",", "=", "<", ">", "|", "+", "-", "&", "*", "/"];
 
-pub fn parse(text: &str) -> Result<Term, ExpressionError> {
+pub(super) fn parse(text: &str) -> Result<Term, ExpressionError> {
     let tokens = tokens(text)?;
     let mut parser = Parser { tokens: tokens.into_iter().peekable(), end: text.len(), depth: 0 };
     let term = parser.expression(0)?;

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use crate::scan::special;
 
 /// Reads a text from its beginning. Each method returns `None` where the text is not JSON.
-pub struct Lexer<'a> {
+pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
     /// Buffer for the characters of a string with escapes.
@@ -17,24 +17,24 @@ pub struct Lexer<'a> {
 }
 
 impl<'a> Lexer<'a> {
-    pub fn new(text: &'a str) -> Lexer<'a> {
+    pub(super) fn new(text: &'a str) -> Lexer<'a> {
         Lexer { text, at: 0, unescaped: String::new(), as_written: true }
     }
 
     /// What was read so far.
-    pub fn read(&self) -> &'a str {
+    pub(super) fn read(&self) -> &'a str {
         &self.text[..self.at]
     }
 
     /// Whether nothing but white space is left.
-    pub fn is_at_end(&mut self) -> bool {
+    pub(super) fn is_at_end(&mut self) -> bool {
         self.skip_space();
         self.at == self.text.len()
     }
 
     /// The next byte that is not white space.
     #[inline(always)]
-    pub fn sign(&mut self) -> Option<u8> {
+    pub(super) fn sign(&mut self) -> Option<u8> {
         let mut sign = *self.text.as_bytes().get(self.at)?;
         if sign <= b' ' {
             self.as_written = false;
@@ -47,7 +47,7 @@ impl<'a> Lexer<'a> {
 
     /// The rest of a string whose quotation mark was read.
     #[inline(always)]
-    pub fn string(&mut self) -> Option<Cow<'a, str>> {
+    pub(super) fn string(&mut self) -> Option<Cow<'a, str>> {
         let start = self.at;
         let end = special(self.text.as_bytes(), start)?;
         match self.text.as_bytes()[end] {
@@ -61,7 +61,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The rest of a number whose first byte was read, as it is written.
-    pub fn number(&mut self) -> Option<Cow<'a, str>> {
+    pub(super) fn number(&mut self) -> Option<Cow<'a, str>> {
         let bytes = self.text.as_bytes();
         let start = self.at - 1;
         let whole = start + usize::from(bytes[start] == b'-');
@@ -81,7 +81,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The rest of a literal whose first letter was read.
-    pub fn word(&mut self, word: &str) -> Option<()> {
+    pub(super) fn word(&mut self, word: &str) -> Option<()> {
         let start = self.at - 1;
         self.at = start + word.len();
         (self.text.as_bytes().get(start..self.at)? == word.as_bytes()).then_some(())

@@ -23,7 +23,7 @@ const ITEMS_COPIED_MAX: usize = 4_096;
 ///
 /// # Errors
 /// It is not JSON (with line and column), or deeper than `depth_max`.
-pub fn read(text: &str, depth_max: usize) -> Result<Read<'_>, Outcome> {
+pub(super) fn read(text: &str, depth_max: usize) -> Result<Read<'_>, Outcome> {
     let (members, items) = (Vec::with_capacity(64), Vec::with_capacity(32));
     let (path, problems) = (Vec::with_capacity(16), Problems::default());
     let mut reader = Reader { lexer: Lexer::new(text), depth_max, members, items, path, problems };

@@ -88,7 +88,7 @@ fn escaped(characters: &mut std::iter::Peekable<std::str::Chars>) -> Option<char
     if digits == 0 {
         return characters.next();
     }
-    characters.next_if(|c| c.is_ascii_whitespace());
+    characters.next_if(char::is_ascii_whitespace);
     char::from_u32(number)
 }
 

@@ -16,7 +16,7 @@ use super::text::{is_bounded, named, only_text};
 use super::{XHTML, collapsed};
 
 /// Problems told of one narrative; who has more learns of them when these are gone. An answer tells of 100 in all.
-pub const NARRATIVE_PROBLEMS_MAX: usize = 20;
+pub(super) const NARRATIVE_PROBLEMS_MAX: usize = 20;
 
 /// Every reason why a `Narrative.div` is not allowed, in the order found, each once and at its first place. A right div has none,
 /// and [`plain_text`](super::plain_text) reads it.

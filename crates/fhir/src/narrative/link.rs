@@ -58,7 +58,7 @@ fn gather(value: &Json, found: &mut HashSet<String>) {
 /// Calls back for every attribute of a div: element, name and value.
 fn attributes(div: &str, mut tell: impl FnMut(&str, &str, &str)) {
     let document = Some(div).filter(|div| is_bounded(div)).and_then(|div| Document::parse(div).ok());
-    for element in document.iter().flat_map(|document| document.descendants()).filter(|node| node.is_element()) {
+    for element in document.iter().flat_map(|document| document.descendants()).filter(roxmltree::Node::is_element) {
         let name = element.tag_name().name();
         element.attributes().for_each(|attribute| tell(name, attribute.name(), attribute.value()));
     }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 /// One code with its texts, whose `<name>` places are open.
 #[derive(Debug)]
-pub struct Concept {
+pub(super) struct Concept {
     pub code: String,
     pub issue_type: String,
     pub status: u16,
@@ -17,7 +17,7 @@ pub struct Concept {
 }
 
 /// The codes of a CodeSystem that ships, in its order.
-pub fn read(text: &str) -> Vec<Concept> {
+pub(super) fn read(text: &str) -> Vec<Concept> {
     let system: CodeSystem = serde_json::from_str(text).expect("tests read every catalogue that ships");
     system.concept.into_iter().map(Concept::from).collect()
 }

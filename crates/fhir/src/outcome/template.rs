@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// Fills the places, from left to right and once only: a value that looks like a place is a value. A place without a value stays.
-pub fn fill<'v>(mut template: &str, value: impl Fn(&str) -> Option<Cow<'v, str>>) -> String {
+pub(super) fn fill<'v>(mut template: &str, value: impl Fn(&str) -> Option<Cow<'v, str>>) -> String {
     let mut text = String::with_capacity(template.len() + 64);
     while let Some((before, behind)) = template.split_once('<') {
         let place = behind.split_once('>').and_then(|(name, behind)| Some((value(name)?, behind)));
@@ -18,6 +18,6 @@ pub fn fill<'v>(mut template: &str, value: impl Fn(&str) -> Option<Cow<'v, str>>
 
 /// Names of the places, in their order.
 #[cfg(test)]
-pub fn places(template: &str) -> Vec<&str> {
+pub(super) fn places(template: &str) -> Vec<&str> {
     template.split('<').skip(1).filter_map(|behind| Some(behind.split_once('>')?.0)).collect()
 }

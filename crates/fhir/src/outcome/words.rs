@@ -109,7 +109,7 @@ const BEGINNINGS: &[(&str, &str)] = &[
 const PLACES: &[&str] = &["expected", "found", "known", "version", "state", "request", "problem", "type"];
 
 /// The Estonian for the value of a place; a value that is no word of ours stays.
-pub fn estonian<'v>(place: &str, value: &'v str) -> Cow<'v, str> {
+pub(super) fn estonian<'v>(place: &str, value: &'v str) -> Cow<'v, str> {
     if !PLACES.contains(&place) {
         return Cow::Borrowed(value);
     }

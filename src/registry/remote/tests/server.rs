@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
 /// What the server does with one request.
-pub enum Play {
+pub(super) enum Play {
     /// Sends bytes and waits for the next request.
     Send(Vec<u8>),
     /// Sends bytes and closes.
@@ -25,7 +25,7 @@ pub enum Play {
 
 /// One request as the server saw it.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub(super) struct Seen {
     /// Counted from 1 over all connections.
     pub number: usize,
     /// First line and headers.
@@ -35,19 +35,19 @@ pub struct Seen {
 
 impl Seen {
     /// Value of a header.
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().skip(1).filter_map(|line| line.split_once(": "));
         lines.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
     /// What stands between method and version.
-    pub fn target(&self) -> &str {
+    pub(super) fn target(&self) -> &str {
         self.head.split(' ').nth(1).unwrap()
     }
 }
 
 #[derive(Clone)]
-pub struct Server {
+pub(super) struct Server {
     pub socket: SocketAddr,
     scheme: &'static str,
     seen: Arc<Mutex<Vec<Seen>>>,
@@ -57,11 +57,11 @@ pub struct Server {
 type Script = Arc<dyn Fn(&Seen) -> Play + Send + Sync>;
 
 impl Server {
-    pub async fn start(script: impl Fn(&Seen) -> Play + Send + Sync + 'static) -> Server {
+    pub(super) async fn start(script: impl Fn(&Seen) -> Play + Send + Sync + 'static) -> Server {
         Server::start_with(None, script).await
     }
 
-    pub async fn start_with(
+    pub(super) async fn start_with(
         tls: Option<TlsAcceptor>,
         script: impl Fn(&Seen) -> Play + Send + Sync + 'static,
     ) -> Server {
@@ -94,19 +94,19 @@ impl Server {
     }
 
     /// Base address, by name: the certificate of the TLS tests is for it.
-    pub fn address(&self) -> String {
+    pub(super) fn address(&self) -> String {
         format!("{}://localhost:{}/fhir", self.scheme, self.socket.port())
     }
 
-    pub fn requests(&self) -> usize {
+    pub(super) fn requests(&self) -> usize {
         self.seen.lock().unwrap().len()
     }
 
-    pub fn connections(&self) -> usize {
+    pub(super) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 
-    pub fn last(&self) -> Seen {
+    pub(super) fn last(&self) -> Seen {
         self.seen.lock().unwrap().last().unwrap().clone()
     }
 
@@ -163,11 +163,11 @@ async fn head(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
 }
 
 /// An answer in the type of FHIR.
-pub fn json(status: u16, body: &str) -> Vec<u8> {
+pub(super) fn json(status: u16, body: &str) -> Vec<u8> {
     answer(status, "Content-Type: application/fhir+json; charset=utf-8\r\n", body)
 }
 
 /// An answer with these header lines.
-pub fn answer(status: u16, headers: &str, body: &str) -> Vec<u8> {
+pub(super) fn answer(status: u16, headers: &str, body: &str) -> Vec<u8> {
     format!("HTTP/1.1 {status} As it is\r\n{headers}Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }

@@ -19,7 +19,7 @@ const ORDER_ARRAYS_MAX: usize = 8;
 
 /// The arrays of one segment, the one asked for last first.
 #[derive(Default)]
-pub struct Arrays(Mutex<Vec<(Vec<Sort>, Slot)>>);
+pub(crate) struct Arrays(Mutex<Vec<(Vec<Sort>, Slot)>>);
 
 /// An array, once it is made.
 type Slot = Arc<OnceLock<Array>>;
@@ -34,12 +34,12 @@ struct Array {
 
 impl Arrays {
     /// Orders that have an array here.
-    pub fn wanted(&self) -> Vec<Vec<Sort>> {
+    pub(crate) fn wanted(&self) -> Vec<Vec<Sort>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(sort, _)| sort.clone()).collect()
     }
 
     /// Whether a search finds the array of its order made.
-    pub fn has(&self, sort: &[Sort]) -> bool {
+    pub(crate) fn has(&self, sort: &[Sort]) -> bool {
         let ascending = sort.first().map(|first| Sort { key: first.key, descending: false });
         let sort = if sort.len() == 1 { ascending.as_slice() } else { sort };
         let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ impl Arrays {
 }
 
 /// The documents of a segment as a search wants them.
-pub struct Sequence {
+pub(super) struct Sequence {
     array: Slot,
     len: u32,
     /// The array ascends and the order descends: values from the last to the first, then what has none.
@@ -68,7 +68,7 @@ pub struct Sequence {
 
 impl Sequence {
     /// Makes the array where there is none yet, which reads the columns of all documents and sorts them.
-    pub fn new(columns: &Columns, order: &OrderBy) -> Result<Sequence, Error> {
+    pub(super) fn new(columns: &Columns, order: &OrderBy) -> Result<Sequence, Error> {
         let (sort, descending) = stored(order.sort);
         let array = columns.arrays.slot(sort.clone());
         if array.get().is_none() {
@@ -78,12 +78,12 @@ impl Sequence {
         Ok(Sequence { array, len: columns.max_doc(), descending, from_end: order.from_end })
     }
 
-    pub fn len(&self) -> u32 {
+    pub(super) fn len(&self) -> u32 {
         self.len
     }
 
     /// The document at a place.
-    pub fn at(&self, place: u32) -> DocId {
+    pub(super) fn at(&self, place: u32) -> DocId {
         let array = self.array.get().expect("a sequence has its array");
         let place = if self.from_end { self.len - 1 - place } else { place };
         let place = match (self.descending, place < array.present) {
@@ -99,7 +99,7 @@ impl Sequence {
 }
 
 /// Makes the array of an order, so that no search has to.
-pub fn warm(columns: &Columns, sort: &[Sort], ranks: &Ranks) -> Result<(), Error> {
+pub(super) fn warm(columns: &Columns, sort: &[Sort], ranks: &Ranks) -> Result<(), Error> {
     Sequence::new(columns, &OrderBy { sort, ranks, from_end: false }).map(drop)
 }
 
@@ -135,7 +135,7 @@ fn make(columns: &Columns, order: &OrderBy) -> Result<Array, Error> {
 }
 
 /// A document as an order asks it.
-pub struct Indexed<'c> {
+pub(super) struct Indexed<'c> {
     pub columns: &'c Columns,
     /// Empty when the order does not ask for titles.
     pub title_ranks: &'c [u32],

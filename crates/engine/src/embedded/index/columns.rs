@@ -20,17 +20,17 @@ const TIME_MIN: i64 = -100_000_000_000_000;
 const TIME_MAX: i64 = 300_000_000_000_000;
 
 /// A time as its column holds it.
-pub fn bounded(milliseconds: i64) -> i64 {
+pub(super) fn bounded(milliseconds: i64) -> i64 {
     milliseconds.clamp(TIME_MIN, TIME_MAX)
 }
 
 /// When a span begins, as its column holds it; none when its beginning is open.
-pub fn beginning(span: Span) -> Option<i64> {
+pub(super) fn beginning(span: Span) -> Option<i64> {
     Some(bounded(span.low)).filter(|low| *low > TIME_MIN)
 }
 
 /// Columns of a segment. They never change, whatever is deleted from it.
-pub struct Columns {
+pub(crate) struct Columns {
     id: Column<u64>,
     version: Column<u64>,
     last_updated: Column<i64>,
@@ -53,7 +53,7 @@ struct Groups {
 }
 
 impl Columns {
-    pub fn open(reader: &SegmentReader) -> Result<Columns, Error> {
+    pub(crate) fn open(reader: &SegmentReader) -> Result<Columns, Error> {
         let fields = reader.fast_fields();
         let max_doc = reader.max_doc();
         // A segment in which no certificate has the field has no such column.
@@ -75,21 +75,21 @@ impl Columns {
         })
     }
 
-    pub fn id(&self, doc: DocId) -> Id {
+    pub(crate) fn id(&self, doc: DocId) -> Id {
         Id::new(self.id.values.get_val(doc)).expect("the indexer writes ids of certificates")
     }
 
-    pub fn version(&self, doc: DocId) -> Version {
+    pub(crate) fn version(&self, doc: DocId) -> Version {
         let number = u32::try_from(self.version.values.get_val(doc)).ok();
         number.and_then(Version::new).expect("the indexer writes versions of certificates")
     }
 
-    pub fn class(&self, doc: DocId) -> u32 {
+    pub(crate) fn class(&self, doc: DocId) -> u32 {
         self.class.values.get_val(doc) as u32
     }
 
     /// Documents of the classes that a table says yes to, deleted ones included.
-    pub fn of_classes<'c>(&'c self, table: &'c [bool]) -> impl Iterator<Item = &'c [DocId]> {
+    pub(crate) fn of_classes<'c>(&'c self, table: &'c [bool]) -> impl Iterator<Item = &'c [DocId]> {
         let groups = self.groups.get_or_init(|| self.group());
         let classes = table.iter().enumerate().filter(|(_, meets)| **meets).map(|(class, _)| class);
         classes.take_while(|class| *class < groups.ends.len()).map(|class| {
@@ -124,16 +124,16 @@ impl Columns {
         Groups { ends, docs }
     }
 
-    pub fn max_doc(&self) -> DocId {
+    pub(crate) fn max_doc(&self) -> DocId {
         self.max_doc
     }
 
-    pub fn last_updated(&self, doc: DocId) -> i64 {
+    pub(crate) fn last_updated(&self, doc: DocId) -> i64 {
         self.last_updated.values.get_val(doc)
     }
 
     /// When a time begins; none when its beginning is open.
-    pub fn begins(&self, field: TimeField, doc: DocId) -> Option<i64> {
+    pub(crate) fn begins(&self, field: TimeField, doc: DocId) -> Option<i64> {
         let low = match field {
             TimeField::LastUpdated => Some(self.last_updated(doc)),
             TimeField::Date => self.date.0.first(doc),
@@ -142,7 +142,7 @@ impl Columns {
         low.filter(|low| *low > TIME_MIN)
     }
 
-    pub fn time(&self, field: TimeField, doc: DocId) -> Option<Span> {
+    pub(crate) fn time(&self, field: TimeField, doc: DocId) -> Option<Span> {
         let of = |(low, high): &(Column<i64>, Column<i64>)| Some(Span { low: low.first(doc)?, high: high.first(doc)? });
         match field {
             TimeField::LastUpdated => {
@@ -155,12 +155,12 @@ impl Columns {
     }
 
     /// Number of the title in the segment's dictionary of titles, which is in sort order.
-    pub fn title_number(&self, doc: DocId) -> Option<u64> {
+    pub(crate) fn title_number(&self, doc: DocId) -> Option<u64> {
         self.title.as_ref()?.ords().first(doc)
     }
 
     /// The title as its column holds it.
-    pub fn title_value(&self, doc: DocId) -> Result<Option<Vec<u8>>, Error> {
+    pub(crate) fn title_value(&self, doc: DocId) -> Result<Option<Vec<u8>>, Error> {
         let Some(column) = &self.title else { return Ok(None) };
         let Some(number) = column.ords().first(doc) else { return Ok(None) };
         let mut value = Vec::new();
@@ -169,7 +169,7 @@ impl Columns {
     }
 
     /// Sort key of a title by its number.
-    pub fn title_key(&self, number: u64) -> Result<Arc<[u8]>, Error> {
+    pub(crate) fn title_key(&self, number: u64) -> Result<Arc<[u8]>, Error> {
         let mut value = Vec::new();
         if let Some(column) = &self.title {
             column.ord_to_bytes(number, &mut value)?;
@@ -179,7 +179,7 @@ impl Columns {
     }
 
     /// For each title number its rank among sort keys: titles that differ only in case share one.
-    pub fn title_ranks(&self) -> Result<&[u32], Error> {
+    pub(crate) fn title_ranks(&self) -> Result<&[u32], Error> {
         if let Some(ranks) = self.title_ranks.get() {
             return Ok(ranks);
         }
@@ -197,7 +197,7 @@ impl Columns {
     }
 
     /// Every title of the segment with its number, sort key and text, in sort order.
-    pub fn each_title(&self, mut each: impl FnMut(u64, &[u8], &str)) -> Result<(), Error> {
+    pub(crate) fn each_title(&self, mut each: impl FnMut(u64, &[u8], &str)) -> Result<(), Error> {
         let Some(column) = &self.title else { return Ok(()) };
         let mut stream = column.dictionary().stream()?;
         let mut number = 0;
@@ -227,7 +227,7 @@ fn unreadable_title() -> Error {
 }
 
 /// A segment of one snapshot.
-pub struct Segment {
+pub(crate) struct Segment {
     pub columns: Arc<Columns>,
     alive: Option<AliveBitSet>,
     terms: Arc<InvertedIndexReader>,
@@ -237,7 +237,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    pub fn new(
+    pub(crate) fn new(
         reader: &SegmentReader,
         columns: Arc<Columns>,
         term_field: Field,
@@ -254,37 +254,37 @@ impl Segment {
     }
 
     /// Documents of the segment, deleted ones included.
-    pub fn max_doc(&self) -> DocId {
+    pub(crate) fn max_doc(&self) -> DocId {
         self.columns.max_doc
     }
 
-    pub fn is_alive(&self, doc: DocId) -> bool {
+    pub(crate) fn is_alive(&self, doc: DocId) -> bool {
         self.alive.as_ref().is_none_or(|alive| alive.is_alive(doc))
     }
 
     /// Documents that carry a term, deleted ones included; none when the segment does not know the term.
-    pub fn postings(&self, term: &Term) -> Result<Option<SegmentPostings>, Error> {
+    pub(crate) fn postings(&self, term: &Term) -> Result<Option<SegmentPostings>, Error> {
         let term = tantivy::Term::from_field_bytes(self.term_field, term.bytes());
         Ok(self.terms.read_postings(&term, IndexRecordOption::Basic)?)
     }
 
     /// The dictionary's entry of a term; none when the segment does not know it.
-    pub fn term(&self, term: &Term) -> Result<Option<TermInfo>, Error> {
+    pub(crate) fn term(&self, term: &Term) -> Result<Option<TermInfo>, Error> {
         Ok(self.terms.get_term_info(&tantivy::Term::from_field_bytes(self.term_field, term.bytes()))?)
     }
 
     /// As [`postings`](Self::postings), of a term that was looked up before.
-    pub fn known_postings(&self, known: &TermInfo) -> Result<SegmentPostings, Error> {
+    pub(crate) fn known_postings(&self, known: &TermInfo) -> Result<SegmentPostings, Error> {
         Ok(self.terms.read_postings_from_terminfo(known, IndexRecordOption::Basic)?)
     }
 
     /// Every term with every document that carries it, deleted ones included.
-    pub fn each_term(&self, each: impl FnMut(&[u8], DocId)) -> Result<(), Error> {
+    pub(crate) fn each_term(&self, each: impl FnMut(&[u8], DocId)) -> Result<(), Error> {
         each_posting(&self.terms, each)
     }
 
     /// Every id with every document that is found by it, deleted ones included.
-    pub fn each_id(&self, mut each: impl FnMut(u64, DocId)) -> Result<(), Error> {
+    pub(crate) fn each_id(&self, mut each: impl FnMut(u64, DocId)) -> Result<(), Error> {
         let mut odd = false;
         each_posting(&self.ids, |id, doc| match id.try_into() {
             Ok(id) => each(u64::from_be_bytes(id), doc),
@@ -294,7 +294,7 @@ impl Segment {
     }
 
     /// Documents of a certificate: one that is alive, at most.
-    pub fn of_id(&self, id: Id) -> Result<Option<SegmentPostings>, Error> {
+    pub(crate) fn of_id(&self, id: Id) -> Result<Option<SegmentPostings>, Error> {
         let term = tantivy::Term::from_field_u64(self.id_field, id.get());
         Ok(self.ids.read_postings(&term, IndexRecordOption::Basic)?)
     }

@@ -16,7 +16,7 @@ use fhir::date_time::Span;
 
 /// What the index holds, or should hold, of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub(crate) struct Held {
     version: Version,
     last_updated: i64,
     class: u32,
@@ -45,7 +45,7 @@ impl Terms {
 
 impl Held {
     /// What the index should hold of a row.
-    pub fn expected(version: Version, numbered: &Numbered) -> Held {
+    pub(crate) fn expected(version: Version, numbered: &Numbered) -> Held {
         let row = &numbered.row;
         let mut terms = Terms::default();
         row.terms.iter().for_each(|term| terms.add(term.bytes()));
@@ -62,7 +62,7 @@ impl Held {
     }
 
     /// In what it differs from what it should be, in a word; none when in nothing.
-    pub fn difference(&self, expected: &Held) -> Option<&'static str> {
+    pub(crate) fn difference(&self, expected: &Held) -> Option<&'static str> {
         let parts = [
             (self.version == expected.version, "version"),
             (self.last_updated == expected.last_updated, "time"),
@@ -82,7 +82,7 @@ fn ends(span: Span) -> (i64, i64) {
 }
 
 /// Everything that a snapshot holds, by id. Some 30 bytes for each certificate.
-pub struct Holdings<'s> {
+pub(crate) struct Holdings<'s> {
     snapshot: &'s Snapshot,
     /// Id, segment, document; of those that are alive, by id.
     rows: Vec<(u64, u32, DocId)>,
@@ -97,7 +97,7 @@ impl<'s> Holdings<'s> {
     ///
     /// # Errors
     /// It cannot be read. A damaged file may also show as a panic.
-    pub fn read(snapshot: &'s Snapshot) -> Result<Holdings<'s>, Error> {
+    pub(crate) fn read(snapshot: &'s Snapshot) -> Result<Holdings<'s>, Error> {
         let mut holdings = Holdings { snapshot, rows: Vec::new(), next: 0, terms: Vec::new(), ids: Vec::new() };
         for (number, segment) in (0..).zip(&snapshot.segments) {
             let documents = segment.max_doc() as usize;
@@ -115,12 +115,12 @@ impl<'s> Holdings<'s> {
     }
 
     /// Certificates it holds.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// What it holds of a certificate. Ids are asked in their order; `passed` is told every id before that was not asked for.
-    pub fn of(&mut self, id: Id, mut passed: impl FnMut(u64)) -> Result<Vec<Held>, Error> {
+    pub(crate) fn of(&mut self, id: Id, mut passed: impl FnMut(u64)) -> Result<Vec<Held>, Error> {
         let mut held = Vec::new();
         while let Some((found, segment, doc)) = self.rows.get(self.next).copied() {
             match found.cmp(&id.get()) {
@@ -134,7 +134,7 @@ impl<'s> Holdings<'s> {
     }
 
     /// Ids behind the last one that was asked for.
-    pub fn rest(&self) -> impl Iterator<Item = u64> {
+    pub(crate) fn rest(&self) -> impl Iterator<Item = u64> {
         self.rows[self.next..].iter().map(|(id, ..)| *id)
     }
 

@@ -24,7 +24,7 @@ const LISTS: [&str; 2] = ["meta.json", ".managed.json"];
 const UNREADABLE: &str = "its list of files (meta.json or .managed.json) is not what was written";
 
 /// What lies in the folder of an index.
-pub enum Found {
+pub(crate) enum Found {
     /// Nothing that was ever committed: it is built at the next start.
     Missing(String),
     /// It was made from another store or by other rules: it is built at the next start.
@@ -36,7 +36,7 @@ pub enum Found {
 }
 
 /// An index whose files are whole, at its last commit.
-pub struct Committed {
+pub(crate) struct Committed {
     index: Index,
     fields: Fields,
     /// The change whose state it holds.
@@ -45,7 +45,7 @@ pub struct Committed {
 }
 
 /// Looks at the index of a folder and reads all its files. `origin` is what it should have been made from.
-pub fn look(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
+pub(crate) fn look(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
     match read(medium, folder, origin) {
         Found::Whole(committed) => match damage(&committed.index) {
             Ok(damaged) if damaged.is_empty() => Found::Whole(committed),
@@ -57,7 +57,7 @@ pub fn look(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
 }
 
 /// As [`look`], without reading more than what the index says of itself.
-pub fn read(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
+pub(crate) fn read(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
     let none = || {
         let is_other = folder.exists() && !folder.is_dir();
         Found::Missing(if is_other { "it is no folder" } else { "there is none" }.to_owned())
@@ -99,7 +99,7 @@ pub fn read(medium: &Medium, folder: &Path, origin: &Origin) -> Found {
 ///
 /// # Errors
 /// What the last commit was cannot be read.
-pub fn damage(index: &Index) -> Result<Vec<String>, Error> {
+pub(super) fn damage(index: &Index) -> Result<Vec<String>, Error> {
     let metas = index.load_metas()?;
     let deleted = |path: &PathBuf| {
         let own = metas.segments.iter().find(|segment| segment.relative_path(SegmentComponent::Delete) == *path);
@@ -137,7 +137,7 @@ impl Committed {
     ///
     /// # Errors
     /// Files do not belong together, or hold another number of rows than was committed. It may show as a panic as well.
-    pub fn snapshot(&self) -> Result<Snapshot, Error> {
+    pub(crate) fn snapshot(&self) -> Result<Snapshot, Error> {
         let reader = self.index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let searcher = reader.searcher();
         let mut segments = Vec::new();
@@ -155,7 +155,7 @@ impl Committed {
 }
 
 /// Files of a segment that no search reads must have its number of rows too: merging reads them.
-pub fn belongs_together(reader: &SegmentReader, fields: &Fields) -> Result<(), Error> {
+pub(super) fn belongs_together(reader: &SegmentReader, fields: &Fields) -> Result<(), Error> {
     let told =
         |file: &str| Error(format!("the {file} of segment {} is of another one", reader.segment_id().uuid_string()));
     let (rows, store) = (reader.max_doc(), reader.get_store_reader(1)?);
@@ -172,7 +172,7 @@ pub fn belongs_together(reader: &SegmentReader, fields: &Fields) -> Result<(), E
 
 /// Files of a folder that are only read. Nothing is locked: whoever looks has the store, or can bear that files go meanwhile.
 #[derive(Clone, Debug)]
-pub struct Looking(pub Box<dyn Directory>);
+pub(super) struct Looking(pub Box<dyn Directory>);
 
 fn refused() -> io::Error {
     io::Error::new(io::ErrorKind::ReadOnlyFilesystem, "the index is only looked at")

@@ -1,7 +1,7 @@
 //! Where the index's files lie: in the file system, unless a test says otherwise.
 
 #[cfg(test)]
-pub mod memory;
+pub(crate) mod memory;
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -17,7 +17,7 @@ use base::regular_file;
 ///
 /// # Errors
 /// It is still there.
-pub fn remove(folder: &Path) -> io::Result<()> {
+pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     let removed = match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() == ErrorKind::NotADirectory => std::fs::remove_file(folder),
         done => done,
@@ -30,7 +30,7 @@ pub fn remove(folder: &Path) -> io::Result<()> {
 
 /// What the index is opened on.
 #[derive(Clone, Debug, Default)]
-pub struct Medium {
+pub(crate) struct Medium {
     #[cfg(test)]
     memory: Option<std::sync::Arc<memory::Memory>>,
 }
@@ -38,7 +38,7 @@ pub struct Medium {
 impl Medium {
     /// A disk that a test plays.
     #[cfg(test)]
-    pub fn of(memory: &std::sync::Arc<memory::Memory>) -> Medium {
+    pub(crate) fn of(memory: &std::sync::Arc<memory::Memory>) -> Medium {
         Medium { memory: Some(memory.clone()) }
     }
 
@@ -46,7 +46,7 @@ impl Medium {
     ///
     /// # Errors
     /// It is no folder, or one of its files is a FIFO or a device, which may make its opener wait for ever.
-    pub fn directory(&self, folder: &Path) -> Result<Box<dyn Directory>, Error> {
+    pub(crate) fn directory(&self, folder: &Path) -> Result<Box<dyn Directory>, Error> {
         #[cfg(test)]
         if let Some(memory) = &self.memory {
             return Ok(Box::new(memory.power_on()));
@@ -58,12 +58,12 @@ impl Medium {
     }
 
     /// The files of a folder that is there, for reading alone.
-    pub fn looking(&self, folder: &Path) -> Result<Box<dyn Directory>, Error> {
+    pub(crate) fn looking(&self, folder: &Path) -> Result<Box<dyn Directory>, Error> {
         Ok(Box::new(Looking(self.directory(folder)?)))
     }
 
     /// Makes the folder, or empties it.
-    pub fn clear(&self, folder: &Path) -> Result<(), Error> {
+    pub(crate) fn clear(&self, folder: &Path) -> Result<(), Error> {
         #[cfg(test)]
         if let Some(memory) = &self.memory {
             return Ok(memory.clear()?);
@@ -73,7 +73,7 @@ impl Medium {
     }
 
     /// One thread that indexes, and those that merge, as tantivy sees fit.
-    pub fn threads(&self) -> IndexWriterOptions {
+    pub(crate) fn threads(&self) -> IndexWriterOptions {
         #[cfg(test)]
         if self.memory.is_some() {
             return IndexWriterOptions::builder().num_merge_threads(1).build();
@@ -82,7 +82,7 @@ impl Medium {
     }
 
     /// Whether segments are merged only when that is asked for, so that a test knows when.
-    pub fn merges_when_told(&self) -> bool {
+    pub(crate) fn merges_when_told(&self) -> bool {
         #[cfg(test)]
         if self.memory.is_some() {
             return true;
@@ -91,7 +91,7 @@ impl Medium {
     }
 
     /// Whether a disk that a test plays has no room; nothing where the file system is to be asked.
-    pub fn is_full(&self) -> Option<bool> {
+    pub(crate) fn is_full(&self) -> Option<bool> {
         #[cfg(test)]
         return self.memory.as_ref().map(|memory| memory.is_full());
         #[cfg(not(test))]

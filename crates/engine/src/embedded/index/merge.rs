@@ -16,7 +16,7 @@ use certificate::search::Hit;
 use certificate::{Id, Version};
 
 /// The rows from `skip` on, at most `take` of them: those of the segments that meet their tests and are not masked, and `overlay`.
-pub fn merge(
+pub(crate) fn merge(
     segments: &[Segment],
     tests: Vec<Test>,
     order: &OrderBy,

@@ -6,7 +6,7 @@ mod arrays;
 mod columns;
 mod held;
 mod looking;
-pub mod medium;
+pub(super) mod medium;
 mod merge;
 mod order;
 mod plan;
@@ -36,21 +36,21 @@ use certificate::search::filter::Filter;
 use certificate::search::{Sort, SortKey};
 use certificate::{Id, Seq, Version};
 use columns::Columns;
-pub use columns::Segment;
-pub use held::{Held, Holdings};
-pub use looking::{Found, look, read};
-pub use medium::{Medium, remove};
-pub use merge::merge;
-pub use order::{Candidate, OrderBy, Ranks};
-pub use plan::{Plan, Test, plan, rows};
-pub use walk::walk;
+pub(super) use columns::Segment;
+pub(super) use held::{Held, Holdings};
+pub(super) use looking::{Found, look, read};
+pub(super) use medium::{Medium, remove};
+pub(super) use merge::merge;
+pub(super) use order::{Candidate, OrderBy, Ranks};
+pub(super) use plan::{Plan, Test, plan, rows};
+pub(super) use walk::walk;
 
 /// Filters whose count is remembered until the next round of the indexer.
 const COUNTED_FILTERS_MAX: usize = 256;
 
 /// Every failure of the index: the caller deletes it and builds it again.
 #[derive(Debug)]
-pub struct Error(pub String);
+pub(super) struct Error(pub String);
 
 impl From<tantivy::TantivyError> for Error {
     fn from(error: tantivy::TantivyError) -> Self {
@@ -66,7 +66,7 @@ impl From<std::io::Error> for Error {
 
 /// What the index was made from; another one is not ours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Origin {
+pub(super) struct Origin {
     /// Store uuid.
     pub store: String,
     /// Of the store: a restore makes another one, and the index from before it may know changes that are gone.
@@ -85,7 +85,7 @@ struct Payload {
 }
 
 /// Number of this layout of fields and of the rules that fill them; part of [`Origin::schema`].
-pub const LAYOUT: u32 = 1;
+pub(super) const LAYOUT: u32 = 1;
 
 /// Bytes the indexing thread may hold before it writes a segment.
 const ARENA_BYTES: usize = 64 * 1024 * 1024;
@@ -126,7 +126,7 @@ fn schema() -> (Schema, Fields) {
 }
 
 /// The index as the indexer writes it.
-pub struct Writer {
+pub(super) struct Writer {
     writer: IndexWriter,
     reader: IndexReader,
     fields: Fields,
@@ -139,7 +139,7 @@ pub struct Writer {
 impl Writer {
     /// [`open_on`](Self::open_on) the file system.
     #[cfg(test)]
-    pub fn open(folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
+    pub(super) fn open(folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
         Self::open_on(&Medium::default(), folder, origin)
     }
 
@@ -147,7 +147,7 @@ impl Writer {
     ///
     /// # Errors
     /// There is none, or one that is torn or foreign.
-    pub fn open_on(medium: &Medium, folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
+    pub(super) fn open_on(medium: &Medium, folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
         let index = Index::open(medium.directory(folder)?)?;
         let (schema, fields) = schema();
         if index.schema() != schema {
@@ -162,12 +162,12 @@ impl Writer {
     }
 
     /// [`create_on`](Self::create_on) the file system.
-    pub fn create(folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
+    pub(super) fn create(folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
         Self::create_on(&Medium::default(), folder, origin)
     }
 
     /// Starts an empty index, in place of whatever was there.
-    pub fn create_on(medium: &Medium, folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
+    pub(super) fn create_on(medium: &Medium, folder: &Path, origin: &Origin) -> Result<(Writer, Snapshot), Error> {
         medium.clear(folder)?;
         let (schema, fields) = schema();
         let settings = IndexSettings {
@@ -204,12 +204,12 @@ impl Writer {
     }
 
     /// Takes a certificate out.
-    pub fn remove(&self, id: Id) {
+    pub(super) fn remove(&self, id: Id) {
         self.writer.delete_term(Term::from_field_u64(self.fields.id, id.get()));
     }
 
     /// Puts the current row of a certificate in; an older one must be removed first.
-    pub fn add(&self, id: Id, version: Version, row: &Numbered) -> Result<(), Error> {
+    pub(super) fn add(&self, id: Id, version: Version, row: &Numbered) -> Result<(), Error> {
         let (fields, class, row) = (&self.fields, row.class, &row.row);
         let mut document = TantivyDocument::new();
         document.add_u64(fields.id, id.get());
@@ -239,7 +239,7 @@ impl Writer {
     ///
     /// # Errors
     /// tantivy failed, or holds another number of rows than it was given: no search may be answered from it.
-    pub fn commit(&mut self, seq: Seq, more: i64, ranks: &Ranks) -> Result<Snapshot, Error> {
+    pub(super) fn commit(&mut self, seq: Seq, more: i64, ranks: &Ranks) -> Result<Snapshot, Error> {
         let rows =
             self.rows.checked_add_signed(more).ok_or_else(|| Error("the index lost rows it never had".into()))?;
         self.rows = rows;
@@ -252,7 +252,7 @@ impl Writer {
     }
 
     /// Bytes of its files. One that cannot be opened counts for nothing; looking through it tells.
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         let directory = self.writer.index().directory();
         let of = |file: &std::path::PathBuf| directory.open_read(file).map_or(0, |file| file.len() as u64);
         directory.list_managed_files().iter().map(of).sum()
@@ -262,7 +262,7 @@ impl Writer {
     ///
     /// # Errors
     /// One is missing, not what was written, or of another segment.
-    pub fn verify(&self) -> Result<(), Error> {
+    pub(super) fn verify(&self) -> Result<(), Error> {
         let damaged = looking::damage(self.writer.index())?;
         match damaged.as_slice() {
             [] => {}
@@ -275,7 +275,7 @@ impl Writer {
 
     /// Makes one segment of all, as tantivy does by itself elsewhere.
     #[cfg(test)]
-    pub fn merge(&mut self) -> Result<(), Error> {
+    pub(super) fn merge(&mut self) -> Result<(), Error> {
         let segments = self.writer.index().searchable_segment_ids()?;
         if segments.len() > 1 {
             self.writer.merge(&segments).wait()?;
@@ -287,7 +287,7 @@ impl Writer {
     ///
     /// # Errors
     /// tantivy failed; what was committed is there all the same.
-    pub fn merge_all(mut self) -> Result<(), Error> {
+    pub(super) fn merge_all(mut self) -> Result<(), Error> {
         self.writer.set_merge_policy(Box::new(NoMergePolicy));
         let segments = self.writer.index().searchable_segment_ids()?;
         if !segments.is_empty() {
@@ -302,7 +302,7 @@ impl Writer {
 
     /// Lets the folder go. Merges under way are waited for and no new ones begun: one that ends later would write its own list of
     /// segments over that of whoever opens the folder next.
-    pub fn close(self) {
+    pub(super) fn close(self) {
         self.writer.set_merge_policy(Box::new(NoMergePolicy));
         if let Err(error) = self.writer.wait_merging_threads() {
             event!(INDEX_MERGE_FAILED, problem = %error);
@@ -343,7 +343,7 @@ impl Writer {
 }
 
 /// The index at its checkpoint.
-pub struct Snapshot {
+pub(super) struct Snapshot {
     pub segments: Vec<Segment>,
     pub at: Seq,
     /// Certificates.
@@ -354,16 +354,16 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Documents, deleted ones included.
-    pub fn rows(&self) -> u64 {
+    pub(super) fn rows(&self) -> u64 {
         self.segments.iter().map(|segment| u64::from(segment.max_doc())).sum()
     }
 
     /// How many rows of the index meet a filter, where that was counted before.
-    pub fn counted(&self, filter: &Filter) -> Option<u64> {
+    pub(super) fn counted(&self, filter: &Filter) -> Option<u64> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner).get(filter).copied()
     }
 
-    pub fn remember(&self, filter: &Filter, count: u64) {
+    pub(super) fn remember(&self, filter: &Filter, count: u64) {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         if counted.len() >= COUNTED_FILTERS_MAX {
             counted.clear();
@@ -372,7 +372,7 @@ impl Snapshot {
     }
 
     /// Makes the order arrays that most searches want.
-    pub fn warm(&self, ranks: &Ranks) -> Result<(), Error> {
+    pub(super) fn warm(&self, ranks: &Ranks) -> Result<(), Error> {
         for key in [SortKey::LastUpdated, SortKey::Date] {
             for segment in &self.segments {
                 arrays::warm(&segment.columns, &[Sort { key, descending: true }], ranks)?;

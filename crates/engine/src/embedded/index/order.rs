@@ -12,11 +12,11 @@ use certificate::search::{Sort, SortKey};
 use certificate::{Id, Version};
 
 /// Sort keys of one search at most: there are no more.
-pub const KEYS_MAX: usize = 7;
+pub(super) const KEYS_MAX: usize = 7;
 
 /// The order asked for, with the ranks that class fields have in it.
 #[derive(Clone, Copy)]
-pub struct OrderBy<'q> {
+pub(crate) struct OrderBy<'q> {
     pub sort: &'q [Sort],
     pub ranks: &'q Ranks,
     /// The last row first: a page past the middle is nearer to the end.
@@ -25,14 +25,14 @@ pub struct OrderBy<'q> {
 
 /// Rank of each class by status code and by category code; `u64::MAX` for no category.
 #[derive(Clone, Debug, Default)]
-pub struct Ranks {
+pub(crate) struct Ranks {
     status: Vec<u64>,
     category: Vec<u64>,
 }
 
 impl Ranks {
     /// Ranks by the alphabet of codes.
-    pub fn new(classes: &[Arc<Class>]) -> Ranks {
+    pub(crate) fn new(classes: &[Arc<Class>]) -> Ranks {
         fn category(class: &Class) -> Option<&str> {
             class.category.first().and_then(|coding| coding.code.as_deref())
         }
@@ -53,11 +53,11 @@ impl Ranks {
 }
 
 /// Sort keys of a row as numbers: smaller comes first, `u64::MAX` is a missing value. A title is compared apart.
-pub type Keys = [u64; KEYS_MAX];
+pub(super) type Keys = [u64; KEYS_MAX];
 
 /// A row that may stand on the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub(crate) struct Candidate {
     pub(super) order: Place,
     pub id: Id,
     pub version: Version,
@@ -65,7 +65,7 @@ pub struct Candidate {
 
 /// Where a row stands in an order. Most orders have one key, so the others lie apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     first: u64,
     others: Option<Box<Others>>,
 }
@@ -78,7 +78,7 @@ struct Others {
 }
 
 /// What an order asks of a row.
-pub trait Sortable {
+pub(crate) trait Sortable {
     fn id(&self) -> Id;
     fn class(&self) -> u32;
     /// When a time begins, as its column holds it; none when its beginning is open.
@@ -114,24 +114,24 @@ impl Sortable for Listed<'_> {
 
 impl OrderBy<'_> {
     /// A row that is not in the index.
-    pub fn candidate(&self, id: Id, version: Version, class: u32, row: &Row) -> Candidate {
+    pub(crate) fn candidate(&self, id: Id, version: Version, class: u32, row: &Row) -> Candidate {
         let title = row.title.as_deref().filter(|_| self.has_title()).map(|title| title::key(title).into());
         Candidate { order: self.place(&Listed { id, class, row }, title), id, version }
     }
 
     /// Where a row stands. `title` is the sort key of its title, if the order asks for it.
-    pub fn place(&self, row: &impl Sortable, title: Option<Arc<[u8]>>) -> Place {
+    pub(crate) fn place(&self, row: &impl Sortable, title: Option<Arc<[u8]>>) -> Place {
         let others = self.sort.len() > 1 || self.title_first();
         let others = others.then(|| Box::new(Others { keys: self.keys(row), title }));
         Place { first: self.key(0, row), others }
     }
 
     /// Which of two rows comes first.
-    pub fn compare(&self, left: &Candidate, right: &Candidate) -> Ordering {
+    pub(crate) fn compare(&self, left: &Candidate, right: &Candidate) -> Ordering {
         self.compare_places((&left.order, left.id), (&right.order, right.id))
     }
 
-    pub fn compare_places(&self, left: (&Place, Id), right: (&Place, Id)) -> Ordering {
+    pub(crate) fn compare_places(&self, left: (&Place, Id), right: (&Place, Id)) -> Ordering {
         let (left, right) = if self.from_end { (right, left) } else { (left, right) };
         if !self.title_first() && left.0.first != right.0.first {
             return left.0.first.cmp(&right.0.first);
@@ -161,15 +161,15 @@ impl OrderBy<'_> {
     }
 
     /// Ties break by id, in the direction of the first key. Contract 4.7.
-    pub fn by_id(&self, left: Id, right: Id) -> Ordering {
+    pub(crate) fn by_id(&self, left: Id, right: Id) -> Ordering {
         if self.first_descends() { right.cmp(&left) } else { left.cmp(&right) }
     }
 
-    pub fn first_descends(&self) -> bool {
+    pub(crate) fn first_descends(&self) -> bool {
         self.sort.first().is_some_and(|sort| sort.descending)
     }
 
-    pub fn has_title(&self) -> bool {
+    pub(crate) fn has_title(&self) -> bool {
         self.sort.iter().any(|sort| sort.key == SortKey::Title)
     }
 
@@ -178,7 +178,7 @@ impl OrderBy<'_> {
     }
 
     /// All keys of a row. Titles are compared by them only within one segment.
-    pub fn keys(&self, row: &impl Sortable) -> Keys {
+    pub(crate) fn keys(&self, row: &impl Sortable) -> Keys {
         let mut keys = [0; KEYS_MAX];
         for (at, key) in keys.iter_mut().enumerate().take(self.sort.len()) {
             *key = self.key(at, row);
@@ -187,7 +187,7 @@ impl OrderBy<'_> {
     }
 
     /// One key of a row.
-    pub fn key(&self, at: usize, row: &impl Sortable) -> u64 {
+    pub(crate) fn key(&self, at: usize, row: &impl Sortable) -> u64 {
         let begins = |field: TimeField| row.begins(field).map(ordered);
         let rank = |ranks: &[u64]| ranks.get(row.class() as usize).copied().filter(|rank| *rank != u64::MAX);
         let Some(sort) = self.sort.get(at) else { return 0 };

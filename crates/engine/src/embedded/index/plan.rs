@@ -10,7 +10,7 @@ use certificate::Id;
 use certificate::search::filter::{TimeField, TimeTest};
 
 /// A predicate made ready for one segment. Documents must be asked in ascending order where it holds [`Test::Postings`].
-pub enum Test {
+pub(crate) enum Test {
     Always,
     Never,
     All(Vec<Test>),
@@ -28,7 +28,7 @@ pub enum Test {
 
 impl Test {
     /// Makes a predicate ready.
-    pub fn new(predicate: &Predicate, segment: &Segment) -> Result<Test, Error> {
+    pub(crate) fn new(predicate: &Predicate, segment: &Segment) -> Result<Test, Error> {
         let parts = |parts: &[Predicate]| -> Result<Vec<Test>, Error> {
             parts.iter().map(|part| Test::new(part, segment)).collect()
         };
@@ -58,7 +58,7 @@ impl Test {
     }
 
     /// Whether the document meets the predicate.
-    pub fn matches(&mut self, doc: DocId, columns: &Columns) -> bool {
+    pub(crate) fn matches(&mut self, doc: DocId, columns: &Columns) -> bool {
         match self {
             Test::Always => true,
             Test::Never => false,
@@ -83,11 +83,11 @@ impl Test {
 }
 
 /// Documents by number, a bit each.
-pub struct Member(Vec<u64>);
+pub(crate) struct Member(Vec<u64>);
 
 impl Member {
     /// The documents from where the postings stand on.
-    pub fn new(postings: &mut SegmentPostings, max_doc: DocId) -> Member {
+    pub(crate) fn new(postings: &mut SegmentPostings, max_doc: DocId) -> Member {
         let mut bits = vec![0; (max_doc as usize).div_ceil(64)];
         while postings.doc() != TERMINATED {
             bits[postings.doc() as usize / 64] |= 1 << (postings.doc() % 64);
@@ -126,7 +126,7 @@ fn any(mut parts: Vec<Test>) -> Test {
 }
 
 /// The documents worth asking, in ascending order.
-pub enum Drive {
+pub(crate) enum Drive {
     /// Every document of the segment.
     Every(DocId),
     Postings(Box<SegmentPostings>),
@@ -154,10 +154,10 @@ impl Iterator for Drive {
 }
 
 /// Whether a table of classes says yes to so few certificates that their documents are worth listing.
-pub type Few<'v> = dyn Fn(&[bool]) -> bool + 'v;
+pub(super) type Few<'v> = dyn Fn(&[bool]) -> bool + 'v;
 
 /// Chooses what drives, and what is left to test on each document it brings.
-pub fn plan(predicate: &Predicate, segment: &Segment, few: &Few) -> Result<Plan, Error> {
+pub(crate) fn plan(predicate: &Predicate, segment: &Segment, few: &Few) -> Result<Plan, Error> {
     let alone = std::slice::from_ref(predicate);
     let parts = if let Predicate::All(parts) = predicate { parts.as_slice() } else { alone };
     let Some((cost, driver)) = cheapest(parts, segment, few)? else {
@@ -174,12 +174,12 @@ pub fn plan(predicate: &Predicate, segment: &Segment, few: &Few) -> Result<Plan,
 }
 
 /// Documents that [`plan`] would ask, roughly.
-pub fn rows(predicate: &Predicate, segment: &Segment, few: &Few) -> Result<u64, Error> {
+pub(crate) fn rows(predicate: &Predicate, segment: &Segment, few: &Few) -> Result<u64, Error> {
     Ok(cost(predicate, segment, few)?.map_or(u64::from(segment.max_doc()), |cost| cost.rows))
 }
 
 /// How one segment is searched.
-pub struct Plan {
+pub(crate) struct Plan {
     pub drive: Drive,
     /// What is left to ask of each document.
     pub test: Test,

@@ -6,7 +6,7 @@
 use certificate::search::collation;
 
 /// The column value of a title.
-pub fn value(title: &str) -> Vec<u8> {
+pub(super) fn value(title: &str) -> Vec<u8> {
     let key = collation::key(title);
     let mut value = Vec::with_capacity(key.len() + title.len() + 8);
     for byte in key {
@@ -21,7 +21,7 @@ pub fn value(title: &str) -> Vec<u8> {
 }
 
 /// Sort key (as it stands in the value) and title. None when the value cannot be one.
-pub fn split(value: &[u8]) -> Option<(&[u8], &str)> {
+pub(super) fn split(value: &[u8]) -> Option<(&[u8], &str)> {
     let mut at = 0;
     loop {
         at += value.get(at..)?.iter().position(|byte| *byte == 0)?;
@@ -33,7 +33,7 @@ pub fn split(value: &[u8]) -> Option<(&[u8], &str)> {
 }
 
 /// The sort key as it stands in values, for a title that is not in the index.
-pub fn key(title: &str) -> Vec<u8> {
+pub(super) fn key(title: &str) -> Vec<u8> {
     let value = value(title);
     let (key, _) = split(&value).expect("a value splits where it was put together");
     key.to_vec()

@@ -11,7 +11,7 @@ use certificate::Id;
 
 /// What a segment holds of a search.
 #[derive(Debug, Default)]
-pub struct Found {
+pub(crate) struct Found {
     /// Documents that meet the filter, masked ones included.
     pub count: u64,
     /// The first ones in sort order, masked ones left out; unordered.
@@ -19,7 +19,7 @@ pub struct Found {
 }
 
 /// Searches one segment. `masked` tells ids whose newest version the overlay has; `first` is how many rows the page reaches to.
-pub fn walk(
+pub(crate) fn walk(
     segment: &Segment,
     plan: Plan,
     order: &OrderBy,

@@ -16,7 +16,7 @@ const SUSPICION_TIME: Duration = Duration::from_secs(60);
 
 /// Wakes the indexer.
 #[derive(Default)]
-pub struct Bell {
+pub(crate) struct Bell {
     state: Mutex<BellState>,
     rang: Condvar,
 }
@@ -42,7 +42,7 @@ struct BellState {
 
 impl Bell {
     /// Changes have come; `many` are worth a round at once.
-    pub fn note(&self, many: bool) {
+    pub(crate) fn note(&self, many: bool) {
         let mut state = self.state.lock().expect("no holder of this lock can panic");
         let first = state.since.is_none();
         state.since.get_or_insert_with(Instant::now);
@@ -53,25 +53,25 @@ impl Bell {
     }
 
     /// A round is wanted at once.
-    pub fn ring(&self) {
+    pub(crate) fn ring(&self) {
         self.state.lock().expect("no holder of this lock can panic").now = true;
         self.rang.notify_all();
     }
 
     /// A search found the index damaged: it is to be given up.
-    pub fn condemn(&self) {
+    pub(crate) fn condemn(&self) {
         self.state.lock().expect("no holder of this lock can panic").condemned = true;
         self.ring();
     }
 
     /// A search panicked: the index's files are to be looked through.
-    pub fn suspect(&self) {
+    pub(crate) fn suspect(&self) {
         self.state.lock().expect("no holder of this lock can panic").suspected = true;
         self.ring();
     }
 
     /// Whether the index's files are to be looked through now: after a suspicion, though not again and again, and at times without one.
-    pub fn is_time_to_look(&self) -> bool {
+    pub(crate) fn is_time_to_look(&self) -> bool {
         let mut state = self.state.lock().expect("no holder of this lock can panic");
         let is_time = state.look_in().is_zero();
         if is_time {
@@ -85,41 +85,41 @@ impl Bell {
     }
 
     /// Waits, however often it is rung. False when the engine is closed meanwhile.
-    pub fn pause(&self, time: Duration) -> bool {
+    pub(crate) fn pause(&self, time: Duration) -> bool {
         let state = self.state.lock().expect("no holder of this lock can panic");
         let waited = self.rang.wait_timeout_while(state, time, |state| !state.closed);
         !waited.expect("no holder of this lock can panic").0.closed
     }
 
     /// Whether the index was condemned since this was asked last.
-    pub fn was_condemned(&self) -> bool {
+    pub(crate) fn was_condemned(&self) -> bool {
         std::mem::take(&mut self.state.lock().expect("no holder of this lock can panic").condemned)
     }
 
     /// An index was made beside: it is to take the place of the one in use.
-    pub fn offer(&self, beside: Beside) {
+    pub(crate) fn offer(&self, beside: Beside) {
         self.state.lock().expect("no holder of this lock can panic").beside = Some(beside);
         self.ring();
     }
 
     /// What was offered.
-    pub fn offered(&self) -> Option<Beside> {
+    pub(crate) fn offered(&self) -> Option<Beside> {
         self.state.lock().expect("no holder of this lock can panic").beside.take()
     }
 
     /// The index's files were looked through just now.
-    pub fn looked(&self) {
+    pub(crate) fn looked(&self) {
         self.state.lock().expect("no holder of this lock can panic").looked = Some(Instant::now());
     }
 
     /// Nothing more will come.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.state.lock().expect("no holder of this lock can panic").closed = true;
         self.rang.notify_all();
     }
 
     /// Waits for the next round; false when it is the last one.
-    pub fn wait(&self) -> bool {
+    pub(crate) fn wait(&self) -> bool {
         let mut state = self.state.lock().expect("no holder of this lock can panic");
         loop {
             if state.closed {
@@ -137,7 +137,7 @@ impl Bell {
         }
     }
 
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.state.lock().expect("no holder of this lock can panic").closed
     }
 }

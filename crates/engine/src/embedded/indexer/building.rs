@@ -9,10 +9,10 @@ use crate::embedded::index::Writer;
 use certificate::Seq;
 
 /// Changes read from the store in one go, so that no read lasts longer than some milliseconds.
-pub const CHUNK_ROWS: usize = 4_096;
+pub(crate) const CHUNK_ROWS: usize = 4_096;
 
 /// Brings an index that is missing or far behind close to the store, then goes live. False when the engine is closed meanwhile.
-pub fn build(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<bool, String> {
+pub(super) fn build(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<bool, String> {
     let mut building = Building::from(at);
     while !shared.bell.is_closed() {
         if building.step(shared, writer)? {
@@ -23,7 +23,7 @@ pub fn build(shared: &Shared, writer: &mut Writer, at: Seq) -> Result<bool, Stri
 }
 
 /// An index on its way to the store's last change.
-pub struct Building {
+pub(crate) struct Building {
     at: Seq,
     /// What is put in and not committed.
     uncommitted: usize,
@@ -32,12 +32,12 @@ pub struct Building {
 
 impl Building {
     /// From an index that holds the state at a change.
-    pub fn from(at: Seq) -> Building {
+    pub(crate) fn from(at: Seq) -> Building {
         Building { at, uncommitted: 0, more: 0 }
     }
 
     /// Takes a chunk of changes in; close behind the store, goes live. True when it has.
-    pub fn step(&mut self, shared: &Shared, writer: &mut Writer) -> Result<bool, String> {
+    pub(crate) fn step(&mut self, shared: &Shared, writer: &mut Writer) -> Result<bool, String> {
         let target = shared.seq();
         if self.at < target {
             shared.built_percent.store(self.at.0 * 100 / target.0, Ordering::Release);
@@ -66,7 +66,7 @@ impl Building {
 }
 
 /// How far a chunk of changes brought an index.
-pub struct Done {
+pub(crate) struct Done {
     pub at: Seq,
     /// Certificates it has more than before.
     pub more: i64,
@@ -74,7 +74,7 @@ pub struct Done {
 }
 
 /// Puts the next changes behind `at` into an index, none behind `until`. None when there are no more.
-pub fn chunk(shared: &Shared, writer: &Writer, at: Seq, until: Seq) -> Result<Option<Done>, String> {
+pub(crate) fn chunk(shared: &Shared, writer: &Writer, at: Seq, until: Seq) -> Result<Option<Done>, String> {
     let rows = shared.read_rows(at, until, CHUNK_ROWS).map_err(|error| error.to_string())?;
     let Some(last) = rows.last().map(|row| row.seq) else { return Ok(None) };
     let mut done = HashSet::new();

@@ -19,12 +19,12 @@ use certificate::{Consent, Id, Seq, Version};
 const INDEX_ROUND_ROWS_MAX: usize = 16_384;
 
 impl Shared {
-    pub fn classes(&self) -> Arc<Classes> {
+    pub(crate) fn classes(&self) -> Arc<Classes> {
         self.publishing().classes.clone()
     }
 
     /// Makes what a commit brought visible.
-    pub fn publish(&self, entries: Vec<NewEntry>, classes: Option<Arc<Classes>>, seq: Seq) {
+    pub(crate) fn publish(&self, entries: Vec<NewEntry>, classes: Option<Arc<Classes>>, seq: Seq) {
         let mut published = self.publishing();
         let mut counters = published.counters.clone();
         Arc::make_mut(&mut counters).apply(&counters::deltas(&entries));
@@ -52,7 +52,7 @@ impl Shared {
     }
 
     /// Takes in what the store holds now that it was opened again: a commit that failed may have been stored after all.
-    pub fn catch_up(&self, stands: Stands) -> Result<(), Error> {
+    pub(crate) fn catch_up(&self, stands: Stands) -> Result<(), Error> {
         let Stands { position, classes, counters } = stands;
         let next =
             Published { classes: Arc::new(Classes::read(&classes)?), counters: Arc::new(Counters::new(counters)) };
@@ -71,12 +71,12 @@ impl Shared {
     }
 
     /// Searches work from now on: the index at its checkpoint, and the tail up to `seq` from the store.
-    pub fn go_live(&self, snapshot: Snapshot, seq: Seq) -> Result<(), Error> {
+    pub(crate) fn go_live(&self, snapshot: Snapshot, seq: Seq) -> Result<(), Error> {
         let published = self.publishing();
         self.go_live_locked(snapshot, seq, &published)
     }
 
-    pub fn go_live_locked(&self, snapshot: Snapshot, seq: Seq, published: &Published) -> Result<(), Error> {
+    pub(crate) fn go_live_locked(&self, snapshot: Snapshot, seq: Seq, published: &Published) -> Result<(), Error> {
         let open = Generation::default();
         let rows = self.read_rows_with(&published.classes, snapshot.at, seq, usize::MAX)?;
         let tail = !rows.is_empty();
@@ -96,7 +96,7 @@ impl Shared {
     }
 
     /// Starts a new generation and hands out those before. None when nothing has come.
-    pub fn seal(&self) -> Option<Sealed> {
+    pub(crate) fn seal(&self) -> Option<Sealed> {
         let _turn = self.publishing();
         let view = self.view()?;
         if view.generations.iter().all(|generation| generation.len() == 0) {
@@ -111,7 +111,7 @@ impl Shared {
     }
 
     /// The index holds the oldest generations now.
-    pub fn drop_generations(&self, snapshot: Snapshot, sealed: &Sealed) {
+    pub(crate) fn drop_generations(&self, snapshot: Snapshot, sealed: &Sealed) {
         let _turn = self.publishing();
         if let Some(view) = self.view() {
             let mut next = View::clone(&view);
@@ -122,7 +122,7 @@ impl Shared {
     }
 
     /// [`read_rows_with`](Self::read_rows_with) the classes of this moment.
-    pub fn read_rows(&self, after: Seq, until: Seq, max: usize) -> Result<Vec<NewEntry>, Error> {
+    pub(crate) fn read_rows(&self, after: Seq, until: Seq, max: usize) -> Result<Vec<NewEntry>, Error> {
         let classes = self.classes();
         self.read_rows_with(&classes, after, until, max)
     }

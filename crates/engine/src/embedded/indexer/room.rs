@@ -25,7 +25,7 @@ const PROBE: &str = ".room";
 
 /// Whether an index failed because of its disk or for want of a thread, and not of itself. tantivy's words for it are those of the system;
 /// when one of its threads met the error first, it only says that the thread has ended, and the disk is asked.
-pub fn is_missing(shared: &Shared, problem: &str) -> bool {
+pub(super) fn is_missing(shared: &Shared, problem: &str) -> bool {
     const WORDS: [&str; 5] =
         ["No space left", "no storage space", "Read-only file system", "read-only filesystem", "Disk quota exceeded"];
     // tantivy starts a thread for each commit.
@@ -56,7 +56,7 @@ fn takes_nothing(medium: &Medium, folder: &Path) -> bool {
 ///
 /// # Errors
 /// It is not what it was.
-pub fn wait(shared: &Shared, at: Seq) -> Option<Result<Writer, String>> {
+pub(super) fn wait(shared: &Shared, at: Seq) -> Option<Result<Writer, String>> {
     let (medium, folder, origin) = (&shared.index_medium, &shared.index_folder, &shared.origin);
     while shared.bell.pause(PAUSE) {
         if takes_nothing(medium, folder) {

@@ -34,7 +34,7 @@ impl<K: PartialOrd + Clone> Ascending<'_, K> {
     ///
     /// # Errors
     /// `Damaged`: it does not lie above the one before.
-    pub fn next(&mut self, key: &K) -> Result<(), Error> {
+    pub(super) fn next(&mut self, key: &K) -> Result<(), Error> {
         if *key <= self.last {
             return Err(Error::Damaged(format!("keys of {} are out of order", self.table)));
         }

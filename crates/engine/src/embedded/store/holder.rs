@@ -60,7 +60,7 @@ fn started(id: u32) -> Option<u64> {
 }
 
 /// Says that this process has a folder, until it is dropped.
-pub struct Holding {
+pub(super) struct Holding {
     path: PathBuf,
     /// What lay there, to be put back.
     before: Option<Vec<u8>>,
@@ -68,12 +68,12 @@ pub struct Holding {
 
 impl Holding {
     /// Writes the file (0600). None when that cannot be done, which hinders nothing.
-    pub fn begin(folder: &Path) -> Option<Holding> {
+    pub(super) fn begin(folder: &Path) -> Option<Holding> {
         Self::at(folder.join(NAME), None)
     }
 
     /// As [`begin`](Self::begin), for whoever leaves the folder as it was: what a killed process left there comes back at the end.
-    pub fn beside(folder: &Path) -> Option<Holding> {
+    pub(super) fn beside(folder: &Path) -> Option<Holding> {
         let path = folder.join(NAME);
         let before = fs::read(&path).ok();
         Self::at(path, before)

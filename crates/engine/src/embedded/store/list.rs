@@ -10,14 +10,14 @@ use crate::{ListChange, ListKey, StoredList};
 const HEADER_BYTES: usize = 12;
 
 /// All lists, by key.
-pub fn read_all(transaction: &ReadTransaction) -> Result<Vec<StoredList>, Error> {
+pub(super) fn read_all(transaction: &ReadTransaction) -> Result<Vec<StoredList>, Error> {
     let Some(table) = transaction.find_table(TERMINOLOGY)? else { return Ok(Vec::new()) };
     let rows = table.iter()?;
     rows.map(|row| row.and_then(|(key, value)| read(key.value(), value.value()))).collect()
 }
 
 /// Takes steps, in their order.
-pub fn change(transaction: &WriteTransaction, changes: &[ListChange]) -> Result<(), Error> {
+pub(super) fn change(transaction: &WriteTransaction, changes: &[ListChange]) -> Result<(), Error> {
     let mut table = transaction.open_table(TERMINOLOGY)?;
     for change in changes {
         match change {

@@ -53,7 +53,7 @@ pub struct Position {
 }
 
 /// Locks the folder of a database, as [`Medium::lock_folder`](super::Medium::lock_folder).
-pub fn lock_folder(path: &Path, looks: bool, options: &Options) -> Result<Option<File>, Error> {
+pub(super) fn lock_folder(path: &Path, looks: bool, options: &Options) -> Result<Option<File>, Error> {
     let folder = path.parent().unwrap_or(Path::new("."));
     options.medium.lock_folder(folder, looks).map_err(|error| unopened(path, error))
 }
@@ -68,14 +68,14 @@ pub fn expect_unused(folder: &Path, looks: bool) -> Result<(), Error> {
 }
 
 /// Makes the database where there is none.
-pub fn make_database(path: &Path, options: &Options) -> Result<(), Error> {
+pub(super) fn make_database(path: &Path, options: &Options) -> Result<(), Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
     guarded(FILE, || options.medium.make_if_missing(&builder, path).map_err(io))
 }
 
 /// Opens the database that is there.
-pub fn open_database(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
+pub(super) fn open_database(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
     expect_bytes(path)?;
@@ -84,7 +84,7 @@ pub fn open_database(path: &Path, options: &Options) -> Result<OpenDatabase, Err
 }
 
 /// The database for reading, on a disk that takes no writes.
-pub fn open_aside(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
+pub(super) fn open_aside(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
     expect_bytes(path)?;
@@ -92,7 +92,7 @@ pub fn open_aside(path: &Path, options: &Options) -> Result<OpenDatabase, Error>
 }
 
 /// The database to be looked at: nothing is written to its file.
-pub fn open_looking(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
+pub(super) fn open_looking(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
     let mut builder = Database::builder();
     builder.set_cache_size(options.cache_bytes);
     expect_bytes(path)?;
@@ -128,7 +128,7 @@ fn unopened(path: &Path, error: DatabaseError) -> Error {
 }
 
 /// As [`open_looking`], of a database that was looked at before: what the first look made of it in memory is made again.
-pub fn look_again(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
+pub(super) fn look_again(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
     let database = open_looking(path, options)?;
     first_look(&database, None, options)?;
     Ok(database)
@@ -153,7 +153,7 @@ impl Stands {
 
 /// Makes what a new store needs, checks what an old one says, migrates one of an earlier format, and reads how far it has come. One of an
 /// earlier format is copied to `copied` first, where there is such a path.
-pub fn first_look(database: &Database, copied: Option<&Path>, options: &Options) -> Result<Opened, Error> {
+pub(super) fn first_look(database: &Database, copied: Option<&Path>, options: &Options) -> Result<Opened, Error> {
     let names = &options.names;
     let fresh = match begin_read(database)?.find_table(META)? {
         Some(meta) => meta.get("format")?.is_none(),
@@ -182,7 +182,7 @@ pub fn first_look(database: &Database, copied: Option<&Path>, options: &Options)
 }
 
 /// Classes in the order of their numbers.
-pub fn stored_classes(database: &Database) -> Result<Vec<Vec<u8>>, Error> {
+pub(super) fn stored_classes(database: &Database) -> Result<Vec<Vec<u8>>, Error> {
     let classes = begin_read(database)?.open_table(CLASS)?;
     let rows = classes.iter()?;
     rows.map(|row| row.map(|(_, class)| class.value().to_vec())).collect()
@@ -265,10 +265,10 @@ fn claim(database: &Database, purpose: Purpose) -> Result<(), Error> {
 }
 
 /// What the folder is for, in the table `meta`.
-pub const PURPOSE: &str = "purpose";
+pub(super) const PURPOSE: &str = "purpose";
 
 /// What stands there.
-pub fn purpose_of(stored: &[u8]) -> Result<Purpose, Error> {
+pub(super) fn purpose_of(stored: &[u8]) -> Result<Purpose, Error> {
     Purpose::named(stored).ok_or_else(|| Error::Damaged(format!("'{PURPOSE}' is neither developer nor service")))
 }
 
@@ -290,12 +290,12 @@ fn add_shipped_dictionary(database: &Database) -> Result<(), Error> {
     transaction.commit()
 }
 
-pub fn position(database: &Database) -> Result<Position, Error> {
+pub(super) fn position(database: &Database) -> Result<Position, Error> {
     position_at(&begin_read(database)?)
 }
 
 /// How far the store had come at a moment.
-pub fn position_at(transaction: &ReadTransaction) -> Result<Position, Error> {
+pub(super) fn position_at(transaction: &ReadTransaction) -> Result<Position, Error> {
     let meta = transaction.open_table(META)?;
     let number = |key: &str| -> Result<Option<u64>, Error> {
         let number = meta.get(key)?.map(|bytes| bytes.value().try_into().map(u64::from_le_bytes));

@@ -310,12 +310,12 @@ impl Lying {
 }
 
 /// A version number as it stands in a key.
-pub fn version_of(number: u32) -> Result<Version, Error> {
+pub(super) fn version_of(number: u32) -> Result<Version, Error> {
     Version::new(number).ok_or_else(|| Error::Damaged("a version has number 0".into()))
 }
 
 /// The newest version of a certificate in a table of versions.
-pub fn newest<T>(
+pub(super) fn newest<T>(
     versions: &Table<impl redb::ReadableTable<(u64, u32), &'static [u8]>, (u64, u32), &'static [u8]>,
     id: Id,
     read: impl FnOnce(Version, &[u8]) -> T,

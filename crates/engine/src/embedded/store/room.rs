@@ -10,7 +10,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// What the file system says.
-pub fn free_bytes(path: &Path) -> io::Result<u64> {
+pub(super) fn free_bytes(path: &Path) -> io::Result<u64> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let mut told = MaybeUninit::<libc::statvfs>::uninit();
     // SAFETY: the path ends with a zero byte and lives through the call, which writes to `told` alone.

@@ -15,19 +15,19 @@ use super::Error;
 use crate::embedded::panics::caught;
 
 /// The result of a call that reads pages, `what` names whose; a panic is damage.
-pub fn guarded<T>(what: &str, call: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+pub(super) fn guarded<T>(what: &str, call: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     caught(call).unwrap_or_else(|| Err(Error::Damaged(format!("a page of {what} cannot be read"))))
 }
 
 /// What redb ends by itself when it is dropped, which reads and writes pages as any other call does: a database is closed, a transaction is
 /// given up. Damage met there is caught; the next opening of the file mends what was left half-way, or refuses it.
-pub struct GuardedDrop<T>(Option<T>);
+pub(super) struct GuardedDrop<T>(Option<T>);
 
 /// An open database.
-pub type OpenDatabase = GuardedDrop<Database>;
+pub(super) type OpenDatabase = GuardedDrop<Database>;
 
 impl<T> GuardedDrop<T> {
-    pub fn new(value: T) -> GuardedDrop<T> {
+    pub(super) fn new(value: T) -> GuardedDrop<T> {
         GuardedDrop(Some(value))
     }
 
@@ -62,7 +62,7 @@ impl<T> Drop for GuardedDrop<T> {
 pub struct ReadTransaction(pub(super) GuardedDrop<redb::ReadTransaction>);
 
 /// Begins to read at the newest commit.
-pub fn begin_read(database: &Database) -> Result<ReadTransaction, Error> {
+pub(super) fn begin_read(database: &Database) -> Result<ReadTransaction, Error> {
     guarded("the file", || Ok(ReadTransaction(GuardedDrop::new(database.begin_read()?))))
 }
 
@@ -93,7 +93,7 @@ impl ReadTransaction {
 pub struct WriteTransaction(pub(super) GuardedDrop<redb::WriteTransaction>);
 
 /// Begins the one write transaction.
-pub fn begin_write(database: &Database) -> Result<WriteTransaction, Error> {
+pub(super) fn begin_write(database: &Database) -> Result<WriteTransaction, Error> {
     guarded("the file", || Ok(WriteTransaction(GuardedDrop::new(database.begin_write()?))))
 }
 
@@ -136,10 +136,10 @@ impl<T, K: Key + 'static, V: Value + 'static> Table<T, K, V> {
 }
 
 /// A table at one moment.
-pub type ReadOnlyTable<K, V> = Table<redb::ReadOnlyTable<K, V>, K, V>;
+pub(super) type ReadOnlyTable<K, V> = Table<redb::ReadOnlyTable<K, V>, K, V>;
 
 /// A table of the open write transaction.
-pub type WrittenTable<'t, K, V> = Table<redb::Table<'t, K, V>, K, V>;
+pub(super) type WrittenTable<'t, K, V> = Table<redb::Table<'t, K, V>, K, V>;
 
 /// Key and value of a row.
 type Row<'t, K, V> = (AccessGuard<'t, K>, AccessGuard<'t, V>);

@@ -9,10 +9,10 @@ use certificate::Seq;
 pub const LATEST_STAMP: &str = "latest-stamp";
 
 /// Points behind which time began again: the change before each as u64, then the clock as i64.
-pub const CLOCK_RESETS: &str = "clock-resets";
+pub(super) const CLOCK_RESETS: &str = "clock-resets";
 
 /// The newest time stamp when an operator accepted that the clock is behind it: i64.
-pub const CLOCK_ACCEPTED: &str = "clock-accepted";
+pub(super) const CLOCK_ACCEPTED: &str = "clock-accepted";
 
 /// The newest time stamp where the last change does not carry it.
 pub enum LatestStamp {
@@ -45,7 +45,7 @@ impl LatestStamp {
 }
 
 /// Reads resets, in their order.
-pub fn read_resets(bytes: &[u8]) -> Result<Vec<ClockReset>, Error> {
+pub(super) fn read_resets(bytes: &[u8]) -> Result<Vec<ClockReset>, Error> {
     let (numbers, rest) = bytes.as_chunks::<8>();
     let (resets, half) = numbers.as_chunks::<2>();
     let read = |[change, at]: &[_; 2]| ClockReset { change: u64::from_le_bytes(*change), at: i64::from_le_bytes(*at) };

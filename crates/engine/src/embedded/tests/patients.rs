@@ -16,7 +16,7 @@ fn version(number: u32) -> Version {
 }
 
 /// A patient whose tail says what is in the facts, so that another content is another tail.
-pub fn patient(number: impl Into<Option<u64>>, identifiers: &[(&str, &str)]) -> PatientWrite {
+pub(super) fn patient(number: impl Into<Option<u64>>, identifiers: &[(&str, &str)]) -> PatientWrite {
     let identifiers = identifiers.iter().map(|(system, value)| ((*system).into(), (*value).into())).collect();
     let facts = PatientFacts { is_active: true, is_deceased: false, born: None, identifiers, links: vec![] };
     as_said(PatientWrite { id: number.into().map(id), unless: None, alone: None, facts, tail: vec![] })
@@ -40,7 +40,7 @@ fn born(number: u64, first: i32, last: i32) -> PatientWrite {
 }
 
 impl Fixture {
-    pub fn patients(&self, writes: impl Into<Vec<PatientWrite>>) -> Vec<PatientWritten> {
+    pub(super) fn patients(&self, writes: impl Into<Vec<PatientWrite>>) -> Vec<PatientWritten> {
         self.engine.write_patients(writes.into()).blocking_recv().unwrap().unwrap()
     }
 

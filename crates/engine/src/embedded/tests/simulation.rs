@@ -10,10 +10,10 @@
 //! came after it sealed; a failed commit that was stored after all is not taken in; a commit is not durable; counters count a part of a
 //! batch.
 
-pub mod dice;
-pub mod model;
-pub mod request;
-pub mod stepped;
+pub(super) mod dice;
+pub(super) mod model;
+pub(super) mod request;
+pub(super) mod stepped;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -61,7 +61,7 @@ fn query(dice: &mut Dice) -> Query {
 }
 
 /// What a search must find at a moment: its total and its page.
-pub fn expected(query: &Query, moment: &Moment) -> (u64, Vec<(u64, u32)>) {
+pub(super) fn expected(query: &Query, moment: &Moment) -> (u64, Vec<(u64, u32)>) {
     let of = |id: &u64| Id::new(*id).unwrap();
     let mut found: Vec<(i64, u64, u32)> = moment
         .rows
@@ -81,7 +81,7 @@ pub fn expected(query: &Query, moment: &Moment) -> (u64, Vec<(u64, u32)>) {
 }
 
 /// Runs a search that was planned and compares.
-pub fn check_search(planned: PlannedSearch, query: &Query, moment: &Moment) {
+pub(super) fn check_search(planned: PlannedSearch, query: &Query, moment: &Moment) {
     let page = planned.run().unwrap_or_else(|error| panic!("{query:?} failed: {error:?}"));
     let found: Vec<(u64, u32)> = page.hits.iter().map(|hit| (hit.id.get(), hit.version.get())).collect();
     assert_eq!((page.total, found), expected(query, moment), "{query:?} at {}", moment.seq);
@@ -302,10 +302,7 @@ impl Run {
 
 /// Plays one run; its steps are printed when it fails.
 fn play(seed: u64, tells: bool) -> Result<(), String> {
-    let mut run = match catch_unwind(|| Run::new(seed)) {
-        Ok(run) => run,
-        Err(_) => return Err(format!("seed {seed} cannot begin")),
-    };
+    let Ok(mut run) = catch_unwind(|| Run::new(seed)) else { return Err(format!("seed {seed} cannot begin")) };
     let played = catch_unwind(AssertUnwindSafe(|| run.play()));
     let story = || format!("HCERT_SIMULATION_SEED={seed} failed after these steps:\n  {}", run.steps.join("\n  "));
     if tells {

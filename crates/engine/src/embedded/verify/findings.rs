@@ -92,7 +92,7 @@ impl Verified {
 
 /// What was found so far.
 #[derive(Debug, Default)]
-pub struct Findings {
+pub(super) struct Findings {
     found: Verified,
     /// Problems of the index, and of all the rest.
     of_index: u64,
@@ -106,7 +106,7 @@ impl Findings {
     ///
     /// # Errors
     /// It cannot be read for another reason.
-    pub fn readable<T>(&mut self, part: &str, read: Result<T, Error>) -> Result<Option<T>, Error> {
+    pub(super) fn readable<T>(&mut self, part: &str, read: Result<T, Error>) -> Result<Option<T>, Error> {
         match read {
             Ok(value) => Ok(Some(value)),
             Err(Error::Damaged(problem)) => {
@@ -118,7 +118,7 @@ impl Findings {
     }
 
     /// Something is wrong.
-    pub fn tell(&mut self, part: &str, text: &str) {
+    pub(super) fn tell(&mut self, part: &str, text: &str) {
         match part == INDEX {
             true => self.of_index += 1,
             false => self.of_others += 1,
@@ -130,12 +130,12 @@ impl Findings {
     }
 
     /// Something is worth knowing.
-    pub fn note(&mut self, text: &str) {
+    pub(super) fn note(&mut self, text: &str) {
         self.found.notes.push(text.to_owned());
     }
 
     /// Says what a damaged index means, and what to do about it.
-    pub fn conclude(&mut self, standing: Standing) {
+    pub(super) fn conclude(&mut self, standing: Standing) {
         let text = match (self.of_index, self.of_others, standing) {
             (0, ..) => return,
             (_, 0, Standing::Damaged) => {
@@ -161,11 +161,11 @@ impl Findings {
     }
 
     /// The numbers of what was looked at.
-    pub fn counts(&mut self) -> &mut Verified {
+    pub(super) fn counts(&mut self) -> &mut Verified {
         &mut self.found
     }
 
-    pub fn verified(self, change: Seq, patient_change: u64) -> Verified {
+    pub(super) fn verified(self, change: Seq, patient_change: u64) -> Verified {
         Verified { change: change.0, patient_change, ..self.found }
     }
 }

@@ -13,7 +13,7 @@ use certificate::Seq;
 
 /// What is known of the index's files, and what becomes of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub(super) enum Standing {
     /// As they were written, as far as each of them says, or not there at all.
     Whole,
     /// The next start will notice, and build the index again.

@@ -9,14 +9,14 @@ use super::findings::Findings;
 use certificate::{Id, Seq, Version};
 
 /// What the index holds, compared certificate by certificate in the order of their ids.
-pub struct Indexed<'s> {
+pub(super) struct Indexed<'s> {
     holdings: Holdings<'s>,
     at: Seq,
 }
 
 impl<'s> Indexed<'s> {
     /// Reads the index; none when it cannot be read, which is told.
-    pub fn read(snapshot: &'s Snapshot, found: &mut Findings) -> Option<Indexed<'s>> {
+    pub(super) fn read(snapshot: &'s Snapshot, found: &mut Findings) -> Option<Indexed<'s>> {
         // A damaged file may show as a panic as well as an error.
         let read = caught(|| Holdings::read(snapshot));
         let problem = match read {
@@ -32,12 +32,12 @@ impl<'s> Indexed<'s> {
     }
 
     /// The change whose state it holds.
-    pub fn at(&self) -> Seq {
+    pub(super) fn at(&self) -> Seq {
         self.at
     }
 
     /// Compares a certificate. What it should hold is not known of one that cannot be read; of one that is deleted it is nothing.
-    pub fn compare(
+    pub(super) fn compare(
         &mut self,
         id: Id,
         expected: Option<Option<(Version, Arc<Numbered>)>>,
@@ -62,7 +62,7 @@ impl<'s> Indexed<'s> {
     }
 
     /// What it holds behind the last certificate of the store.
-    pub fn finish(&self, found: &mut Findings) {
+    pub(super) fn finish(&self, found: &mut Findings) {
         self.holdings.rest().for_each(|id| stranger(id, found));
     }
 }

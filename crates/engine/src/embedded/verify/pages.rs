@@ -21,7 +21,7 @@ impl Embedded {
 }
 
 /// Walks every table of the newest commit. Whether all of its pages are as they were written.
-pub fn pages(pages: &Pages, found: &mut Findings) -> bool {
+pub(super) fn pages(pages: &Pages, found: &mut Findings) -> bool {
     let mut is_whole = true;
     for problem in pages.header_problems() {
         is_whole = false;

@@ -9,10 +9,10 @@ use crate::embedded::store::record::Draft;
 use crate::embedded::{Import, Imported, Refused, Write, Written};
 use crate::{ClockDecision, ListChange, PatientWrite, PatientWritten};
 
-pub type Answer<T> = oneshot::Sender<Result<T, Refused>>;
+pub(super) type Answer<T> = oneshot::Sender<Result<T, Refused>>;
 
 /// A write with its compressed body.
-pub struct Prepared {
+pub(crate) struct Prepared {
     pub write: Write,
     /// Of a change of consent only the fields count.
     pub draft: Draft,
@@ -22,7 +22,7 @@ pub struct Prepared {
 }
 
 /// What waits for the writer.
-pub enum Job {
+pub(crate) enum Job {
     Write(Box<Prepared>),
     Import {
         versions: Vec<(Draft, Import)>,
@@ -50,7 +50,7 @@ pub enum Job {
 }
 
 impl Job {
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Job::Write(prepared) => prepared.draft.bytes(),
             Job::Import { versions, .. } => versions.iter().map(|(draft, _)| draft.bytes()).sum(),
@@ -61,11 +61,11 @@ impl Job {
     }
 
     /// An operator's command waits its turn; a caller of the service is told to come again.
-    pub fn may_be_refused(&self) -> bool {
+    pub(crate) fn may_be_refused(&self) -> bool {
         matches!(self, Job::Write(_) | Job::Patients { waits: false, .. })
     }
 
-    pub fn refuse(self, refused: Refused) {
+    pub(crate) fn refuse(self, refused: Refused) {
         // A caller who went away needs no answer.
         match self {
             Job::Write(prepared) => drop(prepared.answer.send(Err(refused))),
@@ -78,7 +78,7 @@ impl Job {
 }
 
 /// Who waits for a job, and what it is told once it is stored.
-pub enum Reply {
+pub(super) enum Reply {
     Write(Answer<Written>, Result<Written, Refused>),
     Import(Answer<Vec<Imported>>, Vec<Imported>),
     /// Code lists, the clock, or the head of the audit trail.
@@ -87,7 +87,7 @@ pub enum Reply {
 }
 
 /// Notes who waits for a job that is done, or that the store failed: then `nothing` stands where its result would.
-pub fn keep<T>(
+pub(super) fn keep<T>(
     replies: &mut Vec<Reply>,
     done: Result<T, Error>,
     reply: impl FnOnce(T) -> Reply,
@@ -102,7 +102,7 @@ pub fn keep<T>(
 }
 
 impl Reply {
-    pub fn send(self) {
+    pub(super) fn send(self) {
         // A caller who went away needs no answer.
         match self {
             Reply::Write(answer, result) => drop(answer.send(result)),
@@ -112,7 +112,7 @@ impl Reply {
         }
     }
 
-    pub fn fail(self, error: &Arc<Error>) {
+    pub(super) fn fail(self, error: &Arc<Error>) {
         match self {
             Reply::Write(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),
             Reply::Import(answer, _) => drop(answer.send(Err(Refused::Store(error.clone())))),

@@ -15,7 +15,7 @@ use tantivy::directory::{
 
 /// The files of one index. They outlive the processes that use them.
 #[derive(Default)]
-pub struct Memory(Mutex<State>);
+pub(crate) struct Memory(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -53,11 +53,11 @@ impl Memory {
     }
 
     /// For a process that starts now, or opens the files again.
-    pub fn power_on(self: &Arc<Memory>) -> Powered {
+    pub(crate) fn power_on(self: &Arc<Memory>) -> Powered {
         Powered { memory: self.clone(), life: self.state().life }
     }
 
-    pub fn clear(&self) -> io::Result<()> {
+    pub(crate) fn clear(&self) -> io::Result<()> {
         let mut state = self.state();
         state.spend()?;
         state.seen.clear();
@@ -67,34 +67,34 @@ impl Memory {
     }
 
     /// There is no room for anything from so many calls on.
-    pub fn fill_up(&self, calls: u64) {
+    pub(crate) fn fill_up(&self, calls: u64) {
         let mut state = self.state();
         state.full_from = Some(state.calls + calls);
         state.refused = 0;
     }
 
     /// Calls that found no room since it became less.
-    pub fn refused(&self) -> u64 {
+    pub(crate) fn refused(&self) -> u64 {
         self.state().refused
     }
 
     /// Whether the next call finds no room.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         let state = self.state();
         state.full_from.is_some_and(|from| state.calls + 1 >= from)
     }
 
-    pub fn mend(&self) {
+    pub(crate) fn mend(&self) {
         self.state().full_from = None;
     }
 
     /// Ends the process that has the files: none of its calls arrives any more. The system keeps what it sees.
-    pub fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.state().life += 1;
     }
 
     /// Cuts the power and turns it on again.
-    pub fn crash(&self, keep: &mut dyn FnMut() -> bool) {
+    pub(crate) fn crash(&self, keep: &mut dyn FnMut() -> bool) {
         let mut state = self.state();
         let mut names: Vec<(u64, PathBuf)> = Vec::new();
         for (path, file) in state.seen.iter().chain(&state.synced) {
@@ -119,7 +119,7 @@ impl Memory {
     }
 
     /// Names of the files, in the order they were made.
-    pub fn names(&self) -> Vec<PathBuf> {
+    pub(crate) fn names(&self) -> Vec<PathBuf> {
         let state = self.state();
         let mut files: Vec<(&PathBuf, &File)> = state.seen.iter().collect();
         files.sort_by_key(|(_, file)| file.number);
@@ -127,12 +127,12 @@ impl Memory {
     }
 
     /// The bytes of a file; none where it is not there.
-    pub fn bytes(&self, path: &Path) -> Vec<u8> {
+    pub(crate) fn bytes(&self, path: &Path) -> Vec<u8> {
         self.state().seen.get(path).map_or(Vec::new(), |file| file.bytes.to_vec())
     }
 
     /// Changes the bytes of a file behind everyone's back; without bytes it is removed. Whoever has it open keeps what it was.
-    pub fn damage(&self, path: &Path, damage: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>) {
+    pub(crate) fn damage(&self, path: &Path, damage: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>) {
         let bytes = self.bytes(path);
         let mut state = self.state();
         match damage(bytes) {
@@ -164,7 +164,7 @@ impl State {
 
 /// The files as one process has them.
 #[derive(Clone, Debug)]
-pub struct Powered {
+pub(crate) struct Powered {
     memory: Arc<Memory>,
     life: u64,
 }

@@ -14,7 +14,7 @@ use crate::limits::STORE_ASIDE_BYTES_MAX;
 const BLOCK_BYTES: usize = 4096;
 
 #[derive(Debug)]
-pub struct Aside {
+pub(super) struct Aside {
     below: Box<dyn StorageBackend>,
     /// Whether the bytes below can be locked.
     locks: bool,
@@ -30,7 +30,7 @@ struct Written {
 }
 
 impl Aside {
-    pub fn new(below: Box<dyn StorageBackend>, locks: bool) -> io::Result<Aside> {
+    pub(super) fn new(below: Box<dyn StorageBackend>, locks: bool) -> io::Result<Aside> {
         let len = below.len()?;
         Ok(Aside { below, locks, written: Mutex::new(Written { len, below_len: len, blocks: HashMap::new() }) })
     }

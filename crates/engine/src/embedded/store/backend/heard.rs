@@ -27,7 +27,7 @@ const STORE_AGAIN_BYTES: usize = 2 * 1024 * 1024;
 
 /// What was heard of one file, however often it was opened by this process.
 #[derive(Debug, Default)]
-pub struct Ears {
+pub(super) struct Ears {
     /// Openings so far.
     opened: AtomicU64,
     /// The last of them that failed.
@@ -56,7 +56,7 @@ struct Doubt {
 
 impl Ears {
     /// Whether a call has failed since the file was opened.
-    pub fn has_failed(&self) -> bool {
+    pub(super) fn has_failed(&self) -> bool {
         let opened = self.opened.load(Ordering::Acquire);
         opened > 0 && self.failed.load(Ordering::Acquire) >= opened
     }
@@ -72,7 +72,7 @@ impl Ears {
 
 /// One opening of the file.
 #[derive(Debug)]
-pub struct Heard {
+pub(super) struct Heard {
     inner: Box<dyn StorageBackend>,
     ears: Arc<Ears>,
     mark: Mark,
@@ -84,7 +84,7 @@ pub struct Heard {
 }
 
 impl Heard {
-    pub fn new(inner: Box<dyn StorageBackend>, ears: &Arc<Ears>, mark: Mark, file: Option<File>) -> Heard {
+    pub(super) fn new(inner: Box<dyn StorageBackend>, ears: &Arc<Ears>, mark: Mark, file: Option<File>) -> Heard {
         let number = ears.opened.fetch_add(1, Ordering::AcqRel) + 1;
         Heard { inner, ears: ears.clone(), mark, file, number, has_begun: AtomicBool::new(false) }
     }

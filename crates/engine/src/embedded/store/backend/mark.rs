@@ -14,7 +14,7 @@ use super::disk::Disk;
 use super::ranges::Ranges;
 
 #[derive(Debug)]
-pub enum Mark {
+pub(super) enum Mark {
     File(PathBuf),
     /// Of a look at a store: what is not written cannot be lost, and the mark that is there stays for who writes.
     None,
@@ -24,12 +24,12 @@ pub enum Mark {
 
 impl Mark {
     /// Of a store's file.
-    pub fn beside(store: &Path) -> Mark {
+    pub(super) fn beside(store: &Path) -> Mark {
         Mark::File(store.with_extension("unsynced"))
     }
 
     /// What it says, where there is one. One that is not whole, or cannot be read, stands for the whole file.
-    pub fn read(&self) -> Option<Ranges> {
+    pub(super) fn read(&self) -> Option<Ranges> {
         let text = match self {
             Mark::File(path) => match fs::read_to_string(path) {
                 Err(error) if error.kind() == ErrorKind::NotFound => return None,
@@ -44,7 +44,7 @@ impl Mark {
 
     /// # Errors
     /// What the file system says. A file that was made and not filled says all that is needed.
-    pub fn write(&self, ranges: &Ranges) -> io::Result<()> {
+    pub(super) fn write(&self, ranges: &Ranges) -> io::Result<()> {
         match self {
             Mark::File(path) => {
                 let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
@@ -57,7 +57,7 @@ impl Mark {
     }
 
     /// One that cannot be removed costs the next process some writing.
-    pub fn remove(&self) {
+    pub(super) fn remove(&self) {
         match self {
             Mark::File(path) => drop(fs::remove_file(path)),
             Mark::None => {}

@@ -10,20 +10,20 @@ const STORE_RANGES_MAX: usize = 4_096;
 
 /// Bytes from and to, none empty, none touching another, by their beginning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ranges(BTreeMap<u64, u64>);
+pub(super) struct Ranges(BTreeMap<u64, u64>);
 
 impl Ranges {
     /// Everything, however long the file is.
-    pub fn whole() -> Ranges {
+    pub(super) fn whole() -> Ranges {
         Ranges(BTreeMap::from([(0, u64::MAX)]))
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Takes in the bytes from one place to before another.
-    pub fn add(&mut self, mut from: u64, mut to: u64) {
+    pub(super) fn add(&mut self, mut from: u64, mut to: u64) {
         if from >= to {
             return;
         }
@@ -59,12 +59,12 @@ impl Ranges {
         self.0 = wide;
     }
 
-    pub fn add_all(&mut self, others: &Ranges) {
+    pub(super) fn add_all(&mut self, others: &Ranges) {
         others.0.iter().for_each(|(from, to)| self.add(*from, *to));
     }
 
     /// What lies in a file of so many bytes, in pieces that cross no multiple of a window.
-    pub fn pieces(&self, len: u64, window_bytes: u64) -> impl Iterator<Item = Range<u64>> {
+    pub(super) fn pieces(&self, len: u64, window_bytes: u64) -> impl Iterator<Item = Range<u64>> {
         self.0.iter().flat_map(move |(&from, &to)| {
             let to = to.min(len);
             let end = move |start: u64| (start / window_bytes + 1).saturating_mul(window_bytes).min(to);
@@ -74,7 +74,7 @@ impl Ranges {
     }
 
     /// Reads what [`Display`](fmt::Display) wrote; none when it is not all there.
-    pub fn parse(text: &str) -> Option<Ranges> {
+    pub(super) fn parse(text: &str) -> Option<Ranges> {
         let mut ranges = Ranges::default();
         for line in text.strip_suffix(END)?.lines() {
             let (from, to) = line.split_once('-')?;

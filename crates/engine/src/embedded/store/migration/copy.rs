@@ -19,7 +19,7 @@ const MIGRATION_ROOM_BYTES: u64 = 64 * 1024 * 1024;
 ///
 /// # Errors
 /// `Migration` when the disk has no room for it, or it cannot be written.
-pub fn make(path: &Path, format: u32, cache_bytes: usize) -> Result<(), Error> {
+pub(super) fn make(path: &Path, format: u32, cache_bytes: usize) -> Result<(), Error> {
     let kept = beside(path, &format!("format-{format}"));
     let told = |problem: String| {
         Error::Migration(format!(

@@ -15,7 +15,7 @@ use crate::embedded::standing::{lay, read_row};
 use certificate::{Id, State};
 
 /// Counts, unless a table of counters is there. They are few, so all of them are one commit.
-pub fn count(walk: &Walk) -> Result<(), Error> {
+pub(super) fn count(walk: &Walk) -> Result<(), Error> {
     let transaction = begin_read(walk.database)?;
     if transaction.find_table(COUNTER)?.is_some() {
         return Ok(());

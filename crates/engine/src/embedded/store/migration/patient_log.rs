@@ -10,7 +10,7 @@ use super::Walk;
 use certificate::{Id, Version};
 
 /// Fills the log. How far it came says the log itself: versions of patients do not change meanwhile, so their order is the same each time.
-pub fn fill(walk: &Walk) -> Result<(), Error> {
+pub(super) fn fill(walk: &Walk) -> Result<(), Error> {
     let versions = versions(walk)?;
     let mut done = 0;
     while done < versions.len() {

@@ -13,14 +13,14 @@ pub struct Shape {
 }
 
 /// A page whose parts lie inside it.
-pub enum Page<'p> {
+pub(super) enum Page<'p> {
     Leaf(Leaf<'p>),
     Branch(Branch<'p>),
 }
 
 impl<'p> Page<'p> {
     /// A page, and the bytes that its checksum is of.
-    pub fn read(memory: &'p [u8], shape: Shape) -> Option<(Page<'p>, &'p [u8])> {
+    pub(super) fn read(memory: &'p [u8], shape: Shape) -> Option<(Page<'p>, &'p [u8])> {
         match *memory.first()? {
             LEAF => {
                 let leaf = Leaf::read(memory, shape)?;
@@ -86,7 +86,7 @@ impl<'p> Leaf<'p> {
 }
 
 /// Children, and the keys between them.
-pub struct Branch<'p> {
+pub(super) struct Branch<'p> {
     memory: &'p [u8],
     width: Option<usize>,
     /// Number of keys; there is one child more.
@@ -95,13 +95,13 @@ pub struct Branch<'p> {
 
 impl<'p> Branch<'p> {
     /// Page number and checksum of a child.
-    pub fn child(&self, at: usize) -> Option<(u64, u128)> {
+    pub(super) fn child(&self, at: usize) -> Option<(u64, u128)> {
         let numbers = 8 + 16 * (self.keys + 1);
         Some((u64_at(self.memory, numbers + 8 * at)?, u128_at(self.memory, 8 + 16 * at)?))
     }
 
     /// The key that the rows below a child reach up to; the last child has none.
-    pub fn key(&self, at: usize) -> Option<&'p [u8]> {
+    pub(super) fn key(&self, at: usize) -> Option<&'p [u8]> {
         if at >= self.keys {
             return None;
         }
@@ -130,14 +130,14 @@ fn count(memory: &[u8]) -> Option<usize> {
     Some(usize::from(u16::from_le_bytes(memory.get(2..4)?.try_into().ok()?)))
 }
 
-pub fn u32_at(memory: &[u8], at: usize) -> Option<u32> {
+pub(super) fn u32_at(memory: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(memory.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-pub fn u64_at(memory: &[u8], at: usize) -> Option<u64> {
+pub(super) fn u64_at(memory: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(memory.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }
 
-pub fn u128_at(memory: &[u8], at: usize) -> Option<u128> {
+pub(super) fn u128_at(memory: &[u8], at: usize) -> Option<u128> {
     Some(u128::from_le_bytes(memory.get(at..at.checked_add(16)?)?.try_into().ok()?))
 }

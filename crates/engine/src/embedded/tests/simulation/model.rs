@@ -14,7 +14,7 @@ type MadePatient = (i64, u64, Option<u64>);
 
 /// All that was committed.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub(crate) struct Model {
     certificates: BTreeMap<u64, Vec<Made>>,
     /// What holds, and how often it was changed.
     consents: BTreeMap<u64, (Consent, u32)>,
@@ -48,7 +48,7 @@ struct Made {
 
 /// What a request is to be answered with.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Expected {
+pub(crate) enum Expected {
     /// None: refused by the rules.
     Written(Option<Written>),
     Imported(Vec<Option<Imported>>),
@@ -63,7 +63,7 @@ pub enum Expected {
 
 /// What is known of the moment of a batch.
 #[derive(Clone, Copy)]
-pub struct Batching {
+pub(crate) struct Batching {
     pub now: i64,
     /// Whether the writer can ask the index.
     pub is_searched: bool,
@@ -73,7 +73,7 @@ pub struct Batching {
 
 /// The newest versions at one moment, for searches.
 #[derive(Clone, Debug, Default)]
-pub struct Moment {
+pub(crate) struct Moment {
     pub seq: u64,
     pub rows: BTreeMap<u64, (u32, Row)>,
 }
@@ -98,15 +98,15 @@ impl Default for Model {
 }
 
 impl Model {
-    pub fn ids(&self) -> u64 {
+    pub(crate) fn ids(&self) -> u64 {
         self.certificates.keys().next_back().copied().unwrap_or(0)
     }
 
-    pub fn patient_ids(&self) -> u64 {
+    pub(crate) fn patient_ids(&self) -> u64 {
         self.patients.keys().next_back().copied().unwrap_or(0)
     }
 
-    pub fn seq(&self) -> u64 {
+    pub(crate) fn seq(&self) -> u64 {
         self.changes.len() as u64
     }
 
@@ -128,7 +128,7 @@ impl Model {
         Some(Standing { version: Version::new(made.len() as u32).unwrap(), state: newest.state, row })
     }
 
-    pub fn moment(&self) -> Moment {
+    pub(crate) fn moment(&self) -> Moment {
         let newest = self.certificates.iter().filter_map(|(id, made)| {
             let row = made.last()?.row.as_ref()?;
             Some((*id, (made.len() as u32, self.with_consent(*id, row))))
@@ -143,12 +143,12 @@ impl Model {
     }
 
     /// The batch is through.
-    pub fn batched(&mut self) {
+    pub(crate) fn batched(&mut self) {
         self.accepted = self.accepting;
     }
 
     /// Applies a request.
-    pub fn apply(&mut self, request: &Request, has_waited: bool, batching: Batching) -> Expected {
+    pub(crate) fn apply(&mut self, request: &Request, has_waited: bool, batching: Batching) -> Expected {
         let now = batching.now;
         match request {
             Request::Clock(decision) => {
@@ -323,7 +323,7 @@ impl Model {
     }
 
     /// In what the store of an engine is not this, in words; the first difference found.
-    pub fn differs(&self, engine: &Engine) -> Option<String> {
+    pub(crate) fn differs(&self, engine: &Engine) -> Option<String> {
         self.compare(engine).err()
     }
 
@@ -429,7 +429,7 @@ impl Model {
     }
 
     /// In what the counters and links in memory are not those of a recount.
-    pub fn miscounted(&self, engine: &Engine) -> Option<String> {
+    pub(crate) fn miscounted(&self, engine: &Engine) -> Option<String> {
         for id in self.patients.keys() {
             let tied = engine.linked_patients(Id::new(*id).unwrap());
             let tied: BTreeSet<u64> = tied.iter().map(|id| id.get()).collect();
@@ -455,7 +455,7 @@ impl Model {
 
 impl Expected {
     /// Whether an answer is this.
-    pub fn is(&self, answer: &Answer) -> bool {
+    pub(crate) fn is(&self, answer: &Answer) -> bool {
         match (self, answer) {
             (Expected::Written(expected), Answer::Written(Ok(written))) => expected.as_ref() == Some(written),
             (Expected::Written(expected), Answer::Written(Err(Refused::Rules(_)))) => expected.is_none(),

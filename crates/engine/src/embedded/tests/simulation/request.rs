@@ -9,7 +9,7 @@ use certificate::Stamp;
 
 /// One request.
 #[derive(Clone, Debug)]
-pub enum Request {
+pub(crate) enum Request {
     Create { state: State, subject: u64, unless: Option<u64> },
     Update { id: u64, trigger: Trigger, state: State, subject: u64 },
     Delete { id: u64 },
@@ -22,7 +22,7 @@ pub enum Request {
 
 /// A version from elsewhere, to be imported: id, number, time and subject; without a subject it is a tombstone.
 #[derive(Clone, Copy, Debug)]
-pub struct Foreign {
+pub(crate) struct Foreign {
     pub id: u64,
     pub version: u32,
     pub milliseconds: i64,
@@ -31,7 +31,7 @@ pub struct Foreign {
 
 /// What a request is answered with.
 #[derive(Debug)]
-pub enum Answer {
+pub(crate) enum Answer {
     Written(Result<Written, Refused>),
     Imported(Result<Vec<Imported>, Refused>),
     Listed(Result<(), Refused>),
@@ -40,7 +40,7 @@ pub enum Answer {
 }
 
 /// A request's way back.
-pub enum Waiting {
+pub(crate) enum Waiting {
     Written(oneshot::Receiver<Result<Written, Refused>>),
     Imported(oneshot::Receiver<Result<Vec<Imported>, Refused>>),
     Listed(oneshot::Receiver<Result<(), Refused>>),
@@ -50,7 +50,7 @@ pub enum Waiting {
 
 impl Waiting {
     /// The answer, if it has come. Nothing may be dropped without one.
-    pub fn answer(&mut self) -> Option<Answer> {
+    pub(crate) fn answer(&mut self) -> Option<Answer> {
         use oneshot::error::TryRecvError::Empty;
         fn came<T>(receiver: &mut oneshot::Receiver<T>) -> Option<T> {
             match receiver.try_recv() {
@@ -80,7 +80,7 @@ impl Answer {
     }
 
     /// The store's failure, where that is the answer.
-    pub fn failure(&self) -> Option<&Error> {
+    pub(crate) fn failure(&self) -> Option<&Error> {
         match self.refused() {
             Some(Refused::Store(error)) => Some(error),
             _ => None,
@@ -88,35 +88,35 @@ impl Answer {
     }
 
     /// Whether it was refused, since the clock is not believed.
-    pub fn is_not_now(&self) -> bool {
+    pub(crate) fn is_not_now(&self) -> bool {
         matches!(self.refused(), Some(Refused::Clock(_)))
     }
 }
 
-pub fn subject(number: u64) -> String {
+pub(crate) fn subject(number: u64) -> String {
     format!("Patient/{number}")
 }
 
 /// Who is told to have said so.
-pub fn identifier(number: u64) -> (String, String) {
+pub(crate) fn identifier(number: u64) -> (String, String) {
     ("https://fhir.ee/sid/pid/est/ni".into(), number.to_string())
 }
 
-pub fn list_key(url: u64) -> ListKey {
+pub(crate) fn list_key(url: u64) -> ListKey {
     ListKey { resource_type: "ValueSet".into(), url: format!("https://example.ee/{url}") }
 }
 
-pub fn list(at: i64, url: u64) -> StoredList {
+pub(crate) fn list(at: i64, url: u64) -> StoredList {
     StoredList { key: list_key(url), at, text: format!("{{\"url\":{url}}}").into_bytes() }
 }
 
-pub fn patient_tail(number: u64) -> Vec<u8> {
+pub(crate) fn patient_tail(number: u64) -> Vec<u8> {
     format!("}},\"identifier\":\"{number}\"}}").into_bytes()
 }
 
 impl Request {
     /// Any request, about one of so many certificates and patients.
-    pub fn roll(dice: &mut Dice, now: i64, ids: u64, patients: u64) -> Request {
+    pub(crate) fn roll(dice: &mut Dice, now: i64, ids: u64, patients: u64) -> Request {
         let subject = dice.below(3) + 1;
         let id = dice.below(ids + 1) + 1;
         match dice.below(20) {
@@ -164,7 +164,7 @@ impl Request {
     }
 
     /// What the engine is asked where a certificate is to change.
-    pub fn write(&self) -> Option<Write> {
+    pub(crate) fn write(&self) -> Option<Write> {
         let of = |id: &u64| Id::new(*id).unwrap();
         Some(match self {
             Request::Create { state, subject: about_whom, unless } => Write::Create {
@@ -193,7 +193,7 @@ impl Request {
         })
     }
 
-    pub fn patients(&self) -> Vec<PatientWrite> {
+    pub(crate) fn patients(&self) -> Vec<PatientWrite> {
         let Request::Patients { writes } = self else { return Vec::new() };
         let write = |(id, number, link): &(Option<u64>, u64, Option<u64>)| PatientWrite {
             id: id.map(|id| Id::new(id).unwrap()),
@@ -212,7 +212,7 @@ impl Request {
     }
 
     /// Asks.
-    pub fn ask(&self, engine: &Engine) -> Waiting {
+    pub(crate) fn ask(&self, engine: &Engine) -> Waiting {
         match self {
             Request::Import { versions } => {
                 let versions = versions.iter().map(Foreign::import).collect();

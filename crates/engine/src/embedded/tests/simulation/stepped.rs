@@ -14,7 +14,7 @@ use crate::embedded::writer::{Failed, Stored as Committed};
 use crate::embedded::{Hands, Media};
 
 /// What outlives a process.
-pub struct Machine {
+pub(crate) struct Machine {
     pub disk: Arc<Disk>,
     pub files: Arc<Memory>,
     pub now: Arc<AtomicI64>,
@@ -23,24 +23,24 @@ pub struct Machine {
 }
 
 impl Machine {
-    pub fn new(quick_repair: QuickRepair) -> Machine {
+    pub(crate) fn new(quick_repair: QuickRepair) -> Machine {
         let folder = tempfile::tempdir().unwrap();
         let now = Arc::new(AtomicI64::new(1_736_676_000_000));
         Machine { disk: Arc::default(), files: Arc::default(), now, quick_repair, folder }
     }
 
-    pub fn now(&self) -> i64 {
+    pub(crate) fn now(&self) -> i64 {
         self.now.load(Ordering::Relaxed)
     }
 
     /// Ends the process; what it has written is seen by the next one.
-    pub fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.disk.kill();
         self.files.kill();
     }
 
     /// A process opens the folder.
-    pub fn open(&self) -> Result<Process, Error> {
+    pub(crate) fn open(&self) -> Result<Process, Error> {
         let now = self.now.clone();
         let options = Options {
             quick_repair: self.quick_repair,
@@ -60,7 +60,7 @@ impl Machine {
 }
 
 /// A running engine.
-pub struct Process {
+pub(crate) struct Process {
     pub engine: Engine,
     writer: writer::Writer,
     queue: Receiver<Job>,
@@ -99,7 +99,7 @@ enum Indexing {
 
 /// What is known of what must be there.
 #[derive(Default)]
-pub struct Known {
+pub(crate) struct Known {
     /// All that was committed, acknowledged or not.
     pub model: Model,
     /// The same with a batch whose commit failed: the one or the other is stored.
@@ -110,7 +110,7 @@ pub struct Known {
 
 impl Known {
     /// The store was opened: which of the two it is.
-    pub fn settle(&mut self, engine: &Engine) {
+    pub(crate) fn settle(&mut self, engine: &Engine) {
         let difference = self.model.differs(engine);
         if let Some(difference) = difference {
             let maybe = self.maybe.take().unwrap_or_else(|| panic!("the store lost or gained something: {difference}"));
@@ -124,14 +124,14 @@ impl Known {
         self.check_counters(engine);
     }
 
-    pub fn check(&self, engine: &Engine) {
+    pub(crate) fn check(&self, engine: &Engine) {
         if let Some(difference) = self.model.differs(engine) {
             panic!("{difference}");
         }
     }
 
     /// Only where nothing is between a commit and its publishing.
-    pub fn check_counters(&self, engine: &Engine) {
+    pub(crate) fn check_counters(&self, engine: &Engine) {
         if let Some(difference) = self.model.miscounted(engine) {
             panic!("{difference}");
         }
@@ -140,22 +140,22 @@ impl Known {
 }
 
 impl Process {
-    pub fn ask(&mut self, request: Request) {
+    pub(crate) fn ask(&mut self, request: Request) {
         let waiting = request.ask(&self.engine);
         self.asked.push_back(Asked { request, waiting, has_waited: false });
     }
 
     /// Whether nothing is between a commit and its answers.
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         matches!(self.batch, Batch::None)
     }
 
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.is_settled() && self.asked.is_empty() && !self.engine.shared.store.has_failed()
     }
 
     /// The next step of the writer. In words what it was.
-    pub fn write(&mut self, known: &mut Known, now: i64) -> &'static str {
+    pub(crate) fn write(&mut self, known: &mut Known, now: i64) -> &'static str {
         let store = &self.engine.shared.store;
         match std::mem::replace(&mut self.batch, Batch::None) {
             Batch::Committed(mut stored, answers) => {
@@ -237,7 +237,7 @@ impl Process {
     }
 
     /// The next step of the indexer. In words what it was.
-    pub fn index(&mut self) -> &'static str {
+    pub(crate) fn index(&mut self) -> &'static str {
         let shared = self.engine.shared.clone();
         let Some(index) = &mut self.index else {
             let made = index::Writer::create_on(&shared.index_medium, &shared.index_folder, &shared.origin);
@@ -284,7 +284,7 @@ impl Process {
     }
 
     /// Makes one segment of all, where nothing else is under way.
-    pub fn merge(&mut self) {
+    pub(crate) fn merge(&mut self) {
         if let (Some(index), Indexing::Idle) = (&mut self.index, &self.indexing)
             && index.merge().is_err()
         {
@@ -293,7 +293,7 @@ impl Process {
     }
 
     /// Reads the index's files through.
-    pub fn look_through(&mut self) {
+    pub(crate) fn look_through(&mut self) {
         if let Some(index) = &self.index
             && let Err(problem) = indexer::look_through(&self.engine.shared, index)
         {
@@ -302,7 +302,7 @@ impl Process {
     }
 
     /// Finishes everything, as far as the disk lets it; false when the power was cut on the way.
-    pub fn finish(&mut self, machine: &Machine, known: &mut Known) -> bool {
+    pub(crate) fn finish(&mut self, machine: &Machine, known: &mut Known) -> bool {
         while !self.is_idle() {
             self.write(known, machine.now());
             if machine.disk.is_off() {
@@ -315,7 +315,7 @@ impl Process {
     }
 
     /// Lets everything go; nothing of it is written any more.
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         if let Some(index) = self.index.take() {
             index.close();
         }
