@@ -1,6 +1,9 @@
 //! What every crate of hcert uses, and what knows none of them: the system log and its table of events, what is counted while the
 //! service runs, its threads, which request the present work is for, and files that settings name.
 
+// Both panic when nobody reads any more.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 pub mod log;
 pub mod metrics;
 pub mod regular_file;

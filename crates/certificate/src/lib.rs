@@ -1,5 +1,8 @@
 //! The domain, pure: what a certificate is, which state it is in, and which move is allowed.
 
+// Both panic when nobody reads any more.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 pub mod condition;
 pub mod consent;
 pub mod definitions;

@@ -3,6 +3,9 @@
 //!
 //! Everything is synchronous. A write is handed over and answered through a channel; reads and searches run on the caller's thread.
 
+// Both panic when nobody reads any more.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 mod clock;
 mod consent;
 mod copied;

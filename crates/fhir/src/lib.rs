@@ -1,5 +1,8 @@
 //! FHIR R5 words; depends on nothing of ours but the outcome it reports with.
 
+// Both panic when nobody reads any more.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
 pub mod bundle;
 pub mod codes;
 pub mod date_time;

@@ -1,7 +1,7 @@
 //! The validator: whether a certificate follows FHIR R5 and its use-case profile. Every problem is told, each with its element.
 //!
 //! Profiles are StructureDefinitions; they are read into rules at the start, and one walk over a body asks R5's own rules and
-//! theirs. Form (names, kinds and formats of values) is checked before, by [`fhir::shape`](fhir::shape).
+//! theirs. Form (names, kinds and formats of values) is checked before, by [`fhir::shape`].
 //!
 //! Source: Contract 8; FHIR R5 `profiling.html`, `validation.html`.
 
