@@ -230,3 +230,68 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found.sort();
     found
 }
+
+/// The list of all bounds is made of the constants themselves: `HCERT_WRITE=1 cargo test --test tidy bounds` writes it.
+#[test]
+fn the_list_of_bounds_is_that_of_the_code() {
+    let mut list = String::from(
+        "# Bounds\n\nEvery bound of the program, made of the source by a test (`tests/tidy.rs`). Those that a setting moves say so; \
+         `hcert.toml`\ndescribes the settings. The others are fixed.\n",
+    );
+    let mut count = 0;
+    for file in sources().iter().filter(|file| !file.to_string_lossy().contains("tests")) {
+        let text = fs::read_to_string(file).expect("a source file is text");
+        let production = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let bounds = bounds(production, file.ends_with("limits.rs"));
+        if !bounds.is_empty() {
+            list.push_str(&format!("\n## `{}`\n\n| Bound | Value | What |\n|---|---|---|\n", file.display()));
+        }
+        for [name, value, what] in bounds {
+            count += 1;
+            list.push_str(&format!("| `{name}` | {value} | {what} |\n"));
+        }
+    }
+    assert!(count > 250, "{count} bounds are found");
+    let page = Path::new("docs/LIMITS.md");
+    if std::env::var_os("HCERT_WRITE").is_some() {
+        fs::write(page, &list).expect("the page can be written");
+    }
+    let written = fs::read_to_string(page).unwrap_or_default();
+    assert!(written == list, "docs/LIMITS.md is not what the code says: HCERT_WRITE=1 cargo test --test tidy bounds");
+}
+
+/// Name, value and documentation of each bound in a file: the constants that are numbers and whose names say of what.
+fn bounds(text: &str, is_list: bool) -> Vec<[String; 3]> {
+    const UNITS: [&str; 12] =
+        ["_MAX", "_MIN", "_BYTES", "_MS", "_S", "_SECONDS", "_MINUTES", "_DAYS", "_ROWS", "_MB", "_HOURS", "_TERMS"];
+    const NUMBERS: [&str; 7] = ["usize", "u64", "u32", "u16", "i64", "i32", "f32"];
+    let (mut found, mut what) = (Vec::new(), String::new());
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if let Some(documentation) = line.strip_prefix("/// ") {
+            what.push_str(if what.is_empty() { "" } else { " " });
+            what.push_str(documentation);
+            continue;
+        }
+        let declared =
+            line.trim_start_matches("pub(super) ").trim_start_matches("pub(crate) ").trim_start_matches("pub ");
+        let declared = declared.strip_prefix("const ").and_then(|rest| rest.split_once(": "));
+        if let Some((name, rest)) = declared
+            && let Some((number, value)) = rest.split_once(" =")
+            && NUMBERS.contains(&number)
+            // What nobody explains is a part of a format, not a bound.
+            && !what.is_empty()
+            && (is_list || UNITS.iter().any(|unit| name.ends_with(unit)))
+        {
+            let mut value = value.trim().to_owned();
+            while !value.ends_with(';') {
+                let Some(more) = lines.next() else { break };
+                value = format!("{value} {}", more.trim()).trim().to_owned();
+            }
+            let value = value.trim_end_matches(';').replace('|', "\\|");
+            found.push([name.to_owned(), value, what.replace('|', "\\|")]);
+        }
+        what.clear();
+    }
+    found
+}
