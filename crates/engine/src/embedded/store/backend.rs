@@ -7,86 +7,60 @@ mod heard;
 mod looking;
 mod mark;
 mod ranges;
+mod site;
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use redb::backends::FileBackend;
 use redb::{Builder, Database, DatabaseError, StorageError};
 
-use crate::limits::STORE_ROOM_BYTES;
 use aside::Aside;
 use base::log::event;
 use heard::{Ears, Heard};
 pub use looking::readable;
-use mark::Mark;
+use site::{FileSystem, Opened, Site};
 
-/// What the database is opened on: the file, unless a test says otherwise.
-#[derive(Clone, Debug, Default)]
+/// What the database is opened on, and what is noticed of it.
+#[derive(Clone, Debug)]
 pub struct Medium {
-    #[cfg(test)]
-    disk: Option<Arc<disk::Disk>>,
+    site: Arc<dyn Site>,
     ears: Arc<Ears>,
 }
 
+impl Default for Medium {
+    fn default() -> Medium {
+        Medium::on(Arc::new(FileSystem))
+    }
+}
+
 impl Medium {
-    /// A disk that a test plays.
-    #[cfg(test)]
-    pub fn of(disk: &Arc<disk::Disk>) -> Medium {
-        Medium { disk: Some(disk.clone()), ears: Arc::default() }
+    /// A database that lies there.
+    fn on(site: Arc<dyn Site>) -> Medium {
+        Medium { site, ears: Arc::default() }
     }
 
     /// Makes the database where there is none. It gets its name when it is whole: one that was cut off on the way could not be opened
     /// again, nor be told from one that was damaged.
     pub fn make_if_missing(&self, builder: &Builder, path: &Path) -> Result<(), DatabaseError> {
-        #[cfg(test)]
-        if let Some(disk) = &self.disk {
-            if disk.is_blank() {
-                drop(builder.create_with_backend(disk.power_on())?);
-                disk.name()?;
-            }
-            return Ok(());
-        }
-        if path.try_exists()? {
-            return Ok(());
-        }
-        let making = path.with_extension("new");
-        match fs::remove_file(&making) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
-        drop(builder.create(&making)?);
-        File::open(&making)?.sync_all()?;
-        // A link takes no name that another process has made meanwhile; a file system without links has to do with less.
-        match fs::hard_link(&making, path) {
-            Ok(()) => fs::remove_file(&making)?,
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => fs::remove_file(&making)?,
-            Err(_) => fs::rename(&making, path)?,
-        }
-        Ok(())
+        self.site.make_if_missing(builder, path)
     }
 
     /// Opens the database that is there. The alarm is off from here on.
     pub fn open(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
-        #[cfg(test)]
-        if let Some(disk) = &self.disk {
-            let powered = Box::new(disk.power_on());
-            return builder.create_with_backend(Heard::new(powered, &self.ears, Mark::Played(disk.clone()), None));
+        let Opened { backend, found, same } = self.site.open(path)?;
+        if let Some(found) = found {
+            if *self.ears.opened_file.get_or_init(|| identity(&found)) != identity(&found) {
+                return Err(DatabaseError::Storage(StorageError::Io(io::Error::other(
+                    "another file lies in its place",
+                ))));
+            }
+            self.ears.bytes.store(found.len(), Ordering::Release);
         }
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
-        let found = file.metadata()?;
-        if *self.ears.opened_file.get_or_init(|| identity(&found)) != identity(&found) {
-            return Err(DatabaseError::Storage(StorageError::Io(io::Error::other("another file lies in its place"))));
-        }
-        self.ears.bytes.store(found.len(), Ordering::Release);
-        // The same opening of the file, so that it has the same locks.
-        let same = file.try_clone()?;
-        let backend = Box::new(FileBackend::new(file)?);
-        builder.create_with_backend(Heard::new(backend, &self.ears, Mark::beside(path), Some(same)))
+        builder.create_with_backend(Heard::new(backend, &self.ears, self.site.mark(path), same))
     }
 
     /// Whether the file at the path is still the one that was opened, and nobody has cut it. Once it was not, the answer stays false: what
@@ -123,32 +97,13 @@ impl Medium {
     /// # Errors
     /// The disk is full or takes no writes.
     pub fn prove_room(&self, path: &Path) -> io::Result<()> {
-        #[cfg(test)]
-        if self.disk.is_some() {
-            return Ok(());
-        }
-        let probe = path.with_extension("room");
-        let written = File::create(&probe).and_then(|mut file| {
-            file.write_all(&vec![0; STORE_ROOM_BYTES])?;
-            file.sync_all()
-        });
-        // One that cannot be removed lies where the next one is written.
-        drop(fs::remove_file(&probe));
-        written
+        self.site.prove_room(path)
     }
 
     /// Opens the database so that nothing is written where it lies: for reading, while the disk takes nothing.
     pub fn open_aside(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
-        #[cfg(test)]
-        if let Some(disk) = &self.disk {
-            return builder.create_with_backend(Aside::new(Box::new(disk.power_on()), true)?);
-        }
-        // A file system that became read-only lets nobody open a file for writing; then nobody has to be kept out by a lock either.
-        let (file, locks) = match OpenOptions::new().read(true).write(true).open(path) {
-            Ok(file) => (file, true),
-            Err(_) => (File::open(path)?, false),
-        };
-        builder.create_with_backend(Aside::new(Box::new(FileBackend::new(file)?), locks)?)
+        let (backend, locks) = self.site.open_to_read(path, false)?;
+        builder.create_with_backend(Aside::new(backend, locks)?)
     }
 
     /// Whether a call has failed since the database was opened.

@@ -1,11 +1,17 @@
 //! A disk that a test plays: it knows what is synced and what is only written, fails, tears or forgets at the call it is told to, and at a
 //! power cut keeps, loses or half keeps what was not synced, by a seed.
 
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::ops::Bound;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use redb::{BackendError, StorageBackend};
+use redb::{BackendError, Builder, DatabaseError, StorageBackend};
+
+use super::Medium;
+use super::mark::{Mark, Note};
+use super::site::{Opened, Site};
 
 /// What goes wrong, at the call of a write, a sync or a change of the length that has a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +80,62 @@ impl Change {
                 bytes[*offset..end].copy_from_slice(data);
             }
         }
+    }
+}
+
+impl Medium {
+    /// A database on a disk that a test plays.
+    pub fn of(disk: &Arc<Disk>) -> Medium {
+        Medium::on(Arc::new(Played(disk.clone())))
+    }
+}
+
+/// A played disk as the place of a store's file.
+#[derive(Debug)]
+struct Played(Arc<Disk>);
+
+impl Site for Played {
+    fn make_if_missing(&self, builder: &Builder, _: &Path) -> Result<(), DatabaseError> {
+        let Played(disk) = self;
+        if disk.is_blank() {
+            drop(builder.create_with_backend(disk.power_on())?);
+            disk.name()?;
+        }
+        Ok(())
+    }
+
+    fn open(&self, _: &Path) -> Result<Opened, DatabaseError> {
+        Ok(Opened { backend: Box::new(self.0.power_on()), found: None, same: None })
+    }
+
+    fn open_to_read(&self, _: &Path, _: bool) -> Result<(Box<dyn StorageBackend>, bool), DatabaseError> {
+        Ok((Box::new(self.0.power_on()), true))
+    }
+
+    fn mark(&self, _: &Path) -> Mark {
+        Mark::kept(self.0.clone())
+    }
+
+    fn prove_room(&self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn lock_folder(&self, _: &Path, _: bool) -> Result<Option<File>, DatabaseError> {
+        Ok(None)
+    }
+}
+
+impl Note for Arc<Disk> {
+    fn read(&self) -> Option<String> {
+        self.mark()
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        self.set_mark(Some(text.to_owned()))
+    }
+
+    fn remove(&self) {
+        drop(self.set_mark(None));
     }
 }
 

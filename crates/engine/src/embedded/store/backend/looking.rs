@@ -1,9 +1,8 @@
 //! A database opened to be looked at: nothing is written where it lies, whether that could be written to or not.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::Path;
 
-use redb::backends::FileBackend;
 use redb::{Builder, Database, DatabaseError};
 
 use super::Medium;
@@ -18,38 +17,18 @@ impl Medium {
     /// # Errors
     /// `DatabaseAlreadyOpen`, or why it cannot be read.
     pub fn open_looking(&self, builder: &Builder, path: &Path) -> Result<Database, DatabaseError> {
-        let heard = |aside| Heard::new(Box::new(aside), &self.ears, Mark::None, None);
-        #[cfg(test)]
-        if let Some(disk) = &self.disk {
-            return builder.create_with_backend(heard(Aside::new(Box::new(disk.power_on()), true)?));
-        }
-        let (file, locks) = match OpenOptions::new().read(true).write(true).open(path) {
-            Ok(file) => (file, true),
-            Err(_) => (readable(path)?, false),
-        };
-        builder.create_with_backend(heard(Aside::new(Box::new(FileBackend::new(file)?), locks)?))
+        let (backend, locks) = self.site.open_to_read(path, true)?;
+        let aside = Box::new(Aside::new(backend, locks)?);
+        builder.create_with_backend(Heard::new(aside, &self.ears, Mark::NONE, None))
     }
-}
 
-impl Medium {
     /// Locks the data folder itself, until the file that comes back is dropped: the lock of the database goes with its file, which can be
     /// moved and replaced. Those who look share it. Nothing where the file system has no locks for folders.
     ///
     /// # Errors
     /// `DatabaseAlreadyOpen`.
     pub fn lock_folder(&self, folder: &Path, looks: bool) -> Result<Option<File>, DatabaseError> {
-        #[cfg(test)]
-        if self.disk.is_some() {
-            return Ok(None);
-        }
-        // What keeps the folder from being opened is told by what is done in it next.
-        let Ok(file) = File::open(folder) else { return Ok(None) };
-        let locked = if looks { file.try_lock_shared() } else { file.try_lock() };
-        match locked {
-            Err(TryLockError::WouldBlock) => Err(DatabaseError::DatabaseAlreadyOpen),
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::Error(_)) => Ok(None),
-        }
+        self.site.lock_folder(folder, looks)
     }
 }
 

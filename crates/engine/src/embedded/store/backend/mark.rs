@@ -2,68 +2,75 @@
 //!
 //! It is not synced itself. It matters for as long as the system shows what the disk does not have; a power cut takes both.
 
+use std::fmt::Debug;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-#[cfg(test)]
-use std::sync::Arc;
 
-#[cfg(test)]
-use super::disk::Disk;
 use super::ranges::Ranges;
 
+/// A mark beside the store; nothing of a look at it: what is not written cannot be lost, and the mark that is there stays for who writes.
 #[derive(Debug)]
-pub(super) enum Mark {
-    File(PathBuf),
-    /// Of a look at a store: what is not written cannot be lost, and the mark that is there stays for who writes.
-    None,
-    #[cfg(test)]
-    Played(Arc<Disk>),
+pub(super) struct Mark(Option<Box<dyn Note>>);
+
+/// Where a mark is kept.
+pub(super) trait Note: Debug + Send + Sync {
+    /// Nothing where there is none. What cannot be read is an empty text.
+    fn read(&self) -> Option<String>;
+
+    fn write(&self, text: &str) -> io::Result<()>;
+
+    /// One that cannot be removed costs the next process some writing.
+    fn remove(&self);
 }
 
 impl Mark {
+    pub(super) const NONE: Mark = Mark(None);
+
     /// Of a store's file.
     pub(super) fn beside(store: &Path) -> Mark {
-        Mark::File(store.with_extension("unsynced"))
+        Mark::kept(store.with_extension("unsynced"))
+    }
+
+    pub(super) fn kept(note: impl Note + 'static) -> Mark {
+        Mark(Some(Box::new(note)))
     }
 
     /// What it says, where there is one. One that is not whole, or cannot be read, stands for the whole file.
     pub(super) fn read(&self) -> Option<Ranges> {
-        let text = match self {
-            Mark::File(path) => match fs::read_to_string(path) {
-                Err(error) if error.kind() == ErrorKind::NotFound => return None,
-                read => read.unwrap_or_default(),
-            },
-            Mark::None => return None,
-            #[cfg(test)]
-            Mark::Played(disk) => disk.mark()?,
-        };
+        let text = self.0.as_ref()?.read()?;
         Some(Ranges::parse(&text).unwrap_or_else(Ranges::whole))
     }
 
     /// # Errors
     /// What the file system says. A file that was made and not filled says all that is needed.
     pub(super) fn write(&self, ranges: &Ranges) -> io::Result<()> {
-        match self {
-            Mark::File(path) => {
-                let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-                file.write_all(ranges.to_string().as_bytes())
-            }
-            Mark::None => Ok(()),
-            #[cfg(test)]
-            Mark::Played(disk) => disk.set_mark(Some(ranges.to_string())),
+        self.0.as_ref().map_or(Ok(()), |note| note.write(&ranges.to_string()))
+    }
+
+    pub(super) fn remove(&self) {
+        if let Some(note) = &self.0 {
+            note.remove();
+        }
+    }
+}
+
+impl Note for PathBuf {
+    fn read(&self) -> Option<String> {
+        match fs::read_to_string(self) {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            read => Some(read.unwrap_or_default()),
         }
     }
 
-    /// One that cannot be removed costs the next process some writing.
-    pub(super) fn remove(&self) {
-        match self {
-            Mark::File(path) => drop(fs::remove_file(path)),
-            Mark::None => {}
-            #[cfg(test)]
-            Mark::Played(disk) => drop(disk.set_mark(None)),
-        }
+    fn write(&self, text: &str) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(self)?;
+        file.write_all(text.as_bytes())
+    }
+
+    fn remove(&self) {
+        drop(fs::remove_file(self));
     }
 }
 

@@ -1,0 +1,111 @@
+//! Where the store's file lies: in a file system, or where a test plays one.
+
+use std::fmt::Debug;
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+use redb::backends::FileBackend;
+use redb::{Builder, DatabaseError, StorageBackend};
+
+use super::looking::readable;
+use super::mark::Mark;
+use crate::limits::STORE_ROOM_BYTES;
+
+/// The place of a store's file and of what lies beside it.
+pub(super) trait Site: Debug + Send + Sync {
+    /// Makes the database where there is none; it gets its name when it is whole.
+    fn make_if_missing(&self, builder: &Builder, path: &Path) -> Result<(), DatabaseError>;
+
+    /// Opens the file that is there.
+    fn open(&self, path: &Path) -> Result<Opened, DatabaseError>;
+
+    /// Opens the file so that nothing has to be written to it, and whether its locks count. One that `looks` keeps a server out.
+    fn open_to_read(&self, path: &Path, looks: bool) -> Result<(Box<dyn StorageBackend>, bool), DatabaseError>;
+
+    /// What is told the next process beside the file.
+    fn mark(&self, path: &Path) -> Mark;
+
+    /// Writes a file beside the database and removes it again.
+    fn prove_room(&self, path: &Path) -> io::Result<()>;
+
+    /// Locks the folder until the file that comes back is dropped; nothing where it has no locks.
+    fn lock_folder(&self, folder: &Path, looks: bool) -> Result<Option<File>, DatabaseError>;
+}
+
+/// A file that was opened for writing.
+pub(super) struct Opened {
+    pub(super) backend: Box<dyn StorageBackend>,
+    /// What it is, where its name may lead to another one later.
+    pub(super) found: Option<Metadata>,
+    /// The same opening once more, with the same locks.
+    pub(super) same: Option<File>,
+}
+
+/// The file system.
+#[derive(Debug)]
+pub(super) struct FileSystem;
+
+impl Site for FileSystem {
+    fn make_if_missing(&self, builder: &Builder, path: &Path) -> Result<(), DatabaseError> {
+        if path.try_exists()? {
+            return Ok(());
+        }
+        let making = path.with_extension("new");
+        match fs::remove_file(&making) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        drop(builder.create(&making)?);
+        File::open(&making)?.sync_all()?;
+        // A link never takes a name that another process has made meanwhile. Where a file system has no links, a new name has to do.
+        match fs::hard_link(&making, path) {
+            Ok(()) => fs::remove_file(&making)?,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => fs::remove_file(&making)?,
+            Err(_) => fs::rename(&making, path)?,
+        }
+        Ok(())
+    }
+
+    fn open(&self, path: &Path) -> Result<Opened, DatabaseError> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let (found, same) = (file.metadata()?, file.try_clone()?);
+        Ok(Opened { backend: Box::new(FileBackend::new(file)?), found: Some(found), same: Some(same) })
+    }
+
+    fn open_to_read(&self, path: &Path, looks: bool) -> Result<(Box<dyn StorageBackend>, bool), DatabaseError> {
+        // A file system that became read-only lets nobody open a file for writing; then nobody has to be kept out by a lock either.
+        let (file, locks) = match OpenOptions::new().read(true).write(true).open(path) {
+            Ok(file) => (file, true),
+            Err(_) if looks => (readable(path)?, false),
+            Err(_) => (File::open(path)?, false),
+        };
+        Ok((Box::new(FileBackend::new(file)?), locks))
+    }
+
+    fn mark(&self, path: &Path) -> Mark {
+        Mark::beside(path)
+    }
+
+    fn prove_room(&self, path: &Path) -> io::Result<()> {
+        let probe = path.with_extension("room");
+        let written = File::create(&probe).and_then(|mut file| {
+            file.write_all(&vec![0; STORE_ROOM_BYTES])?;
+            file.sync_all()
+        });
+        // One that cannot be removed lies where the next one is written.
+        drop(fs::remove_file(&probe));
+        written
+    }
+
+    fn lock_folder(&self, folder: &Path, looks: bool) -> Result<Option<File>, DatabaseError> {
+        // What keeps the folder from being opened is told by what is done in it next.
+        let Ok(file) = File::open(folder) else { return Ok(None) };
+        let locked = if looks { file.try_lock_shared() } else { file.try_lock() };
+        match locked {
+            Err(TryLockError::WouldBlock) => Err(DatabaseError::DatabaseAlreadyOpen),
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::Error(_)) => Ok(None),
+        }
+    }
+}
