@@ -3,8 +3,10 @@
 #[cfg(test)]
 pub(crate) mod memory;
 
+use std::fmt::Debug;
 use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::sync::Arc;
 
 use tantivy::directory::{Directory, MmapDirectory};
 use tantivy::indexer::IndexWriterOptions;
@@ -29,17 +31,36 @@ pub(crate) fn remove(folder: &Path) -> io::Result<()> {
 }
 
 /// What the index is opened on.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Medium {
-    #[cfg(test)]
-    memory: Option<std::sync::Arc<memory::Memory>>,
+#[derive(Clone, Debug)]
+pub(crate) struct Medium(Arc<dyn Files>);
+
+/// Where the files of an index lie: in the file system, or where a test plays one.
+pub(crate) trait Files: Debug + Send + Sync {
+    /// The files of a folder that is there.
+    fn directory(&self, folder: &Path) -> Result<Box<dyn Directory>, Error>;
+
+    /// Makes the folder, or empties it.
+    fn clear(&self, folder: &Path) -> Result<(), Error>;
+
+    /// Threads of an indexer.
+    fn threads(&self) -> IndexWriterOptions;
+
+    /// Whether segments are merged only when that is asked for, so that a test knows when.
+    fn merges_when_told(&self) -> bool;
+
+    /// Whether there is no room; nothing where the file system is to be asked.
+    fn is_full(&self) -> Option<bool>;
+}
+
+impl Default for Medium {
+    fn default() -> Medium {
+        Medium::on(Arc::new(FileSystem))
+    }
 }
 
 impl Medium {
-    /// A disk that a test plays.
-    #[cfg(test)]
-    pub(crate) fn of(memory: &std::sync::Arc<memory::Memory>) -> Medium {
-        Medium { memory: Some(memory.clone()) }
+    pub(crate) fn on(files: Arc<dyn Files>) -> Medium {
+        Medium(files)
     }
 
     /// The files of a folder that is there.
@@ -47,14 +68,7 @@ impl Medium {
     /// # Errors
     /// It is no folder, or one of its files is a FIFO or a device, which may make its opener wait for ever.
     pub(crate) fn directory(&self, folder: &Path) -> Result<Box<dyn Directory>, Error> {
-        #[cfg(test)]
-        if let Some(memory) = &self.memory {
-            return Ok(Box::new(memory.power_on()));
-        }
-        if let Some(problem) = regular_file::irregular_in(folder) {
-            return Err(Error(problem));
-        }
-        Ok(Box::new(MmapDirectory::open(folder).map_err(|error| Error(error.to_string()))?))
+        self.0.directory(folder)
     }
 
     /// The files of a folder that is there, for reading alone.
@@ -64,37 +78,49 @@ impl Medium {
 
     /// Makes the folder, or empties it.
     pub(crate) fn clear(&self, folder: &Path) -> Result<(), Error> {
-        #[cfg(test)]
-        if let Some(memory) = &self.memory {
-            return Ok(memory.clear()?);
-        }
-        remove(folder)?;
-        Ok(std::fs::create_dir(folder)?)
+        self.0.clear(folder)
     }
 
     /// One thread that indexes, and those that merge, as tantivy sees fit.
     pub(crate) fn threads(&self) -> IndexWriterOptions {
-        #[cfg(test)]
-        if self.memory.is_some() {
-            return IndexWriterOptions::builder().num_merge_threads(1).build();
+        self.0.threads()
+    }
+
+    pub(crate) fn merges_when_told(&self) -> bool {
+        self.0.merges_when_told()
+    }
+
+    pub(crate) fn is_full(&self) -> Option<bool> {
+        self.0.is_full()
+    }
+}
+
+/// The file system.
+#[derive(Debug)]
+struct FileSystem;
+
+impl Files for FileSystem {
+    fn directory(&self, folder: &Path) -> Result<Box<dyn Directory>, Error> {
+        if let Some(problem) = regular_file::irregular_in(folder) {
+            return Err(Error(problem));
         }
+        Ok(Box::new(MmapDirectory::open(folder).map_err(|error| Error(error.to_string()))?))
+    }
+
+    fn clear(&self, folder: &Path) -> Result<(), Error> {
+        remove(folder)?;
+        Ok(std::fs::create_dir(folder)?)
+    }
+
+    fn threads(&self) -> IndexWriterOptions {
         IndexWriterOptions::builder().num_worker_threads(1).memory_budget_per_thread(ARENA_BYTES).build()
     }
 
-    /// Whether segments are merged only when that is asked for, so that a test knows when.
-    pub(crate) fn merges_when_told(&self) -> bool {
-        #[cfg(test)]
-        if self.memory.is_some() {
-            return true;
-        }
+    fn merges_when_told(&self) -> bool {
         false
     }
 
-    /// Whether a disk that a test plays has no room; nothing where the file system is to be asked.
-    pub(crate) fn is_full(&self) -> Option<bool> {
-        #[cfg(test)]
-        return self.memory.as_ref().map(|memory| memory.is_full());
-        #[cfg(not(test))]
+    fn is_full(&self) -> Option<bool> {
         None
     }
 }

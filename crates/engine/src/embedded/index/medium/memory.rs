@@ -12,6 +12,9 @@ use tantivy::directory::{
     AntiCallToken, Directory, DirectoryLock, FileHandle, Lock, OwnedBytes, TerminatingWrite, WatchCallback,
     WatchHandle, WritePtr,
 };
+use tantivy::indexer::IndexWriterOptions;
+
+use super::{Error, Medium};
 
 /// The files of one index. They outlive the processes that use them.
 #[derive(Default)]
@@ -44,6 +47,39 @@ struct File {
 impl fmt::Debug for Memory {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Memory")
+    }
+}
+
+impl Medium {
+    /// An index whose files a test keeps.
+    pub(crate) fn of(memory: &Arc<Memory>) -> Medium {
+        Medium::on(Arc::new(Played(memory.clone())))
+    }
+}
+
+/// Files in memory as the place of an index.
+#[derive(Debug)]
+struct Played(Arc<Memory>);
+
+impl super::Files for Played {
+    fn directory(&self, _: &Path) -> Result<Box<dyn Directory>, Error> {
+        Ok(Box::new(self.0.power_on()))
+    }
+
+    fn clear(&self, _: &Path) -> Result<(), Error> {
+        Ok(self.0.clear()?)
+    }
+
+    fn threads(&self) -> IndexWriterOptions {
+        IndexWriterOptions::builder().num_merge_threads(1).build()
+    }
+
+    fn merges_when_told(&self) -> bool {
+        true
+    }
+
+    fn is_full(&self) -> Option<bool> {
+        Some(self.0.is_full())
     }
 }
 
