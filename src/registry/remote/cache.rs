@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use quick_cache::sync::{Cache as Entries, DefaultLifecycle};
+use quick_cache::sync::{Cache as Entries, DefaultLifecycle, PlaceholderGuard};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use crate::config::limits::REGISTRY_CACHE_BYTES_MAX;
-use crate::registry::{Remembered, Told};
+use crate::registry::{Remembered, Silent, Told};
 
 /// Answers of the registry that are remembered at once.
 const REGISTRY_CACHE_ENTRIES_MAX: u64 = 10_000;
@@ -16,7 +16,8 @@ const REGISTRY_CACHE_ENTRIES_MAX: u64 = 10_000;
 /// Bytes that any entry takes beside its key and body.
 const ENTRY_BYTES: usize = 256;
 
-/// Answers by what was asked. An answer leaves when its time is over, or when there are too many and it was asked for least.
+/// Answers by what was asked. An answer leaves when its time is over, or when there are too many and it was asked for least. Of many who ask
+/// the same at the same time one asks the registry, and the others wait for what it brings.
 #[derive(Debug)]
 pub(super) struct Cache {
     entries: Entries<Arc<str>, Entry, Bytes>,
@@ -25,9 +26,25 @@ pub(super) struct Cache {
     missed: AtomicU64,
 }
 
+/// What a question brought for those who waited for it.
+#[derive(Clone, Debug)]
+pub(super) enum Landed {
+    Told(Arc<Told>),
+    Silent(Silent),
+    /// Nothing for others: a refusal is in the words and for the headers of the one who asked.
+    Alone,
+}
+
+/// The turn to ask. Dropped without landing, one of those who wait takes it.
+pub(super) struct Turn<'a> {
+    cache: &'a Cache,
+    key: Arc<str>,
+    guard: PlaceholderGuard<'a, Arc<str>, Entry, Bytes, DefaultHashBuilder, DefaultLifecycle<Arc<str>, Entry>>,
+}
+
 #[derive(Clone, Debug)]
 struct Entry {
-    told: Arc<Told>,
+    landed: Landed,
     until: Instant,
 }
 
@@ -37,7 +54,8 @@ struct Bytes;
 
 impl Weighter<Arc<str>, Entry> for Bytes {
     fn weight(&self, key: &Arc<str>, value: &Entry) -> u64 {
-        let bytes = key.len() + value.told.body.capacity() + ENTRY_BYTES;
+        let body = if let Landed::Told(told) = &value.landed { told.body.capacity() } else { 0 };
+        let bytes = key.len() + body + ENTRY_BYTES;
         (bytes as u64).max(REGISTRY_CACHE_BYTES_MAX.div_ceil(REGISTRY_CACHE_ENTRIES_MAX))
     }
 }
@@ -50,6 +68,8 @@ impl Cache {
             .shards(1)
             .estimated_items_capacity(REGISTRY_CACHE_ENTRIES_MAX as usize)
             .weight_capacity(REGISTRY_CACHE_BYTES_MAX)
+            // The rest is for what is new, of which the largest answers must fit.
+            .hot_allocation(0.75)
             .build()
             .expect("both capacities are given");
         let entries = Entries::with_options(options, Bytes, DefaultHashBuilder::default(), DefaultLifecycle::default());
@@ -59,9 +79,11 @@ impl Cache {
     /// What was told, while it may be told again.
     pub(super) fn get(&self, key: &str, now: Instant) -> Option<Arc<Told>> {
         let found = self.entries.get(key);
-        if let Some(found) = found.as_ref().filter(|found| now < found.until) {
+        if let Some(Entry { landed: Landed::Told(told), until }) = &found
+            && now < *until
+        {
             self.found.fetch_add(1, Ordering::Relaxed);
-            return Some(found.told.clone());
+            return Some(told.clone());
         }
         self.missed.fetch_add(1, Ordering::Relaxed);
         if found.is_some() {
@@ -76,8 +98,24 @@ impl Cache {
         Remembered { entries: self.entries.len() as u64, found: count(&self.found), missed: count(&self.missed) }
     }
 
-    pub(super) fn insert(&self, key: Arc<str>, told: Arc<Told>, now: Instant) {
-        self.entries.insert(key, Entry { told, until: now + self.time });
+    /// Waits for what somebody else asks; where nobody does, the turn to ask comes back.
+    pub(super) async fn join(&self, key: &Arc<str>) -> Result<Landed, Turn<'_>> {
+        let joined = self.entries.get_value_or_guard_async(key).await;
+        joined.map(|entry| entry.landed).map_err(|guard| Turn { cache: self, key: key.clone(), guard })
+    }
+}
+
+impl Turn<'_> {
+    /// Tells those who wait. An answer is remembered from `now` on; anything else is for them alone.
+    pub(super) fn land(self, landed: Landed, now: Instant) {
+        let Turn { cache, key, guard } = self;
+        let is_remembered = matches!(landed, Landed::Told(_));
+        let until = if is_remembered { now + cache.time } else { now };
+        // It is taken in unless the entry was removed meanwhile, which nobody does.
+        let _ = guard.insert(Entry { landed, until });
+        if !is_remembered {
+            cache.entries.remove(&key);
+        }
     }
 }
 
@@ -89,10 +127,16 @@ mod tests {
         Arc::new(Told { body: vec![b'x'; bytes], ..Told::default() })
     }
 
-    #[test]
-    fn an_answer_is_remembered_for_its_time_and_no_longer() {
+    /// Somebody asks and is told.
+    async fn insert(cache: &Cache, key: &str, told: Arc<Told>, now: Instant) {
+        let Err(turn) = cache.join(&key.into()).await else { panic!("nobody has asked for {key}") };
+        turn.land(Landed::Told(told), now);
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_remembered_for_its_time_and_no_longer() {
         let (cache, now) = (Cache::new(Duration::from_secs(30)), Instant::now());
-        cache.insert("a".into(), told(1), now);
+        insert(&cache, "a", told(1), now).await;
         assert_eq!(cache.get("a", now + Duration::from_millis(29_999)), Some(told(1)));
         assert_eq!(cache.get("a", now + Duration::from_secs(30)), None);
         assert_eq!((cache.get("a", now), cache.entries.len()), (None, 0), "it is gone");
@@ -100,18 +144,49 @@ mod tests {
         assert_eq!(cache.count(), Remembered { entries: 0, found: 1, missed: 3 });
     }
 
-    #[test]
-    fn entries_are_bounded_in_number_and_bytes() {
+    #[tokio::test]
+    async fn entries_are_bounded_in_number_and_bytes() {
         let (cache, now) = (Cache::new(Duration::from_secs(30)), Instant::now());
         for number in 0..REGISTRY_CACHE_ENTRIES_MAX * 2 {
-            cache.insert(number.to_string().into(), told(1), now);
+            insert(&cache, &number.to_string(), told(1), now).await;
         }
         let entries = cache.entries.len() as u64;
         assert!((REGISTRY_CACHE_ENTRIES_MAX / 2..=REGISTRY_CACHE_ENTRIES_MAX).contains(&entries), "{entries}");
         for number in 0..40 {
-            cache.insert(format!("large{number}").into(), told(4 * 1024 * 1024), now);
+            insert(&cache, &format!("large{number}"), told(4 * 1024 * 1024), now).await;
         }
         let large = (0..40).filter(|number| cache.get(&format!("large{number}"), now).is_some()).count();
         assert!((1..16).contains(&large) && cache.entries.weight() <= REGISTRY_CACHE_BYTES_MAX, "{large}");
+    }
+
+    #[tokio::test]
+    async fn one_asks_and_the_others_hear_what_it_brought() {
+        let (cache, now, key) = (Cache::new(Duration::from_secs(30)), Instant::now(), Arc::from("a"));
+        for landed in [Landed::Silent(Silent::Unreadable("x".to_owned())), Landed::Alone, Landed::Told(told(1))] {
+            let is_told = matches!(landed, Landed::Told(_));
+            let Err(turn) = cache.join(&key).await else { panic!("nobody asks yet") };
+            assert!(cache.join(&"b".into()).await.is_err(), "another question is another turn");
+            let (one, other) = (cache.join(&key), cache.join(&key));
+            let land = async { turn.land(landed.clone(), now) };
+            let (one, other, ()) = tokio::join!(one, other, land);
+            for heard in [one, other] {
+                let Ok(heard) = heard else { panic!("somebody asked") };
+                assert_eq!(std::mem::discriminant(&heard), std::mem::discriminant(&landed));
+            }
+            // A failure is for those who waited, and for nobody who comes later.
+            assert_eq!(cache.get(&key, now).is_some(), is_told);
+            assert_eq!(cache.entries.len(), usize::from(is_told));
+        }
+    }
+
+    #[tokio::test]
+    async fn where_the_one_who_asks_goes_away_another_takes_the_turn() {
+        let (cache, key) = (Cache::new(Duration::from_secs(30)), Arc::from("a"));
+        let Err(turn) = cache.join(&key).await else { panic!("nobody asks yet") };
+        let leave = async { drop(turn) };
+        let (waited, ()) = tokio::join!(cache.join(&key), leave);
+        assert!(waited.is_err(), "the turn is the other's now");
+        drop(waited);
+        assert_eq!(cache.entries.len(), 0);
     }
 }

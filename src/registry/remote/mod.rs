@@ -11,7 +11,6 @@ mod chain;
 mod client;
 mod credential;
 mod exchange;
-mod flights;
 mod links;
 mod request;
 mod retry;
@@ -32,11 +31,10 @@ use crate::tls;
 use answer::Found;
 use base::log::event;
 use breaker::{Breaker, Change};
-use cache::Cache;
+use cache::{Cache, Landed};
 use client::{Client, Lost, Received};
 use credential::Credential;
 use exchange::Exchange;
-use flights::{Flights, Landed, Place};
 use links::Move;
 
 /// The registry, as the service reaches it.
@@ -55,7 +53,6 @@ pub struct Remote {
     /// Why the last question got no answer, as the log has it.
     problem: Mutex<Option<String>>,
     cache: Option<Cache>,
-    flights: Flights,
     clock: fn() -> Instant,
 }
 
@@ -106,7 +103,6 @@ impl Remote {
             breaker: Breaker::new(settings.breaker_failures, Duration::from_secs(settings.breaker_open_s)),
             problem: Mutex::default(),
             cache: (!cache.is_zero()).then(|| Cache::new(cache)),
-            flights: Flights::default(),
             clock: Instant::now,
         })
     }
@@ -127,35 +123,22 @@ impl Remote {
         let Some(cache) = self.cache.as_ref().filter(|_| is_remembered(ask, caller)) else {
             return Ok(self.fetch(ask, caller, &target, deadline).await?.told);
         };
-        loop {
-            if let Some(told) = cache.get(&target, (self.clock)()) {
-                return Ok(Told::clone(&told));
-            }
-            let follower = match self.flights.board(&target) {
-                Place::Leads(flight) => {
-                    // A flight may have landed between the look and the boarding.
-                    if let Some(told) = cache.get(&target, (self.clock)()) {
-                        return Ok(Told::clone(&told));
-                    }
-                    let found = self.fetch(ask, caller, &target, deadline).await;
-                    flight.land(match &found {
-                        Ok(found) if found.patients > 0 => {
-                            let told = Arc::new(found.told.clone());
-                            cache.insert(target, told.clone(), (self.clock)());
-                            Landed::Told(told)
-                        }
-                        Err(Failed::Silent(silent)) => Landed::Silent(silent.clone()),
-                        Ok(_) | Err(Failed::Refused(_) | Failed::NotFound | Failed::Fault(_)) => Landed::Alone,
-                    });
-                    return Ok(found?.told);
-                }
-                Place::Follows(follower) => follower,
-            };
-            match timeout_at(deadline, follower.landed()).await.map_err(|_| late())? {
-                Some(Landed::Told(told)) => return Ok(Told::clone(&told)),
-                Some(Landed::Silent(silent)) => return Err(Failed::Silent(silent)),
-                Some(Landed::Alone) => return Ok(self.fetch(ask, caller, &target, deadline).await?.told),
-                None => {}
+        if let Some(told) = cache.get(&target, (self.clock)()) {
+            return Ok(Told::clone(&told));
+        }
+        match timeout_at(deadline, cache.join(&target)).await.map_err(|_| late())? {
+            Ok(Landed::Told(told)) => Ok(Told::clone(&told)),
+            Ok(Landed::Silent(silent)) => Err(Failed::Silent(silent)),
+            Ok(Landed::Alone) => Ok(self.fetch(ask, caller, &target, deadline).await?.told),
+            Err(turn) => {
+                let found = self.fetch(ask, caller, &target, deadline).await;
+                let landed = match &found {
+                    Ok(found) if found.patients > 0 => Landed::Told(Arc::new(found.told.clone())),
+                    Err(Failed::Silent(silent)) => Landed::Silent(silent.clone()),
+                    Ok(_) | Err(Failed::Refused(_) | Failed::NotFound | Failed::Fault(_)) => Landed::Alone,
+                };
+                turn.land(landed, (self.clock)());
+                Ok(found?.told)
             }
         }
     }
