@@ -248,6 +248,23 @@ fn stop_at_bad_stores_the_lines_before_and_no_line_after() {
     assert!(place.export() == corpus);
 }
 
+/// An export is health data: it goes on in a file that is ours, and in no file that somebody else chose.
+#[test]
+fn an_export_goes_on_in_no_link_and_in_nobody_elses_file() {
+    let place = Place::new();
+    place.run_with(&["import", "-", "--data", "data"], &place.corpus(20, 26)).expect(0);
+    let resume = |name: &str| place.run(&["export", "--data", "data", "--out", name, "--resume"]);
+    fs::write(place.path("other"), "half a line").unwrap();
+    std::os::unix::fs::symlink("other", place.path("link")).unwrap();
+    resume("link").expect(1).says("link");
+    assert_eq!(fs::read_to_string(place.path("other")).unwrap(), "half a line");
+    // Only root can give a file away.
+    if std::os::unix::fs::chown(place.path("other"), Some(65_534), None).is_ok() {
+        resume("other").expect(1).says("belongs to another user");
+        assert_eq!(fs::read_to_string(place.path("other")).unwrap(), "half a line", "nothing of it was cut off");
+    }
+}
+
 #[test]
 fn an_export_that_was_cut_is_resumed_where_it_stands() {
     let place = Place::new();

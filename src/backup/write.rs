@@ -232,10 +232,16 @@ fn absent(path: &Path) -> Result<(), String> {
     }
 }
 
+/// Writes a file whole before it has its name. Whatever has the name already is replaced, not written to: in a folder that others may
+/// write to it may be their link to another file.
 fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    let part = with_ending(path, &format!(".{}{}", uuid::Uuid::new_v4(), folder::PART));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&part, path));
+    if written.is_err() {
+        drop(fs::remove_file(&part));
+    }
+    written
 }
 
 fn sync_folder(path: &Path) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use clap::Args;
@@ -131,8 +132,18 @@ fn copy(connection: &socket::Connection, out: &mut dyn Write, bar: &mut Bar) -> 
 /// Opens an earlier export, cuts a line off that was not finished, and tells the last whole one.
 fn reopen(path: &Path) -> Result<(File, Option<(Id, Version)>), String> {
     let problem = |error: io::Error| format!("{}: {error}", path.display());
-    let mut file =
-        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(problem)?;
+    // Health data goes on in no file that somebody else put there, nor through a link to one.
+    if path.is_symlink() {
+        return Err(format!("{}: this is a link; --resume goes on in the file itself, so name that", path.display()));
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let mut file = options.open(path).map_err(problem)?;
+    // SAFETY: it has no arguments and always succeeds.
+    let own = unsafe { libc::geteuid() };
+    if file.metadata().map_err(problem)?.uid() != own {
+        return Err(format!("{}: this file belongs to another user; name another one", path.display()));
+    }
     let mut last = Vec::new();
     let mut end = 0;
     let mut reader = BufReader::new(&file);

@@ -220,3 +220,20 @@ fn a_file_of_the_trail_that_none_can_be_is_no_member() {
         assert_eq!(Member::parse(&format!("audit/{name}")), None, "{name}");
     }
 }
+
+/// Whoever may write into the folder of archives must not choose which file a backup writes to.
+#[test]
+fn what_lies_beside_an_archive_already_is_replaced_and_never_written_through() {
+    let place = Place::with_history(5);
+    let (store, archive) = (place.path("precious"), place.path("x.tar"));
+    std::fs::write(&store, "what must stay").unwrap();
+    std::os::unix::fs::symlink(&store, place.path("x.tar.sha256")).unwrap();
+    place.try_backup(Target::File(archive.clone()), None).unwrap();
+    assert_eq!(std::fs::read_to_string(&store).unwrap(), "what must stay");
+    let beside = place.path("x.tar.sha256");
+    assert!(beside.symlink_metadata().unwrap().is_file());
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&beside.metadata().unwrap().permissions()) & 0o777, 0o600);
+    let left = std::fs::read_dir(archive.parent().unwrap()).unwrap().flatten();
+    let left = left.filter(|entry| entry.file_name().to_string_lossy().ends_with(".part")).count();
+    assert_eq!(left, 0, "nothing is left behind");
+}
