@@ -38,7 +38,6 @@ impl Embedded {
                     resets: reader.clock_resets()?,
                 },
                 purpose: reader.purpose()?,
-                audit_head: reader.audit_head()?,
             })
         })
     }
