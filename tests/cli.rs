@@ -248,9 +248,9 @@ fn stop_at_bad_stores_the_lines_before_and_no_line_after() {
     assert!(place.export() == corpus);
 }
 
-/// An export is health data: it goes on in a file that is ours, and in no file that somebody else chose.
+/// An export holds health data, so `--resume` appends to a file of the user who runs it and to nothing else.
 #[test]
-fn an_export_goes_on_in_no_link_and_in_nobody_elses_file() {
+fn resume_refuses_a_link_and_a_file_of_another_user() {
     let place = Place::new();
     place.run_with(&["import", "-", "--data", "data"], &place.corpus(20, 26)).expect(0);
     let resume = |name: &str| place.run(&["export", "--data", "data", "--out", name, "--resume"]);

@@ -232,8 +232,8 @@ fn absent(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Writes a file whole before it has its name. Whatever has the name already is replaced, not written to: in a folder that others may
-/// write to it may be their link to another file.
+/// Writes a file under a temporary name, then renames it. A file or link that already has the name is replaced and never written to: in a
+/// folder that other users can write to, it may be their link to a file of ours.
 fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let part = with_ending(path, &format!(".{}{}", uuid::Uuid::new_v4(), folder::PART));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;

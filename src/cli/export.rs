@@ -132,9 +132,9 @@ fn copy(connection: &socket::Connection, out: &mut dyn Write, bar: &mut Bar) -> 
 /// Opens an earlier export, cuts a line off that was not finished, and tells the last whole one.
 fn reopen(path: &Path) -> Result<(File, Option<(Id, Version)>), String> {
     let problem = |error: io::Error| format!("{}: {error}", path.display());
-    // Health data goes on in no file that somebody else put there, nor through a link to one.
+    // Another user could have put a file or a link there, to read the certificates or to have a file of ours overwritten.
     if path.is_symlink() {
-        return Err(format!("{}: this is a link; --resume goes on in the file itself, so name that", path.display()));
+        return Err(format!("{}: this is a symbolic link; name the file that the export began", path.display()));
     }
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
@@ -142,7 +142,10 @@ fn reopen(path: &Path) -> Result<(File, Option<(Id, Version)>), String> {
     // SAFETY: it has no arguments and always succeeds.
     let own = unsafe { libc::geteuid() };
     if file.metadata().map_err(problem)?.uid() != own {
-        return Err(format!("{}: this file belongs to another user; name another one", path.display()));
+        return Err(format!(
+            "{}: this file belongs to another user; only the user who began an export can resume it",
+            path.display()
+        ));
     }
     let mut last = Vec::new();
     let mut end = 0;

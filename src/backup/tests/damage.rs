@@ -221,15 +221,15 @@ fn a_file_of_the_trail_that_none_can_be_is_no_member() {
     }
 }
 
-/// Whoever may write into the folder of archives must not choose which file a backup writes to.
+/// Another user who can write to the archive folder cannot choose which file a backup overwrites.
 #[test]
-fn what_lies_beside_an_archive_already_is_replaced_and_never_written_through() {
+fn a_backup_replaces_a_link_beside_its_archive_and_leaves_the_linked_file_alone() {
     let place = Place::with_history(5);
-    let (store, archive) = (place.path("precious"), place.path("x.tar"));
-    std::fs::write(&store, "what must stay").unwrap();
-    std::os::unix::fs::symlink(&store, place.path("x.tar.sha256")).unwrap();
+    let (linked, archive) = (place.path("precious"), place.path("x.tar"));
+    std::fs::write(&linked, "what must stay").unwrap();
+    std::os::unix::fs::symlink(&linked, place.path("x.tar.sha256")).unwrap();
     place.try_backup(Target::File(archive.clone()), None).unwrap();
-    assert_eq!(std::fs::read_to_string(&store).unwrap(), "what must stay");
+    assert_eq!(std::fs::read_to_string(&linked).unwrap(), "what must stay");
     let beside = place.path("x.tar.sha256");
     assert!(beside.symlink_metadata().unwrap().is_file());
     assert_eq!(std::os::unix::fs::PermissionsExt::mode(&beside.metadata().unwrap().permissions()) & 0o777, 0o600);
