@@ -1,17 +1,19 @@
 //! The files of a trail as a backup copies them and a restore puts them back: byte for byte, so that the chain goes on.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::Head;
 use super::disk::{Name, sync_folder};
 use super::header::{HEADER_BYTES, Header};
+use super::keeper::removed;
 use super::record::{Piece, Walk, sha256};
 use super::seal::{self, SEAL_BYTES, Seal};
 use super::trail::Trail;
+use super::{Action, Head, Number, encoding};
 
 /// One file of a trail.
 #[derive(Clone, Debug)]
@@ -87,41 +89,131 @@ pub fn files_at_rest(data: &Path) -> Result<Vec<FileOf>, String> {
     Ok(files)
 }
 
-/// Reads the events of a file that was copied, which goes on from the one before it in the copy; where the next one has to go on from
-/// comes back.
-///
-/// # Errors
-/// The first thing that is not as it was written, in words.
-pub fn check_copy(name: &str, bytes: &[u8], before: Option<Head>) -> Result<Head, String> {
-    let name = Name::parse(name).ok_or("it is no file of an audit trail")?;
-    let (header, last, content) = match name {
-        Name::Plain(_) => (Header::read(bytes), None, Cow::Borrowed(bytes)),
-        Name::Sealed(_) => {
-            let seal = Seal::read(bytes).filter(|seal| sha256(&bytes[SEAL_BYTES..]) == seal.stored);
-            let seal = seal.ok_or("what is stored is not what its header says")?;
-            (Some(seal.header), Some(seal.last), Cow::Owned(seal::expand(bytes, seal.content.0)))
-        }
-    };
-    let header = header.filter(|header| header.file == name.file()).ok_or("its header is damaged")?;
-    if before.is_some_and(|before| (before.number, before.hash) != header.before) {
-        return Err(format!("it goes on from event {}, and the file before it ends with another", header.before.0.0));
+/// The files of a trail as a copy holds them, shown one after the other: whether they are one whole trail. What is wrong with it keeps
+/// nobody from the rest of the copy.
+#[derive(Debug, Default)]
+pub struct CopiedTrail {
+    /// With which event each file ends that was shown; none where that cannot be read.
+    ends: BTreeMap<u64, Option<Head>>,
+    /// The file that the first of this copy goes on from, which may be in another one.
+    after: u64,
+    /// Heads that the trail must hold, and whether it does.
+    known: Vec<(Head, bool)>,
+    /// Files that go on from one that was not shown, and from which event.
+    gaps: Vec<(Name, Head)>,
+    /// What retentions tell.
+    removals: Vec<String>,
+    /// The first event that a file goes on from, and the newest.
+    span: Option<(Number, Number)>,
+    problems: Vec<String>,
+}
+
+impl CopiedTrail {
+    /// Begins a copy, or the next one of a chain: it holds the files behind the one of this number, and the store knows this head.
+    pub fn begin(&mut self, after: u64, known: Option<Head>) {
+        self.after = after;
+        self.known.extend(known.map(|head| (head, false)));
     }
-    let mut reached = header.before;
-    let walk = match name {
-        Name::Plain(_) => Walk::open_ended(&content, HEADER_BYTES, Some(header.before)),
-        Name::Sealed(_) => Walk::whole(&content, HEADER_BYTES, Some(header.before)),
-    };
-    for piece in walk {
-        match piece {
-            Piece::Record(record) if record.number.0 == reached.0.0 + 1 => reached = (record.number, *record.hash),
-            _ => return Err(format!("what stands behind event {} is damaged", reached.0.0)),
+
+    /// Reads one file.
+    pub fn file(&mut self, name: &str, bytes: &[u8]) {
+        let Some(parsed) = Name::parse(name) else { return self.problem(name, "it is no file of an audit trail") };
+        let read = self.events(parsed, bytes);
+        let end = read.map_err(|problem| self.problem(name, &problem)).ok();
+        self.ends.insert(parsed.file(), end);
+    }
+
+    /// What is wrong, each with the name of its file.
+    pub fn finish(mut self) -> Vec<String> {
+        let is_told = |gap: &Head, removals: &[String]| {
+            let told = removed((gap.number, gap.hash));
+            removals.iter().any(|note| note.contains(&told))
+        };
+        for (name, gap) in std::mem::take(&mut self.gaps) {
+            if !is_told(&gap, &self.removals) {
+                let problem = format!("it goes on from event {}, which is missing, and no retention removed it", gap.number.0);
+                self.problem(&name.to_string(), &problem);
+            }
+        }
+        // Where events cannot be read it is not known whether one of them is that of a head.
+        let heads = if self.problems.is_empty() { std::mem::take(&mut self.known) } else { Vec::new() };
+        for (Head { number: Number(number), .. }, _) in heads.into_iter().filter(|(_, is_met)| !is_met) {
+            match self.span {
+                Some((Number(before), _)) if number <= before => {}
+                Some((_, Number(last))) if number > last => {
+                    self.problem("audit", &format!("the trail ends with event {last}, and the store knows event {number}"));
+                }
+                Some(_) => self.problem("audit", &format!("event {number} is another one than the store knows")),
+                None => self.problem("audit", &format!("the trail is missing, and the store knows its event {number}")),
+            }
+        }
+        self.problems
+    }
+
+    fn problem(&mut self, name: &str, problem: &str) {
+        if self.problems.len() < COPY_PROBLEMS_MAX {
+            self.problems.push(format!("{name}: {problem}"));
         }
     }
-    match last.is_none_or(|last| last == reached) {
-        true => Ok(Head { number: reached.0, hash: reached.1 }),
-        false => Err(format!("it ends with event {}, and not as its header says", reached.0.0)),
+
+    /// The last event of a file.
+    fn events(&mut self, name: Name, bytes: &[u8]) -> Result<Head, String> {
+        let (header, last, content) = match name {
+            Name::Plain(_) => (Header::read(bytes), None, Cow::Borrowed(bytes)),
+            Name::Sealed(_) => {
+                let seal = Seal::read(bytes).filter(|seal| sha256(&bytes[SEAL_BYTES..]) == seal.stored);
+                let seal = seal.ok_or("what is stored is not what its header says")?;
+                (Some(seal.header), Some(seal.last), Cow::Owned(seal::expand(bytes, seal.content.0)))
+            }
+        };
+        let header = header.filter(|header| header.file == name.file()).ok_or("its header is damaged")?;
+        let before = Head { number: header.before.0, hash: header.before.1 };
+        match self.ends.get(&header.continues.0) {
+            Some(Some(end)) if *end != before => {
+                return Err(format!("it goes on from event {}, and the file before it ends with another", before.number.0));
+            }
+            Some(_) => {}
+            // The first file of all goes on from nothing.
+            None if header.continues.0 == self.after && (self.after > 0 || before.number.0 == 0) => {}
+            None => self.gaps.push((name, before)),
+        }
+        let mut reached = header.before;
+        let first = self.span.map_or(before.number, |(first, _)| first);
+        self.meet(before);
+        let walk = match name {
+            Name::Plain(_) => Walk::open_ended(&content, HEADER_BYTES, Some(header.before)),
+            Name::Sealed(_) => Walk::whole(&content, HEADER_BYTES, Some(header.before)),
+        };
+        for piece in walk {
+            match piece {
+                Piece::Record(record) if record.number.0 == reached.0.0 + 1 => {
+                    reached = (record.number, *record.hash);
+                    self.meet(Head { number: reached.0, hash: reached.1 });
+                    if !self.gaps.is_empty()
+                        && let Ok(event) = encoding::read(record.payload)
+                        && event.action == Action::AuditRetention
+                    {
+                        self.removals.extend(event.note);
+                    }
+                }
+                _ => return Err(format!("what stands behind event {} is damaged", reached.0.0)),
+            }
+        }
+        let newest = self.span.map_or(reached.0, |(_, newest)| newest.max(reached.0));
+        self.span = Some((first, newest));
+        match last.is_none_or(|last| last == reached) {
+            true => Ok(Head { number: reached.0, hash: reached.1 }),
+            false => Err(format!("it ends with event {}, and not as its header says", reached.0.0)),
+        }
+    }
+
+    fn meet(&mut self, head: Head) {
+        self.known.iter_mut().filter(|(known, _)| *known == head).for_each(|(_, is_met)| *is_met = true);
     }
 }
+
+/// Problems of a copied trail that are told. A trail has a file for some fifty thousand events; what is more tells nothing new.
+const COPY_PROBLEMS_MAX: usize = 20;
 
 /// Zeros that may be the end of the last event of a file, which is made ahead and full of them; far more than a hash has.
 const ZEROS_OF_EVENTS: usize = 4_096;
@@ -140,7 +232,7 @@ pub fn sealed_until(files: &[FileOf]) -> u64 {
 ///
 /// # Errors
 /// The name is none of a trail's file, or the file cannot be written.
-pub fn put_back(data: &Path, name: &str, content: &mut dyn Read) -> io::Result<()> {
+pub fn put_back(data: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     let name = Name::parse(name).ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "no name of a trail's file"))?;
     let folder = super::folder(data);
     if !folder.is_dir() {
@@ -148,7 +240,7 @@ pub fn put_back(data: &Path, name: &str, content: &mut dyn Read) -> io::Result<(
     }
     let path = name.within(&folder);
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-    io::copy(content, &mut file)?;
+    file.write_all(content)?;
     file.sync_all()?;
     if let Name::Sealed(number) = name {
         match fs::remove_file(Name::Plain(number).within(&folder)) {

@@ -311,14 +311,14 @@ impl Log {
     }
 
     /// Compares the trail with a head of earlier that the store has. One that it lacks was cut off or replaced: the trail tells so itself, and
-    /// the health does until an operator [accepts](Self::accept) it.
+    /// the health does until an operator [accepts](Self::accept) it, and it comes back in words.
     ///
     /// # Errors
     /// The trail cannot be read or written.
-    pub fn expect(&self, head: Head) -> Result<(), String> {
+    pub fn expect(&self, head: Head) -> Result<Option<String>, String> {
         self.shared.writer().expected = Some(head);
         if self.trail().and_then(|trail| trail.holds(head)).map_err(|error| error.to_string())? {
-            return Ok(());
+            return Ok(None);
         }
         let (number, newest) = (head.number.0, self.head().number.0);
         let problem = format!(
@@ -329,8 +329,8 @@ impl Log {
         let note = format!("event {number}, which the store knows, is not in the trail");
         let event = Event { note: Some(note), ..Event::new(Action::AuditRepaired, (self.shared.options.clock)()) };
         self.append(&event).and_then(|_| self.sync_now()).map_err(|failing| failing.0)?;
-        self.shared.writer().damage = Some(problem);
-        Ok(())
+        self.shared.writer().damage = Some(problem.clone());
+        Ok(Some(problem))
     }
 
     /// The trail is taken as it is from now on, whatever the store knows of an earlier one.
@@ -361,12 +361,26 @@ impl Log {
         Ok(verified)
     }
 
+    /// What is wrong with the trail, as far as it was met, in words.
+    pub fn damage(&self) -> Option<String> {
+        self.shared.writer().damage.clone()
+    }
+
+    /// What somebody else found wrong with it.
+    pub fn doubt(&self, problem: &str) {
+        self.shared.doubt(problem);
+    }
+
     /// A search of the trail up to its newest event.
     ///
     /// # Errors
     /// The folder cannot be read.
     pub fn search<'s>(&'s self, wanted: &'s Wanted, order: Order) -> io::Result<Search<'s>> {
-        Ok(Search { shared: &self.shared, trail: self.trail()?, wanted, order })
+        let trail = self.trail()?;
+        if let Some(problem) = trail.gap() {
+            self.shared.doubt(&problem);
+        }
+        Ok(Search { shared: &self.shared, trail, wanted, order })
     }
 
     /// Keeps an index of each file from now on, on a thread of its own, so that searches need not read all events.
@@ -423,6 +437,15 @@ impl Shared {
 
     fn syncing(&self) -> MutexGuard<'_, ()> {
         self.syncing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A search met something that is not as it was written; the health tells so until a check finds the trail whole.
+    pub(super) fn doubt(&self, problem: &str) {
+        let mut writer = self.writer();
+        if writer.damage.is_none() {
+            event!(AUDIT_DAMAGED, problem);
+            writer.damage = Some(format!("the trail is damaged: {problem}"));
+        }
     }
 
     pub(super) fn append_all(&self, events: &[Event]) -> Result<Number, Failing> {

@@ -26,7 +26,7 @@ mod trail;
 mod verify;
 mod wanted;
 
-pub use copy::{FileOf, check_copy, files_at_rest, is_file_name, put_back, sealed_until};
+pub use copy::{CopiedTrail, FileOf, files_at_rest, is_file_name, put_back, sealed_until};
 pub use event::{Action, Change, Entity, Event, From, Method, Who};
 pub use index::Subjects;
 pub use key::{Key, Met, Named, identifier, of_personal_code};
@@ -36,5 +36,5 @@ pub use read::{Events, Order};
 pub use resource::{RESTFUL, SEVERITY, action_system, resource};
 pub use search::{Page, Search};
 pub use trail::{Part, Trail};
-pub use verify::{Verified, verify};
+pub use verify::{Verified, verify, verify_with};
 pub use wanted::{Agent, AuditedEntity, PatientOf, Result, Wanted};

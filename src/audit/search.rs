@@ -167,7 +167,7 @@ impl Search<'_> {
         Some((Hits { events, bytes: Bytes::Plain { file, places } }, perhaps))
     }
 
-    /// What a file has of it, by all its events. What is damaged is passed over; [`verify`](super::verify) tells of it.
+    /// What a file has of it, by all its events. What is damaged is passed over, and the health tells so.
     fn whole(&self, part: &Part, patient_of: PatientOf) -> io::Result<Hits> {
         // One that retention removed meanwhile has nothing to tell.
         let content = part.content(&self.trail.folder)?.unwrap_or_default();
@@ -175,7 +175,10 @@ impl Search<'_> {
         let (times, mut places) = (self.wanted.span(), Vec::new());
         // A file that is being written, or was when the server was killed, ends in zeros.
         for piece in Walk::open_ended(&content, HEADER_BYTES, before) {
-            let Piece::Record(record) = piece else { continue };
+            let Piece::Record(record) = piece else {
+                self.shared.doubt(&format!("{}: events in it cannot be read", part.name));
+                continue;
+            };
             let is_wanted = encoding::glance(record.payload).is_ok_and(|glance| times.contains(&glance.at))
                 && encoding::read(record.payload).is_ok_and(|event| self.wanted.matches(&event, patient_of));
             if is_wanted {

@@ -64,6 +64,16 @@ impl Trail {
         self.parts.windows(2).any(|two| two[1].header.is_some_and(|header| header.continues.0 != file(&two[0])))
     }
 
+    /// What is missing, as the beginnings of the files tell it.
+    pub(super) fn gap(&self) -> Option<String> {
+        if let Some(part) = self.parts.iter().find(|part| part.header.is_none()) {
+            return Some(format!("{}: its header is damaged", part.name));
+        }
+        let is_gap = |two: &&[Part]| two[1].header.is_some_and(|header| header.continues.0 != two[0].name.file());
+        let two = self.parts.windows(2).find(is_gap)?;
+        Some(format!("{}: the file before it, number {}, is missing", two[1].name, two[1].header?.continues.0))
+    }
+
     fn list_once(folder: &Path) -> io::Result<Trail> {
         let mut trail = Trail {
             folder: folder.to_owned(),

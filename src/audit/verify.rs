@@ -51,7 +51,7 @@ pub fn verify(trail: &Trail, known: &[Head]) -> Result<Verified, String> {
 ///
 /// # Errors
 /// As [`verify`].
-pub(super) fn verify_with(trail: &Trail, known: &[Head], subjects: Option<&Subjects>) -> Result<Verified, String> {
+pub fn verify_with(trail: &Trail, known: &[Head], subjects: Option<&Subjects>) -> Result<Verified, String> {
     let mut walk = Verifier {
         trail,
         subjects,

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
+use crate::audit::Head;
 use engine::{KeptTime, Names, Purpose};
 
 /// Number of the form of archives. One with a higher number is refused.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// From this form on, archives hold the store's time.
 const FORMAT_WITH_TIME: u32 = 2;
@@ -42,6 +43,9 @@ pub struct About {
     /// Which command the data folder belongs to, where one has served it; from form 3 on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub purpose: Option<Purpose>,
+    /// What the store knew of the end of the audit trail, where it knew any; from form 4 on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit_head: Option<String>,
     /// It holds the files of the audit trail behind this one.
     pub audit_after: u64,
     /// The file of the trail up to which none changes any more.
@@ -102,8 +106,9 @@ impl About {
         let is_ordered = self.after <= self.until && self.patients_after <= self.patients_until;
         let is_bound = self.base.is_some() || is_full;
         let has_time = self.time.is_some() == (self.format >= FORMAT_WITH_TIME);
+        let has_head = self.audit_head.as_deref().is_none_or(|head| Head::parse(head).is_some());
         let resets = self.time.iter().flat_map(|time| &time.resets).map(|reset| reset.change).chain([self.until]);
-        is_counted && is_ordered && is_bound && has_time && self.at >= 0 && resets.is_sorted()
+        is_counted && is_ordered && is_bound && has_time && has_head && self.at >= 0 && resets.is_sorted()
     }
 
     pub fn write(&self) -> Vec<u8> {
@@ -113,6 +118,11 @@ impl About {
     /// Seconds since 1970 UTC, as the blocks of the archive say them.
     pub fn seconds(&self) -> u64 {
         u64::try_from(self.at).unwrap_or(0) / 1_000
+    }
+
+    /// What the store knew of the end of the trail.
+    pub(super) fn known_head(&self) -> Option<Head> {
+        self.audit_head.as_deref().and_then(Head::parse)
     }
 
     pub fn is_full(&self) -> bool {
@@ -173,6 +183,7 @@ pub(super) fn sample() -> About {
         next_patient_id: 3,
         time: Some(KeptTime { newest: Some(1_793_000_000_000), accepted: None, resets: vec![] }),
         purpose: Some(Purpose::Service),
+        audit_head: Some(format!("7:{}", "0f".repeat(32))),
         audit_after: 0,
         audit_until: 0,
         base: None,
@@ -196,8 +207,8 @@ mod tests {
     fn what_an_archive_is_comes_back_and_a_later_form_is_told_as_such() {
         let about = sample();
         assert_eq!(About::read(&about.write()), Ok(about.clone()));
-        let later = String::from_utf8(about.write()).unwrap().replace("\"format\": 3", "\"format\": 4, \"new\": 1");
-        assert!(About::read(later.as_bytes()).unwrap_err().contains("form 4"));
+        let later = String::from_utf8(about.write()).unwrap().replace("\"format\": 4", "\"format\": 5, \"new\": 1");
+        assert!(About::read(later.as_bytes()).unwrap_err().contains("form 5"));
         let reset = |change| ClockReset { change, at: 0 };
         let odd = [
             About { after: 8, ..about.clone() },
@@ -207,6 +218,7 @@ mod tests {
             About { next_id: u64::MAX, ..about.clone() },
             About { audit_until: 1 << 63, ..about.clone() },
             About { time: None, ..about.clone() },
+            About { audit_head: Some("7".into()), ..about.clone() },
             About { format: 1, ..about.clone() },
             About { time: Some(KeptTime { resets: vec![reset(8)], ..KeptTime::default() }), ..about.clone() },
             About { time: Some(KeptTime { resets: vec![reset(2), reset(1)], ..KeptTime::default() }), ..about.clone() },

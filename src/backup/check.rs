@@ -5,27 +5,31 @@ use std::io::Read as _;
 use super::chain::Archive;
 use super::member::Member;
 use super::{Progress, read, take};
-use crate::audit::{self, Head};
+use crate::audit::CopiedTrail;
 use certificate::Seq;
 use engine::CopyCheck;
 
 /// What was found in archives that are whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
     pub archives: usize,
     pub changes: u64,
     pub patients: u64,
     pub bytes: u64,
+    /// What is wrong with the audit trail in them, where it was read. Certificates and patients are whole all the same.
+    pub trail: Vec<String>,
 }
 
-/// Reads all archives of a chain; `rows` also expands every row.
+/// Reads all archives of a chain; `rows` also expands every row and reads every event.
 ///
 /// # Errors
 /// What is wrong, with the name of the archive.
 pub fn check(chain: &[Archive], rows: bool, report: &mut dyn FnMut(Progress)) -> Result<Checked, String> {
     let size = |archive: &Archive| std::fs::metadata(&archive.path).map_or(0, |file| file.len());
     let mut progress = Progress { bytes_total: chain.iter().map(size).sum(), ..Progress::default() };
+    let mut trail = CopiedTrail::default();
     for archive in chain {
+        trail.begin(archive.about.audit_after, archive.about.known_head());
         let mut looked = Looked::default();
         let mut read_so_far = progress.bytes;
         let whole = read::walk(&archive.path, &archive.keys, |about, member, content| {
@@ -34,8 +38,7 @@ pub fn check(chain: &[Archive], rows: bool, report: &mut dyn FnMut(Progress)) ->
             if let (true, Member::Audit(file)) = (rows, member) {
                 let mut bytes = Vec::new();
                 content.read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-                let checked = audit::check_copy(file, &bytes, looked.trail);
-                looked.trail = Some(checked.map_err(|problem| format!("{member}: {problem}"))?);
+                trail.file(file, &bytes);
             } else if rows {
                 looked.member(about.after, about.patients_after, member, content.whole()?)?;
             }
@@ -51,7 +54,9 @@ pub fn check(chain: &[Archive], rows: bool, report: &mut dyn FnMut(Progress)) ->
         progress.bytes += whole.bytes;
         report(progress);
     }
-    Ok(Checked { archives: chain.len(), changes: progress.changes, patients: progress.patients, bytes: progress.bytes })
+    let Progress { changes, patients, bytes, .. } = progress;
+    let trail = if rows { trail.finish() } else { Vec::new() };
+    Ok(Checked { archives: chain.len(), changes, patients, bytes, trail })
 }
 
 /// What was seen of an archive.
@@ -61,8 +66,6 @@ struct Looked {
     rows: Option<CopyCheck>,
     changes: Option<u64>,
     patients: Option<u64>,
-    /// The end of the file of the audit trail before.
-    trail: Option<Head>,
 }
 
 impl Looked {

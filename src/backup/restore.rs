@@ -2,14 +2,14 @@
 //! for a whole one.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read as _, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::chain::{Archive, up_to};
 use super::member::Member;
 use super::{Progress, check, read, take};
-use crate::audit;
+use crate::audit::{self, CopiedTrail};
 use certificate::Seq;
 use engine::{Beginning, Ending, RESTORING, Restore, StoredList};
 
@@ -41,6 +41,8 @@ pub struct Restored {
     pub next_id: u64,
     /// Archives that certificates and patients came from.
     pub archives: usize,
+    /// What is wrong with the audit trail that came back.
+    pub trail: Vec<String>,
 }
 
 /// Restores a chain of archives. They are read as a whole before anything is written.
@@ -99,18 +101,24 @@ fn fill(
     let beginning =
         Beginning { store: last.about.store.clone(), names: wanted.names.clone(), dictionaries, to: Seq(until) };
     let words = |error: engine::Error| error.to_string();
+    let mut trail = CopiedTrail::default();
     let mut restore = Restore::begin(&wanted.data, wanted.cache_bytes, beginning).map_err(words)?;
     let mut progress =
         Progress { changes_total: until, patients_total: last.about.patients_until, ..Progress::default() };
     for (at, archive) in chain.iter().enumerate() {
         let is_needed = at < needed.len();
+        trail.begin(archive.about.audit_after, archive.about.known_head());
         let whole = read::walk(&archive.path, &archive.keys, |_, member, content| {
             match member {
                 Member::Changes(_) if is_needed => restore.changes(&content.whole()?),
                 Member::Patients(_) if is_needed => restore.patients(&content.whole()?),
                 Member::Audit(name) => {
-                    audit::put_back(&wanted.data, name, content).map_err(|error| format!("{member}: {error}"))?;
-                    Ok(())
+                    let mut bytes = Vec::new();
+                    let read = content.read_to_end(&mut bytes).map(drop);
+                    trail.file(name, &bytes);
+                    return read
+                        .and_then(|()| audit::put_back(&wanted.data, name, &bytes))
+                        .map_err(|error| format!("{member}: {error}"));
                 }
                 _ => Ok(()),
             }
@@ -127,9 +135,12 @@ fn fill(
     }
     let patients_until = restore.patients_until();
     let time = last.about.time.clone().filter(|_| until == last.about.until);
-    let epoch =
-        restore.finish(Ending { next_id, next_patient_id, lists, time, purpose: last.about.purpose }).map_err(words)?;
-    Ok(Restored { epoch, until: Seq(until), patients_until, next_id, archives: needed.len() })
+    // A trail that lacks what its store knew is told by the store that comes back, as by the one that was copied.
+    let audit_head = chain.last().and_then(|newest| newest.about.audit_head.clone());
+    let ending = Ending { next_id, next_patient_id, lists, time, purpose: last.about.purpose, audit_head };
+    let epoch = restore.finish(ending).map_err(words)?;
+    let trail = trail.finish();
+    Ok(Restored { epoch, until: Seq(until), patients_until, next_id, archives: needed.len(), trail })
 }
 
 /// What stands beside the logs, as of the last archive: code lists, and dictionaries, of which none is ever taken away.

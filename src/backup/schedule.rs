@@ -172,6 +172,9 @@ impl Shared {
         let taking = Taking { base: base.as_ref(), command: "hcert serve", at: now, is_gentle: true };
         take(&self.engine, &self.log, &taking, &mut sink, &mut |_| {})?;
         let written = sink.archive.finish()?;
+        if let Some(problem) = written.trail.first() {
+            self.log.doubt(problem);
+        }
         event!(BACKUP_TAKEN, until = written.about.until, bytes = written.bytes);
         self.set(|status| {
             *status = Status { last_ok: Some(written.about.at), last_until: written.about.until, last_problem: None }

@@ -29,6 +29,10 @@ pub(super) const ENDING: &str = ".age";
 /// How every age file begins.
 const MAGIC: &[u8] = b"age-encryption.org/";
 
+/// Bytes of the header of an encrypted archive: some 150 for each recipient, and age reads all of it before it knows whether one of them
+/// is meant. Enough for a hundred.
+const HEADER_BYTES_MAX: u64 = 16 * 1024;
+
 /// What is said of an archive that needs an identity.
 pub(super) const NEEDS_IDENTITY: &str =
     "it is encrypted; name the file with the identity that opens it: --identity FILE";
@@ -359,6 +363,9 @@ impl Source {
     /// It cannot be opened: a wrong identity, or damage, in words.
     pub(super) fn open(mut file: BufReader<File>, keys: &Keys) -> Result<Source, String> {
         let is_sealed = is_sealed(&mut file).map_err(|error| error.to_string())?;
+        if is_sealed && !has_header(&mut file).map_err(|error| error.to_string())? {
+            return Err(format!("what it is encrypted with is damaged: its header has no end within {HEADER_BYTES_MAX} bytes"));
+        }
         let digesting = Rc::new(RefCell::new(Digesting::new()));
         let stored = Stored { file, digesting: digesting.clone() };
         if !is_sealed {
@@ -438,6 +445,15 @@ pub(super) fn is_sealed(file: &mut BufReader<File>) -> io::Result<bool> {
     file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut begin)?;
     file.seek(SeekFrom::Start(0))?;
     Ok(begin == MAGIC)
+}
+
+/// Whether the header of an encrypted file ends where one can end; the file is read from its beginning afterwards.
+fn has_header(file: &mut BufReader<File>) -> io::Result<bool> {
+    let mut begin = Vec::new();
+    file.by_ref().take(HEADER_BYTES_MAX).read_to_end(&mut begin)?;
+    file.seek(SeekFrom::Start(0))?;
+    // A file that is cut off is told as such.
+    Ok(begin.len() < HEADER_BYTES_MAX as usize || begin.windows(5).any(|bytes| bytes == b"\n--- "))
 }
 
 fn hex(bytes: &[u8]) -> String {

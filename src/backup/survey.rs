@@ -28,6 +28,8 @@ pub struct Judged {
     pub whole: usize,
     /// What is wrong with the first that is not whole, with its name.
     pub problem: Option<String>,
+    /// What is wrong with the audit trails in those that are whole, with their names: everything else of them can be restored.
+    pub trail: Vec<String>,
 }
 
 impl Judged {
@@ -46,9 +48,9 @@ pub struct Apart {
 }
 
 impl Survey {
-    /// Whether everything in the folder can be restored.
+    /// Whether everything in the folder can be restored, and is as it was written.
     pub fn is_whole(&self) -> bool {
-        self.apart.is_empty() && self.chains.iter().all(|chain| chain.problem.is_none())
+        self.apart.is_empty() && self.chains.iter().all(|chain| chain.problem.is_none() && chain.trail.is_empty())
     }
 }
 
@@ -80,7 +82,8 @@ pub fn survey(path: &Path, keys: &Keys, report: &mut dyn FnMut(Progress)) -> Res
         let (whole, problem) = damaged.map_or((chain.len(), None), |(at, problem)| (at, Some(problem)));
         // What stands behind a damaged one is read all the same.
         chain.iter().for_each(|archive| drop(reading.problem(archive)));
-        survey.chains.push(Judged { archives: chain.iter().copied().cloned().collect(), whole, problem });
+        let trail = chain.iter().flat_map(|archive| reading.trail(archive)).collect();
+        survey.chains.push(Judged { archives: chain.iter().copied().cloned().collect(), whole, problem, trail });
     }
     survey.chains.sort_by_key(|chain| chain.archives.last().map(|end| (end.about.at, end.about.until)));
     let mut counted: Vec<&Archive> = Vec::new();
@@ -191,6 +194,13 @@ impl<'r> Reading<'r> {
         read.err()
     }
 
+    /// What is wrong with the trail in an archive that was read, with its name.
+    fn trail(&self, archive: &Archive) -> Vec<String> {
+        let read = self.known.get(&archive.path).and_then(|read| read.as_ref().ok());
+        let name = archive.path.display();
+        read.map_or_else(Vec::new, |read| read.trail.iter().map(|problem| format!("{name}: {problem}")).collect())
+    }
+
     fn sum(&self, archives: &[&Archive]) -> Checked {
         let read = archives.iter().filter_map(|archive| self.known.get(&archive.path)?.as_ref().ok());
         read.fold(Checked::default(), |sum, read| Checked {
@@ -198,6 +208,7 @@ impl<'r> Reading<'r> {
             changes: sum.changes + read.changes,
             patients: sum.patients + read.patients,
             bytes: sum.bytes + read.bytes,
+            trail: Vec::new(),
         })
     }
 }

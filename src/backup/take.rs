@@ -145,6 +145,7 @@ fn about(moment: &Moment, files: &[audit::FileOf], taking: &Taking) -> Result<Ab
         next_patient_id: moment.next_patient_id,
         time: Some(moment.time.clone()),
         purpose: moment.purpose,
+        audit_head: moment.audit_head.clone(),
         audit_after: from(|base| base.audit_until),
         audit_until: audit::sealed_until(files),
         base: taking.base.map(|base| base.digest),

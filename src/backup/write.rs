@@ -15,6 +15,7 @@ use super::folder;
 use super::member::Member;
 use super::sealing::{ENDING, Label, Sealing, Signer};
 use super::take::Sink;
+use crate::audit::CopiedTrail;
 
 /// Where an archive goes.
 #[derive(Clone, Debug)]
@@ -33,6 +34,7 @@ pub struct Unfinished {
     sealing: Option<Sealing>,
     about: Option<About>,
     listed: Vec<Listed>,
+    trail: CopiedTrail,
 }
 
 /// An archive that was written.
@@ -45,6 +47,8 @@ pub struct Written {
     pub digest: Digest,
     /// Whose signature it has, if it is encrypted.
     pub signer: Option<Signer>,
+    /// What is wrong with the audit trail that it holds. The archive is whole all the same, and restores everything else.
+    pub trail: Vec<String>,
 }
 
 /// Where the members go.
@@ -124,7 +128,7 @@ impl Unfinished {
             None => Out::Plain(out),
             Some(sealing) => Out::Sealed(Box::new(sealing.begin(out).map_err(|error| told(&part, error))?)),
         };
-        Ok(Unfinished { target, part, out: Some(out), sealing, about: None, listed: Vec::new() })
+        Ok(Unfinished { target, part, out: Some(out), sealing, about: None, listed: Vec::new(), trail: CopiedTrail::default() })
     }
 
     /// Ends the archive: manifest, end, digest beside it, then the name, all durable.
@@ -159,7 +163,8 @@ impl Unfinished {
         let named = fs::rename(&self.part, &path).and_then(|()| sync_folder(&path));
         named.map_err(|error| told(&path, error))?;
         let signer = self.sealing.as_ref().map(Sealing::signer);
-        Ok(Written { path, about, bytes, digest, signer })
+        let trail = std::mem::take(&mut self.trail).finish();
+        Ok(Written { path, about, bytes, digest, signer, trail })
     }
 
     fn append(&mut self, member: &Member, bytes: u64, content: &mut dyn Read, about: &About) -> Result<Digest, String> {
@@ -200,10 +205,19 @@ impl Sink for Unfinished {
                 content.take(bytes).read_to_end(&mut read).map_err(|error| error.to_string())?;
                 let about = About::read(&read)?;
                 let digest = self.append(member, read.len() as u64, &mut read.as_slice(), &about)?;
+                self.trail.begin(about.audit_after, about.known_head());
                 self.about = Some(about);
                 digest
             }
             (None, _) => return Err("an archive begins with what it is".to_owned()),
+            (Some(about), Member::Audit(file)) => {
+                let about = about.clone();
+                let mut read = Vec::new();
+                content.take(bytes).read_to_end(&mut read).map_err(|error| format!("{member} cannot be read: {error}"))?;
+                // Certificates are worth more than their trail: what is wrong with it ends no backup, and is told.
+                self.trail.file(file, &read);
+                self.append(member, bytes, &mut read.as_slice(), &about)?
+            }
             (Some(about), _) => {
                 let about = about.clone();
                 self.append(member, bytes, content, &about)?

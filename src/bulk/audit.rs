@@ -33,7 +33,7 @@ pub fn export_audit(
     asked: &AuditAsked,
     names: &Names,
     each: &mut dyn FnMut(&[u8]) -> Result<(), String>,
-) -> Result<u64, String> {
+) -> Result<String, String> {
     let now = engine::system_clock()();
     let mut told = Event::of_command(Action::AuditExport, now, "hcert audit export");
     let wanted = wanted(engine, asked, names)?;
@@ -53,7 +53,12 @@ pub fn export_audit(
         count += 1;
         each(&line)
     })?;
-    Ok(count)
+    let written = if count == 1 { "1 event".to_owned() } else { format!("{count} events") };
+    // Whoever reads them shall not take what could not be read for what never was.
+    Ok(match log.damage() {
+        None => format!("{written} written"),
+        Some(problem) => format!("{written} written, and more there may have been: {problem}"),
+    })
 }
 
 fn wanted(engine: &Engine, asked: &AuditAsked, names: &Names) -> Result<Wanted, String> {

@@ -25,7 +25,7 @@ pub use export::export;
 pub use import::{ImportOptions, import};
 pub use patients::{Listed, import as import_patients, list as list_patients};
 pub use salvage::salvage;
-pub use trail_head::{accept_trail, keep_trail_head};
+pub use trail_head::{accept_trail, hand_head_over, keep_trail_head};
 pub use verify::{beside_store, missing_trail, verify};
 
 /// What a long run tells while it goes.

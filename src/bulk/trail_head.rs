@@ -17,6 +17,16 @@ pub async fn keep_trail_head(engine: &Engine, trail: &Log, kept: Option<Head>) -
     Ok(Some(head))
 }
 
+/// As [`keep_trail_head`], for a command that has opened the data folder to write.
+///
+/// # Errors
+/// As there.
+pub fn hand_head_over(engine: &Engine, trail: &Log) -> Result<(), String> {
+    let Some(head) = trail.head_to_keep() else { return Ok(()) };
+    let done = engine.keep_audit_head(head.to_string()).blocking_recv();
+    done.map_err(|_| "the engine was closed".to_owned())?.map_err(refused_words)
+}
+
 /// Takes the trail as it is, and tells so in it. Returns a line for the operator.
 ///
 /// # Errors
@@ -27,8 +37,6 @@ pub fn accept_trail(engine: &Engine, trail: &Log) -> Result<String, String> {
         known.map_or("the store knew no head of it".to_owned(), |known| format!("the store knew the head {known}"));
     write_down(trail, Action::AuditAccept, "hcert audit accept", Some(lacks), None)?;
     trail.accept();
-    let head = trail.head();
-    let done = engine.keep_audit_head(head.to_string()).blocking_recv();
-    done.map_err(|_| "the engine was closed".to_owned())?.map_err(refused_words)?;
-    Ok(format!("the audit trail is taken as it is; head {head}"))
+    hand_head_over(engine, trail)?;
+    Ok(format!("the audit trail is taken as it is; head {}", trail.head()))
 }

@@ -2,15 +2,17 @@
 
 use std::borrow::Cow;
 use std::io::Write;
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 
 use super::audit_words::{self, Language};
 use super::output::Out;
-use super::{Common, Failure, counted, note, open, say};
-use crate::audit::{self, Action, Head, Log, Trail};
+use super::{Common, Failure, note, open, say};
+use crate::audit::{self, Action, Head, Trail};
 use crate::bulk::{self, AuditAsked};
 use crate::config::{Config, RegistryMode};
+use crate::interaction::subjects;
 use crate::socket::{self, AuditTold, Request};
 use certificate::Id;
 use engine::{DAMAGED, Engine, system_clock};
@@ -206,10 +208,11 @@ fn missing_trail(config: &Config) -> Option<String> {
 fn at_rest(head: Option<Head>, config: &Config) -> Result<(String, bool), String> {
     let trail = Trail::list(&audit::folder(&config.storage.data)).map_err(|error| error.to_string())?;
     // Its lock keeps another process from the trail. A store that is damaged is no reason not to look at the trail.
-    let engine = open::look(config);
-    let kept = engine.as_ref().map(open::kept_head).unwrap_or_default();
+    let engine = open::look(config).map(Arc::new);
+    let kept = engine.as_deref().ok().and_then(open::kept_head);
     let known: Vec<Head> = head.into_iter().chain(kept).collect();
-    let verified = audit::verify(&trail, &known)?;
+    let subjects = engine.as_ref().ok().map(subjects);
+    let verified = audit::verify_with(&trail, &known, subjects.as_ref())?;
     let (told, is_possible) = match &engine {
         Ok(engine) => match bulk::beside_store(engine, &verified) {
             Ok(note) => (note.map(|note| format!("note: {note}\n")).unwrap_or_default(), true),
@@ -221,11 +224,10 @@ fn at_rest(head: Option<Head>, config: &Config) -> Result<(String, bool), String
         Err(problem) => return Err(problem.clone()),
     };
     let is_whole = verified.is_whole() && is_possible;
-    if let Ok(engine) = engine {
-        if is_whole {
-            open::tell_of_look(config, &engine, Action::AuditVerify, "hcert audit verify")?;
-        }
-        engine.close();
+    if let Some(engine) = engine.ok().and_then(Arc::into_inner)
+        && is_whole
+    {
+        open::tell_of_look(config, engine, Action::AuditVerify, "hcert audit verify")?;
     }
     Ok((verified.report() + &told, is_whole))
 }
@@ -255,12 +257,13 @@ fn exported(
         return told(&server, each).map(|(report, _)| report);
     }
     let engine = engine(config)?;
-    let log = Log::open(open::audit_options(config, system_clock()))?;
+    let log = open::trail_of_before(config, &engine)?;
     let names = open::names(config, &config.base_url());
     let done = bulk::export_audit(&engine, &log, asked, &names, each);
+    let done = done.and_then(|done| bulk::hand_head_over(&engine, &log).map(|()| done));
     drop(log);
     engine.close();
-    Ok(format!("{} written", counted(done?, "event", "events")))
+    done
 }
 
 /// Copies the events that a server sends; its last line says how it ended.

@@ -76,7 +76,14 @@ impl Backup {
         let place = place.clone();
         let written = take(target, base, sealing, &config)
             .map_err(|problem| Failure::Failed(room::named(problem, &place, || room::of_backup(&config))))?;
-        say(&(if json { as_json(&written) } else { in_words(&written) } + "\n"))
+        say(&(if json { as_json(&written) } else { in_words(&written) } + "\n"))?;
+        match written.trail.as_slice() {
+            [] => Ok(()),
+            problems => Err(Failure::Wrong(format!(
+                "the archive is whole, but the audit trail in it is not as it was written:\n{}",
+                problems.join("\n")
+            ))),
+        }
     }
 }
 
@@ -100,13 +107,14 @@ fn take(target: Target, base: Option<Base>, sealing: Option<Sealing>, config: &C
             let engine = open::look(config)?;
             let at = system_clock()();
             let taking = Taking { base: base.as_ref(), command: "hcert backup", at, is_gentle: false };
-            let done = match open::untold(config, taking.command) {
-                true => backup::take_at_rest(&engine, &config.storage.data, &taking, &mut archive, &mut report),
-                false => open::trail(config, &engine)
-                    .and_then(|trail| backup::take(&engine, &trail, &taking, &mut archive, &mut report)),
-            };
-            engine.close();
-            done.map(drop)
+            match open::untold(config, taking.command) {
+                true => backup::take_at_rest(&engine, &config.storage.data, &taking, &mut archive, &mut report).map(drop),
+                false => {
+                    let trail = open::trail(config, &engine)?;
+                    let done = backup::take(&engine, &trail, &taking, &mut archive, &mut report);
+                    done.and(open::end_look(config, engine, trail))
+                }
+            }
         }
     };
     steps.finish();
@@ -114,7 +122,7 @@ fn take(target: Target, base: Option<Base>, sealing: Option<Sealing>, config: &C
 }
 
 fn in_words(written: &Written) -> String {
-    let Written { path, about, bytes, digest, signer } = written;
+    let Written { path, about, bytes, digest, signer, .. } = written;
     let signed = signer.map_or_else(String::new, |signer| format!("\nencrypted, and signed by {signer}"));
     let (changes, patients) = (about.until - about.after, about.patients_until - about.patients_after);
     let kind = if about.is_full() { "full" } else { "incremental" };
@@ -128,7 +136,7 @@ fn in_words(written: &Written) -> String {
 }
 
 fn as_json(written: &Written) -> String {
-    let Written { path, about, bytes, digest, signer } = written;
+    let Written { path, about, bytes, digest, signer, trail } = written;
     let told = json!({
         "archive": path,
         "full": about.is_full(),
@@ -141,6 +149,7 @@ fn as_json(written: &Written) -> String {
         "bytes": bytes,
         "sha256": digest,
         "signedBy": signer.map(|signer| signer.to_string()),
+        "trail": trail,
     });
     told.to_string()
 }

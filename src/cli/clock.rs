@@ -73,7 +73,10 @@ fn clock(config: &Config, decision: Option<ClockDecision>) -> Result<ClockState,
         return answered(&server);
     }
     let engine = open::existing(config)?;
-    let decided = open::trail(config, &engine).and_then(|trail| bulk::clock(&engine, &trail, Some(decision)));
+    let decided = open::trail(config, &engine).and_then(|trail| {
+        let decided = bulk::clock(&engine, &trail, Some(decision))?;
+        bulk::hand_head_over(&engine, &trail).map(|()| decided)
+    });
     engine.close();
     decided
 }

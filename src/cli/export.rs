@@ -84,7 +84,7 @@ fn source(config: &Config) -> Result<Source, String> {
     let probe = Request::SeqOf { id: 0, version: 0 };
     match open::ask(config, &probe)? {
         Some(_) => Ok(Source::Server),
-        None => Ok(Source::Folder(open::look(config)?)),
+        None => Ok(Source::Folder(open::look_and_tell(config, Action::BulkExport, "hcert export")?)),
     }
 }
 
@@ -96,9 +96,6 @@ fn versions(
     out: &mut Output,
     bar: &mut Bar,
 ) -> Result<Progress, String> {
-    if let Source::Folder(engine) = &source {
-        open::tell_of_look(config, engine, Action::BulkExport, "hcert export")?;
-    }
     let after = match last {
         None => Seq(0),
         Some((id, version)) => seq_of(&source, config, id, version)?,

@@ -170,14 +170,54 @@ pub(super) fn ask(config: &Config, request: &Request) -> Result<Option<Connectio
     }
 }
 
-/// Writes the event of a command that only looks. Where the folder cannot be written to that is said on standard error instead.
+/// Opens the data folder to look at it, behind the event of the command that looks: before anything is shown, both the trail and the store
+/// know of it.
+///
+/// # Errors
+/// As [`look`] and [`tell_of_look`].
+pub(super) fn look_and_tell(config: &Config, action: Action, command: &str) -> Result<Engine, String> {
+    let engine = look(config)?;
+    match untold(config, command) {
+        true => Ok(engine),
+        false => {
+            tell_as_looking(config, engine, action, command)?;
+            look(config)
+        }
+    }
+}
+
+/// Ends a look, and writes the event of the command. Where the folder cannot be written to that is said on standard error instead.
 ///
 /// # Errors
 /// The trail takes nothing, though the folder can be written to.
-pub(super) fn tell_of_look(config: &Config, engine: &Engine, action: Action, command: &str) -> Result<(), String> {
+pub(super) fn tell_of_look(config: &Config, engine: Engine, action: Action, command: &str) -> Result<(), String> {
     match untold(config, command) {
         true => Ok(()),
-        false => tell(config, engine, action, command, None, None),
+        false => tell_as_looking(config, engine, action, command),
+    }
+}
+
+fn tell_as_looking(config: &Config, engine: Engine, action: Action, command: &str) -> Result<(), String> {
+    let log = trail(config, &engine)?;
+    bulk::write_down(&log, action, command, None, None)?;
+    end_look(config, engine, log)
+}
+
+/// Ends a look behind which the trail goes further: the store is told so.
+///
+/// # Errors
+/// The store cannot be written.
+pub(super) fn end_look(config: &Config, engine: Engine, log: Log) -> Result<(), String> {
+    let (head, is_of_this_release) = (log.head_to_keep(), engine.is_of_this_format());
+    drop(log);
+    engine.close();
+    // A look changes no format. Whoever does so tells the store what the trail has by then.
+    let Some(head) = head.filter(|_| is_of_this_release) else { return Ok(()) };
+    let options = options(config, engine::system_clock(), None, Metrics::new());
+    match Engine::keep_audit_head_at_rest(&options, &head.to_string()) {
+        // A server that began meanwhile does it itself.
+        Ok(()) | Err(engine::Error::InUse(_)) => Ok(()),
+        Err(error) => Err(unopened(&config.storage.data, &error)),
     }
 }
 
@@ -314,7 +354,7 @@ pub(super) fn engine_and_trail(
     log.index(subjects(&engine))?;
     let log = Arc::new(log);
     // Before a crash's changes are written into it, which would come behind what is missing.
-    kept_head(&engine).into_iter().try_for_each(|head| log.expect(head))?;
+    kept_head(&engine).into_iter().try_for_each(|head| log.expect(head).map(drop))?;
     tell_migration(&engine, &log)?;
     let completed = account::complete(&engine, &log, clock())?;
     if completed > 0 {
@@ -376,7 +416,8 @@ pub(super) fn policy(config: &Config) -> Result<Policy, String> {
     })
 }
 
-/// Opens the audit trail beside an open engine, for one event of a command: what was run, and the last change of an import that ends.
+/// Opens the audit trail beside an engine that was opened to write, for one event of a command: what was run, and the last change of an
+/// import that ends. The store knows of the event then.
 ///
 /// # Errors
 /// The trail cannot be opened or written; what the event is about must not happen.
@@ -390,13 +431,10 @@ pub(super) fn tell(
 ) -> Result<(), String> {
     let log = match change {
         None => trail(config, engine)?,
-        Some(_) => {
-            let log = Log::open(audit_options(config, engine::system_clock()))?;
-            tell_migration(engine, &log)?;
-            log
-        }
+        Some(_) => trail_of_before(config, engine)?,
     };
-    bulk::write_down(&log, action, command, note, change)
+    bulk::write_down(&log, action, command, note, change)?;
+    bulk::hand_head_over(engine, &log)
 }
 
 /// The head of the audit trail that the store knows.
@@ -409,9 +447,21 @@ pub(super) fn kept_head(engine: &Engine) -> Option<Head> {
 /// # Errors
 /// The trail cannot be opened or written.
 pub(super) fn trail(config: &Config, engine: &Engine) -> Result<Log, String> {
-    let log = Log::open(audit_options(config, engine::system_clock()))?;
-    tell_migration(engine, &log)?;
+    let log = trail_of_before(config, engine)?;
     account::complete(engine, &log, engine::system_clock()())?;
+    Ok(log)
+}
+
+/// As [`trail`], without the events that a crash kept out of it. A trail that lacks what the store knows of it is told on standard error.
+///
+/// # Errors
+/// The trail cannot be opened or written.
+pub(super) fn trail_of_before(config: &Config, engine: &Engine) -> Result<Log, String> {
+    let log = Log::open(audit_options(config, engine::system_clock()))?;
+    if let Some(problem) = kept_head(engine).map(|head| log.expect(head)).transpose()?.flatten() {
+        note(format_args!("{}: {problem}", config.storage.data.display()));
+    }
+    tell_migration(engine, &log)?;
     Ok(log)
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::progress::Steps;
 use super::{Common, Failure, counted, note, open, room, say};
-use crate::audit::{Action, Log};
+use crate::audit::Action;
 use crate::backup::{self, Apart, Archive, Checked, Judged, Keys, Progress, Restored, Signer, Survey, Wanted};
 use crate::bulk;
 use crate::config::{Config, exposure};
@@ -65,15 +65,15 @@ impl Restore {
             };
         }
         open::expect_writable(&config.storage.data).map_err(Failure::Failed)?;
-        let told = restored(&archives, to, &keys, &config, json).map_err(|problem| {
+        let (told, trail) = restored(&archives, to, &keys, &config, json).map_err(|problem| {
             let wants = || room::of_restore(archives.iter().map(PathBuf::as_path));
             Failure::Failed(room::named(problem, &config.storage.data, wants))
         })?;
         say(&(told + "\n"))?;
-        match verify {
-            true => super::verify::checked(&config, json),
-            false => Ok(()),
+        if verify {
+            super::verify::checked(&config, json)?;
         }
+        expect_trail("the audit trail that was restored", &trail)
     }
 }
 
@@ -116,13 +116,24 @@ fn checked(archives: &[PathBuf], keys: &Keys, json: bool) -> Result<(), Failure>
         backup::check(&chain, true, &mut |progress| bars.show(progress)).map(|checked| (checked, until))
     });
     bars.finish();
-    let (Checked { archives, changes, patients, bytes }, until) = checked.map_err(Failure::Wrong)?;
+    let (Checked { archives, changes, patients, bytes, trail }, until) = checked.map_err(Failure::Wrong)?;
     let told = match json {
-        true => json!({"archives": archives, "changes": changes, "until": until, "patients": patients, "bytes": bytes})
-            .to_string(),
+        true => json!({
+            "archives": archives, "changes": changes, "until": until, "patients": patients, "bytes": bytes, "trail": trail,
+        })
+        .to_string(),
         false => whole(archives, &format!("{} up to change {until}", changed(changes)), patients, bytes),
     };
-    say(&(told + "\n"))
+    say(&(told + "\n"))?;
+    expect_trail("the audit trail in the archives", &trail)
+}
+
+/// A trail that is not as it was written is told, and by the exit code too; everything else is there.
+fn expect_trail(which: &str, problems: &[String]) -> Result<(), Failure> {
+    match problems {
+        [] => Ok(()),
+        _ => Err(Failure::Wrong(format!("{which} is not as it was written:\n{}", problems.join("\n")))),
+    }
 }
 
 /// All archives of a folder.
@@ -137,7 +148,11 @@ fn surveyed(folder: &Path, keys: &Keys, json: bool) -> Result<(), Failure> {
     })?;
     match survey.is_whole() {
         true => Ok(()),
-        false => Err(Failure::Wrong(format!("{}: not every archive can be restored", folder.display()))),
+        false => {
+            let can_be = survey.apart.is_empty() && survey.chains.iter().all(|chain| chain.problem.is_none());
+            let what = if can_be { "the audit trail in some archives is not as it was written" } else { "not every archive can be restored" };
+            Err(Failure::Wrong(format!("{}: {what}", folder.display())))
+        }
     }
 }
 
@@ -159,14 +174,14 @@ fn survey_in_words(survey: &Survey) -> String {
             (Some(end), true) => format!("{which}: damaged; the first {} restore {end}\n", chain.whole),
             (None, _) => format!("{which}: damaged, restores nothing\n"),
         };
-        if let Some(problem) = &chain.problem {
+        for problem in chain.problem.iter().chain(&chain.trail) {
             out += &format!("  {problem}\n");
         }
     }
     for apart in &survey.apart {
         out += &format!("{}\n", apart.problem);
     }
-    let Checked { archives, changes, patients, bytes } = survey.whole;
+    let Checked { archives, changes, patients, bytes, .. } = survey.whole;
     out + &whole(archives, &changed(changes), patients, bytes) + "\n"
 }
 
@@ -192,10 +207,11 @@ fn survey_as_json(survey: &Survey) -> serde_json::Value {
             "store": chain.archives[0].about.store,
             "epoch": chain.archives[0].about.epoch,
             "problem": chain.problem,
+            "trail": chain.trail,
         })
     };
     let apart = |apart: &Apart| json!({"archive": apart.path, "problem": apart.problem});
-    let Checked { archives, changes, patients, bytes } = survey.whole;
+    let Checked { archives, changes, patients, bytes, .. } = survey.whole;
     json!({
         "archives": archives, "changes": changes, "patients": patients, "bytes": bytes,
         "chains": survey.chains.iter().map(chain).collect::<Vec<_>>(),
@@ -222,7 +238,14 @@ fn chain(archives: &[PathBuf], to: Option<u64>, keys: &Keys, bars: &mut Bars) ->
     }
 }
 
-fn restored(archives: &[PathBuf], to: Option<u64>, keys: &Keys, config: &Config, json: bool) -> Result<String, String> {
+/// What is told, and what is wrong with the trail.
+fn restored(
+    archives: &[PathBuf],
+    to: Option<u64>,
+    keys: &Keys,
+    config: &Config,
+    json: bool,
+) -> Result<(String, Vec<String>), String> {
     let mut bars = Bars::new();
     let (chain, is_checked) = chain(archives, to, keys, &mut bars)?;
     let chain = chain.as_slice();
@@ -238,11 +261,11 @@ fn restored(archives: &[PathBuf], to: Option<u64>, keys: &Keys, config: &Config,
     bars.finish();
     let restored = restored?;
     write_down(chain, &restored, config)?;
-    let Restored { epoch, until, patients_until, next_id, archives } = restored;
+    let Restored { epoch, until, patients_until, next_id, archives, trail } = restored;
     let data = &config.storage.data;
-    Ok(match json {
+    let told = match json {
         true => json!({
-            "data": data, "archives": archives, "until": until.0, "patientsUntil": patients_until, "epoch": epoch, "nextId": next_id,
+            "data": data, "archives": archives, "until": until.0, "patientsUntil": patients_until, "epoch": epoch, "nextId": next_id, "trail": trail,
         })
         .to_string(),
         false => format!(
@@ -251,14 +274,15 @@ fn restored(archives: &[PathBuf], to: Option<u64>, keys: &Keys, config: &Config,
             counted(archives as u64, "archive", "archives"),
             of_patients(patients_until)
         ),
-    })
+    };
+    Ok((told, trail))
 }
 
 /// The trail that came back may know later changes than the store: it is told where the store stands now.
 fn write_down(chain: &[Archive], restored: &Restored, config: &Config) -> Result<(), String> {
     let clock = system_clock();
     let engine = open::engine(config, clock.clone())?;
-    let trail = Log::open(open::audit_options(config, clock.clone()))?;
+    let trail = open::trail_of_before(config, &engine)?;
     let Restored { epoch, until, .. } = restored;
     if trail.last_change().is_none_or(|known| known < *until) {
         // A trail that failed while the archive was taken lacks events, which are made again first.
@@ -267,6 +291,7 @@ fn write_down(chain: &[Archive], restored: &Restored, config: &Config) -> Result
     let names: Vec<_> = chain.iter().filter_map(|archive| Path::new(&archive.path).file_name()?.to_str()).collect();
     let note = format!("to change {until}, epoch {epoch}, from {}", names.join(", "));
     let told = bulk::write_down(&trail, Action::Restore, "hcert restore", Some(note), Some(*until));
+    let told = told.and_then(|()| bulk::hand_head_over(&engine, &trail));
     drop(trail);
     engine.close();
     told

@@ -40,9 +40,8 @@ impl StatsOf {
 
 fn stats(config: &Config) -> Result<Stats, String> {
     let Some(server) = open::ask(config, &Request::Stats)? else {
-        let engine = open::look(config)?;
-        let told = open::tell_of_look(config, &engine, Action::StoreStats, "hcert stats");
-        let stats = told.and_then(|()| engine.stats().map_err(|error| error.to_string()));
+        let engine = open::look_and_tell(config, Action::StoreStats, "hcert stats")?;
+        let stats = engine.stats().map_err(|error| error.to_string());
         engine.close();
         return stats;
     };

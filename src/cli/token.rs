@@ -6,7 +6,6 @@ use clap::Args;
 
 use super::{Common, Failure, note, open, say};
 use crate::access::token::{Order, issue_in};
-use crate::audit::Log;
 use crate::bulk;
 use crate::config::Config;
 use crate::socket::Request;
@@ -47,8 +46,9 @@ fn tell(config: &Config, order: &Order) -> Result<(), String> {
         Request::TokenIssued { person: person.clone(), role: role.clone(), organization: organization.clone() };
     let Some(server) = open::server(config, &request)? else {
         let engine = open::developers_engine(config, system_clock())?;
-        let log = Log::open(open::audit_options(config, system_clock()))?;
+        let log = open::trail_of_before(config, &engine)?;
         let written = bulk::write_token_down(&log, person, role, organization);
+        let written = written.and_then(|()| bulk::hand_head_over(&engine, &log));
         drop(log);
         engine.close();
         return written;

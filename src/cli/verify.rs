@@ -1,6 +1,7 @@
 //! `hcert verify`: everything stored checked, in the running server where there is one.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::Args;
 
@@ -9,6 +10,7 @@ use super::{Common, Failure, open, say};
 use crate::audit::{self, Action, Trail};
 use crate::bulk;
 use crate::config::Config;
+use crate::interaction::subjects;
 use crate::socket::Request;
 use engine::{DAMAGED, Engine, Error, Verified};
 
@@ -96,7 +98,7 @@ fn verify(config: &Config) -> Result<(Verified, bool), String> {
             open::expect_store(config)?;
             let events = audit::folder(folder);
             let engine = match open::look(config) {
-                Ok(engine) => engine,
+                Ok(engine) => Arc::new(engine),
                 Err(problem) if problem.contains(DAMAGED) => {
                     return unopened(folder, problem).map(|found| (found, false));
                 }
@@ -105,19 +107,18 @@ fn verify(config: &Config) -> Result<(Verified, bool), String> {
             let has_trail = events.is_dir();
             let verified = || {
                 let trail = Trail::list(&events).map_err(|error| format!("{}: {error}", events.display()))?;
-                audit::verify(&trail, open::kept_head(&engine).as_slice())
+                audit::verify_with(&trail, open::kept_head(&engine).as_slice(), Some(&subjects(&engine)))
             };
             let names = open::names(config, &config.base_url());
             let trail = || has_trail.then(verified).transpose();
             let done = bulk::verify(&engine, trail, true, &names, &mut |at| parts.show(at.part, at.at, at.of));
             // Opened to be written, the trail mends its end, and one that is gone is made: a damaged one is left as it is, and a damaged store may not let it be completed.
-            let told = match &done {
-                Ok(verified) if has_trail && (verified.is_whole() || verified.is_index_alone()) => {
-                    open::tell_of_look(config, &engine, Action::StoreVerify, "hcert verify")
+            let told = match (&done, Arc::into_inner(engine)) {
+                (Ok(verified), Some(engine)) if has_trail && (verified.is_whole() || verified.is_index_alone()) => {
+                    open::tell_of_look(config, engine, Action::StoreVerify, "hcert verify")
                 }
                 _ => Ok(()),
             };
-            engine.close();
             done.and_then(|verified| told.map(|()| verified))
         }
     };

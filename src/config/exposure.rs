@@ -1,4 +1,4 @@
-//! Files and folders of the settings that other users of the machine can read or change.
+//! Files and folders of the settings, and those in the data folder, that other users of the machine can read or change.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -21,6 +21,17 @@ impl SettingsFile {
         exposed(what, &self.path, self.is_secret)
     }
 }
+
+/// What of a data folder is worth a look of its own: a link leads out of it.
+const IN_DATA: [(&str, &str); 7] = [
+    ("the store", "store.redb"),
+    ("the search index", "index"),
+    ("the audit trail", "audit"),
+    ("the key that archives are signed with", "backup-signing-key"),
+    ("the developer's key", "developer-key.pem"),
+    ("the developer's secret", "developer-secret"),
+    ("the socket for commands", "hcert.sock"),
+];
 
 /// Warnings about everything that the settings name and that others can change, or read although it is secret; the settings file first.
 pub fn all(config: &Config) -> Vec<String> {
@@ -45,8 +56,10 @@ pub fn all(config: &Config) -> Vec<String> {
         ("management.certificate", config.management.certificate.as_deref(), false),
         ("backup.folder", config.backup.folder.as_deref(), false),
     ];
+    let within = IN_DATA.iter().filter_map(|(what, name)| exposed_within(what, &config.storage.data.join(name)));
     let lists = tls.client_crl.iter().map(|list| ("tls.client_crl", Some(&**list), false));
     let named = files.into_iter().chain(lists).filter_map(|(what, path, is_secret)| exposed(what, path?, is_secret));
+    let named = named.chain(within);
     config.file.iter().filter_map(SettingsFile::exposed).chain(named).collect()
 }
 
@@ -55,9 +68,30 @@ pub fn secret(what: &str, path: &Path) -> Option<String> {
     exposed(what, path, true)
 }
 
-/// A warning about a file or a folder. Nothing where it is not there, and where its owner is root and its group the service's own: root
-/// gives a service its files so.
+/// A warning about a file or a folder, or about a link to it. Nothing where it is not there.
 fn exposed(what: &str, path: &Path, is_secret: bool) -> Option<String> {
+    foreign(what, path).or_else(|| open(what, path, is_secret))
+}
+
+/// As [`exposed`], of what lies in a folder that is looked at itself: the modes in it matter only where a link leads out of it.
+fn exposed_within(what: &str, path: &Path) -> Option<String> {
+    foreign(what, path).or_else(|| open(what, path, true).filter(|_| path.is_symlink()))
+}
+
+/// Whatever its mode, its owner can change it, and who made a link can lay it to another file.
+fn foreign(what: &str, path: &Path) -> Option<String> {
+    // SAFETY: it only tells a number, and cannot fail.
+    let own = unsafe { libc::geteuid() };
+    let found = [fs::symlink_metadata(path).ok()?, fs::metadata(path).ok()?];
+    let owner = found.iter().map(MetadataExt::uid).find(|owner| *owner != 0 && *owner != own)?;
+    let path = path.display();
+    Some(format!(
+        "{what} ({path}) belongs to another user of this machine (number {owner}), who can change it; run: chown {own} {path}"
+    ))
+}
+
+/// Nothing where its owner is root and its group the service's own: root gives a service its files so.
+fn open(what: &str, path: &Path, is_secret: bool) -> Option<String> {
     let found = fs::metadata(path).ok()?;
     // SAFETY: it only tells a number, and cannot fail.
     let own_group = unsafe { libc::getegid() };
@@ -110,6 +144,36 @@ mod tests {
             assert!(is_right, "{mode:o} {is_secret}: {found:?}");
         }
         assert_eq!(exposed("it", &folder.path().join("absent"), true), None);
+    }
+
+    #[test]
+    fn what_belongs_to_somebody_else_or_leads_out_of_the_data_folder_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, elsewhere) = (folder.path().join("data"), folder.path().join("elsewhere"));
+        for path in [&data, &elsewhere] {
+            fs::create_dir(path).unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
+        }
+        let mut config = Config::default();
+        config.storage.data = data.clone();
+        let audit = data.join("audit");
+        fs::create_dir(&audit).unwrap();
+        fs::set_permissions(&audit, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(all(&config), Vec::<String>::new(), "nobody comes through the folder");
+        fs::remove_dir(&audit).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &audit).unwrap();
+        assert_eq!(all(&config), Vec::<String>::new());
+        fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o777)).unwrap();
+        let told = all(&config);
+        assert!(told.len() == 1 && told[0].contains("the audit trail") && told[0].contains("read and changed"), "{told:?}");
+        // Who is not root gives nothing away.
+        for (path, what) in [(&data, "the data folder"), (&elsewhere, "the audit trail")] {
+            if std::os::unix::fs::lchown(path, Some(54_321), None).is_ok() {
+                let told = all(&config);
+                assert!(told.iter().any(|told| told.contains(what) && told.contains("54321")), "{told:?}");
+                std::os::unix::fs::lchown(path, Some(0), None).unwrap();
+            }
+        }
     }
 
     #[test]

@@ -199,7 +199,7 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
             let told = match bulk::export_audit(engine, trail, &asked, names, &mut |event| {
                 out.write_all(event).map_err(|error| format!("writing failed: {error}"))
             }) {
-                Ok(count) => AuditTold::Done { report: format!("{count} events written"), is_whole: true },
+                Ok(report) => AuditTold::Done { report, is_whole: true },
                 Err(problem) => AuditTold::Failed { problem },
             };
             send(&mut out, &told)?;

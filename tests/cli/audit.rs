@@ -92,6 +92,64 @@ fn a_trail_that_lacks_what_the_store_knows_of_it_is_told_until_that_is_accepted(
     place.run(&["audit", "accept", "--data", "data"]).expect(0);
 }
 
+/// What was seen: whoever put the folder `audit` back as it was before hid what an operator had done with a stopped folder.
+#[test]
+fn what_a_command_on_a_stopped_folder_wrote_down_is_missed_when_it_is_taken_away() {
+    let commands: [&[&str]; 10] = [
+        &["export", "--data", "data", "--out", "out.ndjson"],
+        &["stats", "--data", "data"],
+        &["verify", "--data", "data"],
+        &VERIFY,
+        &EXPORT,
+        &["audit", "who", "--data", "data", "--patient", "200"],
+        &["backup", "out.tar", "--data", "data"],
+        &["patients", "list", "--data", "data"],
+        &["clock", "accept", "--data", "data"],
+        &["reindex", "--data", "data"],
+    ];
+    let place = Place::new();
+    for command in commands {
+        let (audit, kept) = (place.path("data/audit"), place.path("kept"));
+        Process::start(&place.path("data")).stop();
+        place.run(&VERIFY).expect(0);
+        fs::create_dir(&kept).unwrap();
+        for file in fs::read_dir(&audit).unwrap().map(Result::unwrap) {
+            fs::copy(file.path(), kept.join(file.file_name())).unwrap();
+        }
+        place.run(command).expect(0);
+        fs::remove_dir_all(&audit).unwrap();
+        fs::rename(&kept, &audit).unwrap();
+        assert!(place.run(&VERIFY).expect(3).text().contains("it once reached"), "{command:?}");
+        // The next command says so as well, and takes it for no reason to stop.
+        assert!(place.run(&EXPORT).expect(0).said.contains("cut, replaced or removed"), "{command:?}");
+        place.run(&VERIFY).expect(3);
+        place.run(&["audit", "accept", "--data", "data"]).expect(0);
+        place.run(&VERIFY).expect(0);
+    }
+}
+
+/// What was seen: a backup and a restore made of a trail that was cut one that was whole.
+#[test]
+fn a_restore_makes_no_whole_trail_of_one_that_was_cut() {
+    for is_running in [false, true] {
+        let place = Place::new();
+        let (data, audit, before) = (place.path("data"), place.path("data/audit"), place.path("before.log"));
+        Process::start(&data).stop();
+        fs::copy(audit.join("00000001.log"), &before).unwrap();
+        place.run(&VERIFY).expect(0);
+        fs::copy(&before, audit.join("00000001.log")).unwrap();
+        let server = is_running.then(|| Process::start(&data));
+        place.run(&["backup", "archive.tar", "--data", "data"]).expect(3).says("the archive is whole, but the audit trail");
+        drop(server);
+        place.run(&["restore", "archive.tar", "--check"]).expect(3).says("the audit trail in the archives");
+        place.run(&["restore", "archive.tar", "--data", "copy"]).expect(3).says("the audit trail that was restored");
+        let verify = ["audit", "verify", "--data", "copy"];
+        place.run(&verify).expect(3);
+        place.run(&["audit", "accept", "--data", "copy"]).expect(0);
+        place.run(&verify).expect(0);
+    }
+}
+
 #[test]
 fn a_person_is_told_in_words_who_looked() {
     let place = Place::new();

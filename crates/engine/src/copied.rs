@@ -28,6 +28,8 @@ pub struct Moment {
     pub time: KeptTime,
     /// None where no command has served it.
     pub purpose: Option<Purpose>,
+    /// What the store knows of the end of the audit trail, if it knows any.
+    pub audit_head: Option<String>,
 }
 
 /// What a store keeps of its time beside its changes, milliseconds since 1970 UTC.
@@ -74,4 +76,6 @@ pub struct Ending {
     pub time: Option<KeptTime>,
     /// None: the first command that serves it says it.
     pub purpose: Option<Purpose>,
+    /// What the store that was copied knew of the end of the audit trail.
+    pub audit_head: Option<String>,
 }

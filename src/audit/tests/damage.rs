@@ -222,23 +222,33 @@ fn copied_files_go_on_from_each_other_and_no_byte_of_them_may_be_another() {
             (name, bytes)
         })
         .collect();
-    let mut before = None;
-    for (name, bytes) in &files {
-        before = Some(check_copy(name, bytes, before).unwrap());
-    }
-    assert_eq!(before, Some(head));
+    let told = |files: &[(String, Vec<u8>)], after: u64, known: Option<Head>| {
+        let mut copied = CopiedTrail::default();
+        copied.begin(after, known);
+        files.iter().for_each(|(name, bytes)| copied.file(name, bytes));
+        copied.finish()
+    };
+    assert_eq!(told(&files, 0, Some(head)), Vec::<String>::new());
+    assert_eq!(told(&files[1..], 1, Some(head)), Vec::<String>::new(), "the first one is in the copy before");
     let (first, last) = (&files[0], files.last().unwrap());
-    assert!(
-        check_copy(&last.0, &last.1, Some(check_copy(&first.0, &first.1, None).unwrap())).is_err(),
-        "some are missing"
-    );
-    assert!(check_copy(&last.0, &first.1, None).is_err() && check_copy("evil", &first.1, None).is_err());
-    for (name, bytes) in [first, last] {
+    for missing in 0..files.len() - 1 {
+        let mut some = files.clone();
+        some.remove(missing);
+        assert_eq!(told(&some, 0, None).len(), 1, "file {missing} is missing");
+    }
+    let cut = &files[..files.len() - 1];
+    assert_eq!(told(cut, 0, None), Vec::<String>::new(), "the end alone cannot tell that it was cut");
+    assert_eq!(told(cut, 0, Some(head)).len(), 1, "the store can");
+    assert_eq!(told(&[], 0, Some(head)).len(), 1);
+    assert_eq!(told(&files, 0, Some(Head { hash: [7; 32], ..head })).len(), 1);
+    let two = |name: &str, bytes: &[u8]| told(&[(name.to_owned(), bytes.to_vec())], 0, None).len();
+    assert_eq!((two(&last.0, &first.1), two("evil", &first.1)), (1, 1));
+    for (file, name, bytes) in [(0, &first.0, &first.1), (files.len() - 1, &last.0, &last.1)] {
         for at in (0..bytes.len()).step_by(3) {
-            let mut changed = bytes.clone();
-            changed[at] ^= 1;
-            assert!(check_copy(name, &changed, None).is_err(), "byte {at} of {name}");
+            let mut changed = files.clone();
+            changed[file].1[at] ^= 1;
+            assert!(!told(&changed, 0, Some(head)).is_empty(), "byte {at} of {name}");
         }
-        assert!(check_copy(name, &bytes[..10], None).is_err());
+        assert_eq!(two(name, &bytes[..10]), 1);
     }
 }

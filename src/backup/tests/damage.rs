@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::*;
-use certificate::State;
+use certificate::{Seq, State};
 use certificate::transition::Trigger;
 use engine::{PatientFacts, PatientWrite, Write};
 
@@ -236,4 +236,44 @@ fn a_backup_replaces_a_link_beside_its_archive_and_leaves_the_linked_file_alone(
     let left = std::fs::read_dir(archive.parent().unwrap()).unwrap().flatten();
     let left = left.filter(|entry| entry.file_name().to_string_lossy().ends_with(".part")).count();
     assert_eq!(left, 0, "nothing is left behind");
+}
+
+/// What was seen: an archive of a trail that had been changed was taken and restored without a word, and the copy was whole for every check.
+#[test]
+fn what_is_wrong_with_the_trail_is_told_by_whoever_takes_or_restores_it_and_the_rest_comes_back() {
+    let takes: [(&str, fn(&Path)); 2] = [
+        ("00000002", |audit| {
+            let path = audit.join("00000002.zst");
+            let mut bytes = fs::read(&path).unwrap();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            fs::write(&path, bytes).unwrap();
+        }),
+        ("retention", |audit| fs::remove_file(audit.join("00000001.zst")).unwrap()),
+    ];
+    for (told, take) in takes {
+        let place = Place::with_history(20);
+        for change in 1..120 {
+            let mut event = audit::Event::new(audit::Action::CompositionCreate, NOON);
+            (event.trace, event.change) = ("x".repeat(300), Some(Seq(change)));
+            while place.log.append(&event).is_err() {
+                std::thread::yield_now();
+            }
+        }
+        let audit = audit::folder(&place.path("data"));
+        let is_sealed = || ["00000001.zst", "00000002.zst"].iter().all(|name| audit.join(name).exists());
+        while !is_sealed() {
+            std::thread::yield_now();
+        }
+        let whole = place.try_backup(Target::File(place.path("0.tar")), None).unwrap();
+        assert_eq!(whole.trail, Vec::<String>::new());
+        take(&audit);
+        let written = place.try_backup(Target::File(place.path("1.tar")), None).unwrap();
+        assert!(written.trail.len() == 1 && written.trail[0].contains(told), "{:?}", written.trail);
+        let archive = Archive::look(&written.path, &Keys::default()).unwrap();
+        let checked = check(std::slice::from_ref(&archive), true, &mut |_| {}).unwrap();
+        assert_eq!(checked.trail, written.trail);
+        let (restored, engine) = place.restored(&[archive], "restored", None);
+        assert_eq!((restored.trail, engine.seq()), (written.trail, place.engine.seq()));
+    }
 }

@@ -163,3 +163,14 @@ fn what_is_no_recipient_no_identity_and_no_key_is_refused_in_words() {
     assert!(refused(&recipient).contains("no signing key; put it back"));
     assert!("1234".parse::<Signer>().is_err() && "zz".repeat(32).parse::<Signer>().is_err());
 }
+
+/// What was seen: a file of a megabyte that only begins as an encrypted archive took minutes of a processor.
+#[test]
+fn a_header_without_an_end_is_refused_before_it_is_read() {
+    let place = Place::with_history(3);
+    let (path, _) = identity(&place, "one");
+    let hostile = place.path("hcert-hostile.tar.age");
+    fs::write(&hostile, [b"age-encryption.org/v1\n-> X25519 ".as_slice(), &[b'A'; 1 << 20]].concat()).unwrap();
+    let told = Archive::look(&hostile, &keys(&path, None)).unwrap_err();
+    assert!(told.contains("its header has no end"), "{told}");
+}

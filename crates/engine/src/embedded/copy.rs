@@ -38,6 +38,7 @@ impl Embedded {
                     resets: reader.clock_resets()?,
                 },
                 purpose: reader.purpose()?,
+                audit_head: reader.audit_head()?,
             })
         })
     }

@@ -61,11 +61,11 @@ pub use stats::{FileSize, Stats, TableSize, size};
 pub use store::copy::RESTORING;
 use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error, expect_unused};
-use store::{Opened, Reader, Store, body};
+use store::{Commit, Opened, Reader, Store, body};
 use time::Time;
 pub use verify::{Problem, Verified, Verifying};
 use view::View;
-use writer::{AUDIT_HEAD, Job, Prepared, Writer};
+use writer::{Job, Prepared, Writer};
 
 /// Requests waiting for the writer. Beyond it a write is answered with 503 at once instead of waiting unseen.
 const WRITE_QUEUE_MAX: usize = 4_096;
@@ -320,6 +320,11 @@ impl Embedded {
         self.migrated.filter(|_| !self.shared.store.is_looked_at()).map(|from| (from, store::FORMAT))
     }
 
+    /// Whether the store that is looked at has the format of this release.
+    pub fn is_of_this_format(&self) -> bool {
+        self.migrated.is_none()
+    }
+
     /// The format of the store.
     pub fn format(&self) -> u32 {
         store::FORMAT
@@ -473,9 +478,7 @@ impl Embedded {
 
     /// The head of the audit trail, as it was handed over last.
     pub fn audit_head(&self) -> Result<Option<String>, Error> {
-        let head = self.reading(|reader| reader.meta(AUDIT_HEAD))?;
-        let text = |head| String::from_utf8(head).map_err(|_| Error::Damaged(format!("'{AUDIT_HEAD}' is not text")));
-        head.map(text).transpose()
+        self.reading(Reader::audit_head)
     }
 
     /// Hands the head of the audit trail over, so that a trail that is shorter than it was can be told. The answer comes when it is
@@ -484,6 +487,18 @@ impl Embedded {
         let (answer, receiver) = oneshot::channel();
         self.enqueue(Job::AuditHead { head, answer });
         receiver
+    }
+
+    /// As [`keep_audit_head`](Self::keep_audit_head), of a data folder that this process has not open: for commands that only look. A store of
+    /// an earlier format stays as it is.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn keep_audit_head_at_rest(options: &Options, head: &str) -> Result<(), Error> {
+        let (store, _) = Store::open(&options.folder, store_options(options, store::Medium::default()))?;
+        let kept = store.write(|batch| Ok((batch.set_audit_head(head)?, Commit::Yes)));
+        store.close();
+        kept
     }
 
     fn enqueue(&self, job: Job) {

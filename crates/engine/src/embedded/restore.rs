@@ -136,7 +136,7 @@ impl Restore {
 
     /// Makes the store one that can be opened, but for the mark in its folder. Its epoch comes back.
     pub fn finish(self, ending: Ending) -> Result<String, Error> {
-        let Ending { next_id, next_patient_id, lists, time, purpose } = ending;
+        let Ending { next_id, next_patient_id, lists, time, purpose, audit_head } = ending;
         let changes: Vec<_> = lists.into_iter().map(crate::ListChange::Put).collect();
         let position = self.progress.position;
         self.store.write(|batch| {
@@ -147,6 +147,9 @@ impl Restore {
             batch.set_meta_number("next-patient-id", next_patient_id.max(self.next_patient_id))?;
             if let Some(purpose) = purpose {
                 batch.set_purpose(purpose)?;
+            }
+            if let Some(head) = &audit_head {
+                batch.set_audit_head(head)?;
             }
             let newest = match &time {
                 Some(time) => {

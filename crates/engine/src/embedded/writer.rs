@@ -49,9 +49,6 @@ pub(super) struct Writer {
     later: VecDeque<Job>,
 }
 
-/// The head of the audit trail, in the table `meta`.
-pub(super) const AUDIT_HEAD: &str = "audit-head";
-
 /// How often an idle writer looks whether the store has failed a reader, or its file is gone.
 const IDLE_TIME: Duration = Duration::from_secs(1);
 
@@ -338,7 +335,7 @@ impl Writer {
                 keep(replies, done, |written| Reply::Patients(answer, written), Vec::new())
             }
             Job::AuditHead { head, answer } => {
-                let done = batch.set_meta_text(AUDIT_HEAD, &head);
+                let done = batch.set_audit_head(&head);
                 pending.audit_head_moved = true;
                 keep(replies, done, |()| Reply::Done(answer), ())
             }

@@ -199,11 +199,20 @@ fn read_patient<'a>(bytes: &mut &'a [u8]) -> Option<CopiedPatient<'a>> {
     Some(CopiedPatient { number: u64::from_le_bytes(*number), id, version, record })
 }
 
+/// The head of the audit trail, in the table `meta`.
+const AUDIT_HEAD: &str = "audit-head";
+
 impl Reader {
     /// A text of `meta`.
     pub fn meta_text(&self, name: &str) -> Result<String, Error> {
         let text = self.meta(name)?.ok_or_else(|| missing(format!("'{name}'")))?;
         String::from_utf8(text).map_err(|_| Error::Damaged(format!("'{name}' is not text")))
+    }
+
+    /// The head of the audit trail, as it was handed over last.
+    pub fn audit_head(&self) -> Result<Option<String>, Error> {
+        let text = |head| String::from_utf8(head).map_err(|_| Error::Damaged(format!("'{AUDIT_HEAD}' is not text")));
+        self.meta(AUDIT_HEAD)?.map(text).transpose()
     }
 
     /// What the folder is for, once a command has served it.
@@ -257,13 +266,18 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Writes a number of `meta`.
+    /// The head of the audit trail, for whoever compares them later.
+    pub fn set_audit_head(&mut self, head: &str) -> Result<(), Error> {
+        self.set_meta_text(AUDIT_HEAD, head)
+    }
+
     /// What the folder is for, before anything serves it.
     pub fn set_purpose(&mut self, purpose: Purpose) -> Result<(), Error> {
         self.transaction().open_table(META)?.insert(PURPOSE, purpose.name().as_bytes())?;
         Ok(())
     }
 
+    /// Writes a number of `meta`.
     pub fn set_meta_number(&mut self, name: &str, number: u64) -> Result<(), Error> {
         let mut meta = self.transaction().open_table(META)?;
         meta.insert(name, number.to_le_bytes().as_slice())?;
