@@ -131,7 +131,8 @@ impl CopiedTrail {
         };
         for (name, gap) in std::mem::take(&mut self.gaps) {
             if !is_told(&gap, &self.removals) {
-                let problem = format!("it goes on from event {}, which is missing, and no retention removed it", gap.number.0);
+                let problem =
+                    format!("it goes on from event {}, which is missing, and no retention removed it", gap.number.0);
                 self.problem(&name.to_string(), &problem);
             }
         }
@@ -141,7 +142,10 @@ impl CopiedTrail {
             match self.span {
                 Some((Number(before), _)) if number <= before => {}
                 Some((_, Number(last))) if number > last => {
-                    self.problem("audit", &format!("the trail ends with event {last}, and the store knows event {number}"));
+                    self.problem(
+                        "audit",
+                        &format!("the trail ends with event {last}, and the store knows event {number}"),
+                    );
                 }
                 Some(_) => self.problem("audit", &format!("event {number} is another one than the store knows")),
                 None => self.problem("audit", &format!("the trail is missing, and the store knows its event {number}")),
@@ -170,7 +174,10 @@ impl CopiedTrail {
         let before = Head { number: header.before.0, hash: header.before.1 };
         match self.ends.get(&header.continues.0) {
             Some(Some(end)) if *end != before => {
-                return Err(format!("it goes on from event {}, and the file before it ends with another", before.number.0));
+                return Err(format!(
+                    "it goes on from event {}, and the file before it ends with another",
+                    before.number.0
+                ));
             }
             Some(_) => {}
             // The first file of all goes on from nothing.

@@ -364,7 +364,9 @@ impl Source {
     pub(super) fn open(mut file: BufReader<File>, keys: &Keys) -> Result<Source, String> {
         let is_sealed = is_sealed(&mut file).map_err(|error| error.to_string())?;
         if is_sealed && !has_header(&mut file).map_err(|error| error.to_string())? {
-            return Err(format!("what it is encrypted with is damaged: its header has no end within {HEADER_BYTES_MAX} bytes"));
+            return Err(format!(
+                "what it is encrypted with is damaged: its header has no end within {HEADER_BYTES_MAX} bytes"
+            ));
         }
         let digesting = Rc::new(RefCell::new(Digesting::new()));
         let stored = Stored { file, digesting: digesting.clone() };

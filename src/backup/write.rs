@@ -128,7 +128,15 @@ impl Unfinished {
             None => Out::Plain(out),
             Some(sealing) => Out::Sealed(Box::new(sealing.begin(out).map_err(|error| told(&part, error))?)),
         };
-        Ok(Unfinished { target, part, out: Some(out), sealing, about: None, listed: Vec::new(), trail: CopiedTrail::default() })
+        Ok(Unfinished {
+            target,
+            part,
+            out: Some(out),
+            sealing,
+            about: None,
+            listed: Vec::new(),
+            trail: CopiedTrail::default(),
+        })
     }
 
     /// Ends the archive: manifest, end, digest beside it, then the name, all durable.
@@ -213,7 +221,10 @@ impl Sink for Unfinished {
             (Some(about), Member::Audit(file)) => {
                 let about = about.clone();
                 let mut read = Vec::new();
-                content.take(bytes).read_to_end(&mut read).map_err(|error| format!("{member} cannot be read: {error}"))?;
+                content
+                    .take(bytes)
+                    .read_to_end(&mut read)
+                    .map_err(|error| format!("{member} cannot be read: {error}"))?;
                 // Certificates are worth more than their trail: what is wrong with it ends no backup, and is told.
                 self.trail.file(file, &read);
                 self.append(member, bytes, &mut read.as_slice(), &about)?

@@ -224,10 +224,10 @@ fn at_rest(head: Option<Head>, config: &Config) -> Result<(String, bool), String
         Err(problem) => return Err(problem.clone()),
     };
     let is_whole = verified.is_whole() && is_possible;
-    if let Some(engine) = engine.ok().and_then(Arc::into_inner)
+    if let Ok(engine) = engine
         && is_whole
     {
-        open::tell_of_look(config, engine, Action::AuditVerify, "hcert audit verify")?;
+        open::tell_of_look(config, &engine, Action::AuditVerify, "hcert audit verify")?;
     }
     Ok((verified.report() + &told, is_whole))
 }

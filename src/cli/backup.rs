@@ -108,11 +108,13 @@ fn take(target: Target, base: Option<Base>, sealing: Option<Sealing>, config: &C
             let at = system_clock()();
             let taking = Taking { base: base.as_ref(), command: "hcert backup", at, is_gentle: false };
             match open::untold(config, taking.command) {
-                true => backup::take_at_rest(&engine, &config.storage.data, &taking, &mut archive, &mut report).map(drop),
+                true => {
+                    backup::take_at_rest(&engine, &config.storage.data, &taking, &mut archive, &mut report).map(drop)
+                }
                 false => {
                     let trail = open::trail(config, &engine)?;
                     let done = backup::take(&engine, &trail, &taking, &mut archive, &mut report);
-                    done.and(open::end_look(config, engine, trail))
+                    done.map(drop)
                 }
             }
         }

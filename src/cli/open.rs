@@ -170,55 +170,25 @@ pub(super) fn ask(config: &Config, request: &Request) -> Result<Option<Connectio
     }
 }
 
-/// Opens the data folder to look at it, behind the event of the command that looks: before anything is shown, both the trail and the store
-/// know of it.
+/// Opens the data folder to look at it, behind the event of the command that looks.
 ///
 /// # Errors
 /// As [`look`] and [`tell_of_look`].
 pub(super) fn look_and_tell(config: &Config, action: Action, command: &str) -> Result<Engine, String> {
     let engine = look(config)?;
-    match untold(config, command) {
-        true => Ok(engine),
-        false => {
-            tell_as_looking(config, engine, action, command)?;
-            look(config)
-        }
-    }
+    tell_of_look(config, &engine, action, command).map(|()| engine)
 }
 
-/// Ends a look, and writes the event of the command. Where the folder cannot be written to that is said on standard error instead.
+/// Writes the event of a command that only looks. Where the folder cannot be written to that is said on standard error instead.
 ///
 /// # Errors
 /// The trail takes nothing, though the folder can be written to.
-pub(super) fn tell_of_look(config: &Config, engine: Engine, action: Action, command: &str) -> Result<(), String> {
-    match untold(config, command) {
-        true => Ok(()),
-        false => tell_as_looking(config, engine, action, command),
+pub(super) fn tell_of_look(config: &Config, engine: &Engine, action: Action, command: &str) -> Result<(), String> {
+    if untold(config, command) {
+        return Ok(());
     }
-}
-
-fn tell_as_looking(config: &Config, engine: Engine, action: Action, command: &str) -> Result<(), String> {
-    let log = trail(config, &engine)?;
-    bulk::write_down(&log, action, command, None, None)?;
-    end_look(config, engine, log)
-}
-
-/// Ends a look behind which the trail goes further: the store is told so.
-///
-/// # Errors
-/// The store cannot be written.
-pub(super) fn end_look(config: &Config, engine: Engine, log: Log) -> Result<(), String> {
-    let (head, is_of_this_release) = (log.head_to_keep(), engine.is_of_this_format());
-    drop(log);
-    engine.close();
-    // A look changes no format. Whoever does so tells the store what the trail has by then.
-    let Some(head) = head.filter(|_| is_of_this_release) else { return Ok(()) };
-    let options = options(config, engine::system_clock(), None, Metrics::new());
-    match Engine::keep_audit_head_at_rest(&options, &head.to_string()) {
-        // A server that began meanwhile does it itself.
-        Ok(()) | Err(engine::Error::InUse(_)) => Ok(()),
-        Err(error) => Err(unopened(&config.storage.data, &error)),
-    }
+    let log = trail(config, engine)?;
+    bulk::write_down(&log, action, command, None, None)
 }
 
 /// Whether nothing can be written into the folder, so that the audit trail does not tell of a command; says so.

@@ -150,7 +150,11 @@ fn surveyed(folder: &Path, keys: &Keys, json: bool) -> Result<(), Failure> {
         true => Ok(()),
         false => {
             let can_be = survey.apart.is_empty() && survey.chains.iter().all(|chain| chain.problem.is_none());
-            let what = if can_be { "the audit trail in some archives is not as it was written" } else { "not every archive can be restored" };
+            let what = if can_be {
+                "the audit trail in some archives is not as it was written"
+            } else {
+                "not every archive can be restored"
+            };
             Err(Failure::Wrong(format!("{}: {what}", folder.display())))
         }
     }

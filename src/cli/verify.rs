@@ -113,9 +113,9 @@ fn verify(config: &Config) -> Result<(Verified, bool), String> {
             let trail = || has_trail.then(verified).transpose();
             let done = bulk::verify(&engine, trail, true, &names, &mut |at| parts.show(at.part, at.at, at.of));
             // Opened to be written, the trail mends its end, and one that is gone is made: a damaged one is left as it is, and a damaged store may not let it be completed.
-            let told = match (&done, Arc::into_inner(engine)) {
-                (Ok(verified), Some(engine)) if has_trail && (verified.is_whole() || verified.is_index_alone()) => {
-                    open::tell_of_look(config, engine, Action::StoreVerify, "hcert verify")
+            let told = match &done {
+                Ok(verified) if has_trail && (verified.is_whole() || verified.is_index_alone()) => {
+                    open::tell_of_look(config, &engine, Action::StoreVerify, "hcert verify")
                 }
                 _ => Ok(()),
             };

@@ -165,7 +165,10 @@ mod tests {
         assert_eq!(all(&config), Vec::<String>::new());
         fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o777)).unwrap();
         let told = all(&config);
-        assert!(told.len() == 1 && told[0].contains("the audit trail") && told[0].contains("read and changed"), "{told:?}");
+        assert!(
+            told.len() == 1 && told[0].contains("the audit trail") && told[0].contains("read and changed"),
+            "{told:?}"
+        );
         // Who is not root gives nothing away.
         for (path, what) in [(&data, "the data folder"), (&elsewhere, "the audit trail")] {
             if std::os::unix::fs::lchown(path, Some(54_321), None).is_ok() {

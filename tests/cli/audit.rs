@@ -95,14 +95,9 @@ fn a_trail_that_lacks_what_the_store_knows_of_it_is_told_until_that_is_accepted(
 /// What was seen: whoever put the folder `audit` back as it was before hid what an operator had done with a stopped folder.
 #[test]
 fn what_a_command_on_a_stopped_folder_wrote_down_is_missed_when_it_is_taken_away() {
-    let commands: [&[&str]; 10] = [
-        &["export", "--data", "data", "--out", "out.ndjson"],
-        &["stats", "--data", "data"],
-        &["verify", "--data", "data"],
-        &VERIFY,
+    let commands: [&[&str]; 5] = [
         &EXPORT,
         &["audit", "who", "--data", "data", "--patient", "200"],
-        &["backup", "out.tar", "--data", "data"],
         &["patients", "list", "--data", "data"],
         &["clock", "accept", "--data", "data"],
         &["reindex", "--data", "data"],
@@ -139,7 +134,10 @@ fn a_restore_makes_no_whole_trail_of_one_that_was_cut() {
         place.run(&VERIFY).expect(0);
         fs::copy(&before, audit.join("00000001.log")).unwrap();
         let server = is_running.then(|| Process::start(&data));
-        place.run(&["backup", "archive.tar", "--data", "data"]).expect(3).says("the archive is whole, but the audit trail");
+        place
+            .run(&["backup", "archive.tar", "--data", "data"])
+            .expect(3)
+            .says("the archive is whole, but the audit trail");
         drop(server);
         place.run(&["restore", "archive.tar", "--check"]).expect(3).says("the audit trail in the archives");
         place.run(&["restore", "archive.tar", "--data", "copy"]).expect(3).says("the audit trail that was restored");

@@ -5,8 +5,8 @@ use std::fs;
 use serde_json::json;
 
 use super::*;
-use certificate::{Seq, State};
 use certificate::transition::Trigger;
+use certificate::{Seq, State};
 use engine::{PatientFacts, PatientWrite, Write};
 
 /// A small archive with something of everything.
@@ -241,7 +241,8 @@ fn a_backup_replaces_a_link_beside_its_archive_and_leaves_the_linked_file_alone(
 /// What was seen: an archive of a trail that had been changed was taken and restored without a word, and the copy was whole for every check.
 #[test]
 fn what_is_wrong_with_the_trail_is_told_by_whoever_takes_or_restores_it_and_the_rest_comes_back() {
-    let takes: [(&str, fn(&Path)); 2] = [
+    type Take = fn(&Path);
+    let takes: [(&str, Take); 2] = [
         ("00000002", |audit| {
             let path = audit.join("00000002.zst");
             let mut bytes = fs::read(&path).unwrap();

@@ -33,8 +33,8 @@ events! {
         "At the start after a crash. Nothing to do.";
     AUDIT_CUT           ERROR "audit.cut"           "the audit trail lacks an event that the store knows"
         "It was cut, replaced or removed while the service was stopped. Put it back from a backup while the service is stopped, or accept it with hcert audit accept.";
-    AUDIT_DAMAGED       ERROR "audit.damaged"       "a check found that the audit trail is not as it was written"
-        "At hcert verify and hcert audit verify. Keep the folder as it is: OPERATIONS.md says what can be done.";
+    AUDIT_DAMAGED       ERROR "audit.damaged"       "the audit trail is not as it was written"
+        "Met by hcert verify, hcert audit verify, a search of the trail or a backup. Keep the folder as it is: OPERATIONS.md says what can be done.";
     AUDIT_FAILING       ERROR "audit.failing"       "the audit trail fails"
         "Writing or syncing failed: requests are refused until it is mended. Make room, or look at the disk.";
     AUDIT_FILES_KEPT    WARN  "audit.files-kept"    "the audit trail's full files cannot be cared for"

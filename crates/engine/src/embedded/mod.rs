@@ -61,7 +61,7 @@ pub use stats::{FileSize, Stats, TableSize, size};
 pub use store::copy::RESTORING;
 use store::record::{Draft, Record, Tag};
 pub use store::{CommitFloor, Error, expect_unused};
-use store::{Commit, Opened, Reader, Store, body};
+use store::{Opened, Reader, Store, body};
 use time::Time;
 pub use verify::{Problem, Verified, Verifying};
 use view::View;
@@ -320,11 +320,6 @@ impl Embedded {
         self.migrated.filter(|_| !self.shared.store.is_looked_at()).map(|from| (from, store::FORMAT))
     }
 
-    /// Whether the store that is looked at has the format of this release.
-    pub fn is_of_this_format(&self) -> bool {
-        self.migrated.is_none()
-    }
-
     /// The format of the store.
     pub fn format(&self) -> u32 {
         store::FORMAT
@@ -487,18 +482,6 @@ impl Embedded {
         let (answer, receiver) = oneshot::channel();
         self.enqueue(Job::AuditHead { head, answer });
         receiver
-    }
-
-    /// As [`keep_audit_head`](Self::keep_audit_head), of a data folder that this process has not open: for commands that only look. A store of
-    /// an earlier format stays as it is.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn keep_audit_head_at_rest(options: &Options, head: &str) -> Result<(), Error> {
-        let (store, _) = Store::open(&options.folder, store_options(options, store::Medium::default()))?;
-        let kept = store.write(|batch| Ok((batch.set_audit_head(head)?, Commit::Yes)));
-        store.close();
-        kept
     }
 
     fn enqueue(&self, job: Job) {
