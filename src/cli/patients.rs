@@ -145,7 +145,7 @@ fn listed(identifier: Option<String>, config: &Config, out: &mut Output) -> Resu
         Some(server) => list_of_server(&server, out),
         None => {
             let engine = super::open::existing(config)?;
-            super::open::tell(config, &engine, Action::PatientsList, "hcert patients list", None, None)?;
+            super::open::tell_of_look(config, &engine, Action::PatientsList, "hcert patients list")?;
             list_of_folder(&engine, identifier.as_deref(), out)
         }
     };
