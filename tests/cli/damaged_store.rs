@@ -348,43 +348,46 @@ fn a_running_server_tells_the_damage_that_a_command_or_its_registry_meets() {
     let used = (1..bytes.len() / 4096).filter(|page| bytes[page * 4096..][..4096].iter().any(|byte| *byte != 0));
     let (mut exports, mut registries) = (0, 0);
     for page in used {
+        if exports >= 2 && registries >= 1 {
+            break;
+        }
         copy(&place.path("whole"), &place.path("data"));
         let mut damaged = bytes.clone();
         damaged[page * 4096..][..4096].fill(0);
         fs::write(place.path("data/store.redb"), damaged).unwrap();
         let is_met = |arguments: &[&str]| place.run(&[arguments, &["--data", "data"]].concat()).code == Some(3);
         let of = (is_met(&["export"]), is_met(&["patients", "list"]));
-        let has_time = |met: bool, done: &mut i32| met && std::mem::replace(done, *done + i32::from(met)) < 2;
-        if !has_time(of.0, &mut exports) && !has_time(of.1, &mut registries) {
-            fs::remove_dir_all(place.path("data")).unwrap();
-            continue;
-        }
-        let log = fs::File::create(place.path("log")).unwrap();
-        let mut serve = place.command(&["dev", "--listen", "127.0.0.1:0", "--data", "data"]);
-        let mut child = serve.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
-        let mut first = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
-        if let Some(address) = first.split_once("://").and_then(|(_, at)| at.trim().parse().ok()) {
-            fs::write(place.path("kept"), "good").unwrap();
-            let exported = place.run(&["export", "--out", "kept", "--force", "--data", "data"]);
-            exported.expect(if of.0 { 3 } else { 0 });
-            assert!(!of.0 || fs::read(place.path("kept")).unwrap() == b"good", "page {page}: a part replaced it");
-            place.run(&["patients", "list", "--data", "data"]).expect(if of.1 { 3 } else { 0 });
-            let mut client = super::process::Client::new(address);
-            for id in (1..=60).filter(|_| of.1) {
-                let told = client.get(&format!("/Composition?subject=Patient/{id}"));
-                assert!(told.status != 503, "page {page}: {}", told.text());
+        if of.0 && exports < 2 || of.1 && registries < 1 {
+            let log = fs::File::create(place.path("log")).unwrap();
+            let mut serve = place.command(&["dev", "--listen", "127.0.0.1:0", "--data", "data"]);
+            let mut child = serve.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+            let mut first = String::new();
+            BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+            // A server that meets the damage while it starts refuses to, and prints no address.
+            if let Some((_, at)) = first.split_once("://") {
+                let address = at.split('/').next().unwrap().parse().expect("the first line tells the address");
+                fs::write(place.path("kept"), "good").unwrap();
+                let exported = place.run(&["export", "--out", "kept", "--force", "--data", "data"]);
+                exported.expect(if of.0 { 3 } else { 0 });
+                assert!(!of.0 || fs::read(place.path("kept")).unwrap() == b"good", "page {page}: a part replaced it");
+                place.run(&["patients", "list", "--data", "data"]).expect(if of.1 { 3 } else { 0 });
+                let mut client = super::process::Client::new(address);
+                for id in (1..=60).filter(|_| of.1) {
+                    let told = client.get(&format!("/Composition?subject=Patient/{id}"));
+                    assert!(told.status != 503, "page {page}: {}", told.text());
+                }
+                // SAFETY: the child was started above and is waited for below.
+                unsafe { libc::kill(child.id().cast_signed(), libc::SIGTERM) };
+                (exports, registries) = (exports + i32::from(of.0), registries + i32::from(of.1));
             }
-            // SAFETY: the child was started above and is waited for below.
-            unsafe { libc::kill(child.id().cast_signed(), libc::SIGTERM) };
-            let said = || fs::read_to_string(place.path("log")).unwrap();
             child.wait().unwrap();
-            assert!(said().contains("\"store.damaged\"") && !said().contains("panicked"), "page {page}: {}", said());
+            let said = fs::read_to_string(place.path("log")).unwrap();
+            let tells = said.contains("\"store.damaged\"") || said.contains("the store is damaged");
+            assert!(tells && !said.contains("panicked"), "page {page}: {said}");
         }
-        drop(child.wait());
         fs::remove_dir_all(place.path("data")).unwrap();
     }
-    assert!(exports >= 2 && registries >= 2, "{exports} {registries}");
+    assert!(exports >= 2 && registries >= 1, "{exports} {registries}");
 }
 
 /// What was seen: nothing could be saved from a server whose store was removed, though it still had all of it, and a second server called
