@@ -6,6 +6,15 @@ use super::operator::Operator;
 use crate::audit::limits::{AUDIT_QUERY_BYTES_MAX, AUDIT_TEXT_BYTES_MAX};
 use certificate::{Id, Seq, Version};
 
+/// What came of work whose end the trail was `told`. The failure of the work comes first: what befalls it, such as a full disk, befalls
+/// the telling too, which would say less.
+///
+/// # Errors
+/// Those of both.
+pub fn with_its_end_told<T>(done: Result<T, String>, told: Result<(), String>) -> Result<T, String> {
+    done.and_then(|done| told.map(|()| done))
+}
+
 /// One access. It and its parts hold personal data, which belongs into the trail and nowhere else; their `Debug` tells none of it.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Event {

@@ -27,7 +27,7 @@ mod verify;
 mod wanted;
 
 pub use copy::{CopiedTrail, FileOf, files_at_rest, is_file_name, put_back, sealed_until};
-pub use event::{Action, Change, Entity, Event, From, Method, Who};
+pub use event::{Action, Change, Entity, Event, From, Method, Who, with_its_end_told};
 pub use index::Subjects;
 pub use key::{Key, Met, Named, identifier, of_personal_code};
 pub use log::{Clock, Failing, Head, Health, KeepFrom, Log, Number, Options, State, folder};

@@ -56,7 +56,7 @@ pub fn take(
         Ok(about) => format!("holds changes {} to {}", about.after + 1, about.until),
         Err(_) => "ended early".to_owned(),
     };
-    write_down(log, taking, note).and(done)
+    audit::with_its_end_told(done, write_down(log, taking, note))
 }
 
 /// As [`take`], of a data folder that nobody can write to: its trail is copied as it lies there, and not told.

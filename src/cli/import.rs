@@ -10,7 +10,7 @@ use clap::Args;
 
 use super::progress::Bar;
 use super::{Common, Failure, note, room};
-use crate::audit::Action;
+use crate::audit::{self, Action};
 use crate::bulk::{self, Event, ImportOptions, Progress};
 use crate::config::Config;
 use crate::socket::{self, Request};
@@ -65,7 +65,7 @@ fn import(file: &Path, stop_at_bad: bool, config: &Config) -> Result<Progress, S
             let change = Some(engine.seq());
             let told = super::open::tell(config, &engine, Action::BulkImport, "hcert import", note, change);
             engine.close();
-            told.and(done)
+            audit::with_its_end_told(done, told)
         }
     };
     bar.finish();

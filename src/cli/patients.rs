@@ -9,7 +9,7 @@ use super::import::{open, through_server};
 use super::output::{Out, Output};
 use super::progress::Bar;
 use super::{Common, Failure, note, room};
-use crate::audit::Action;
+use crate::audit::{self, Action};
 use crate::bulk::limits::BAD_PATIENTS_TOLD_MAX;
 use crate::bulk::{self, ImportOptions, Listed, Progress};
 use crate::config::Config;
@@ -118,7 +118,7 @@ fn import(
             let note = Some(bulk::note(&done));
             let told = super::open::tell(config, &engine, Action::PatientsImport, "hcert patients import", note, None);
             engine.close();
-            told.and(done)
+            audit::with_its_end_told(done, told)
         }
     };
     bar.finish();

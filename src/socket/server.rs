@@ -136,7 +136,8 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
                 bulk::write_down(trail, Action::BulkImport, "hcert import", Some("begins".to_owned()), None)?;
                 let done = bulk::import(engine, rulebook, &mut lines, options, report);
                 let note = Some(bulk::note(&done));
-                bulk::write_down(trail, Action::BulkImport, "hcert import", note, Some(engine.seq())).and(done)
+                let told = bulk::write_down(trail, Action::BulkImport, "hcert import", note, Some(engine.seq()));
+                audit::with_its_end_told(done, told)
             })?;
         }
         Request::PatientsImport { stop_at_bad } => {
@@ -144,7 +145,8 @@ fn talk(stream: &UnixStream, engine: &Engine, rulebook: &Rulebook, trail: &Log, 
             report(&mut out, |report| {
                 let done = bulk::import_patients(engine, &names.identifiers, &mut lines, options, report);
                 let note = Some(bulk::note(&done));
-                bulk::write_down(trail, Action::PatientsImport, "hcert patients import", note, None).and(done)
+                let told = bulk::write_down(trail, Action::PatientsImport, "hcert patients import", note, None);
+                audit::with_its_end_told(done, told)
             })?;
         }
         Request::PatientsList { identifier } => {
