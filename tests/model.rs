@@ -8,6 +8,8 @@
 mod dice;
 #[path = "search/door.rs"]
 mod door;
+#[path = "log/mod.rs"]
+mod log;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -16,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use certificate::{Seq, State};
-use engine::{self, Engine, QuickRepair, Stored};
+use engine::{self, Engine, MemoryLog, QuickRepair, Stored};
 use hcert::corpus;
 use serde_json::{Value, json};
 
@@ -49,7 +51,7 @@ fn every_answer_is_explained_by_the_order_of_the_changes() {
             clock: clock.clone(),
             elapsed: Arc::new(|| 0),
         };
-        let engine = Arc::new(Engine::open(options).unwrap());
+        let engine = Arc::new(log::open(options, &MemoryLog::default()));
         let numbers = store * RUNS..(store + 1) * RUNS;
         know_patients(&engine, numbers.flat_map(|number| [5_000_000 + number, (5_000_000 + number) * 10 + 9]));
         let door = Door::new(&engine, clock);

@@ -6,6 +6,8 @@
 mod bodies;
 mod body;
 mod foreign;
+#[path = "../log/mod.rs"]
+mod log;
 mod server;
 mod told;
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use certificate::search::limits::COUNT_DEFAULT;
 use certificate::search::paging::Counts;
 use certificate::{Names, Seq};
-use engine::{self, Clock, Engine, QuickRepair};
+use engine::{self, Clock, Engine, MemoryLog, QuickRepair};
 use fhir::date_time;
 use hcert::access::Tokens;
 use hcert::access::rights::{BUILT_IN, Permissions};
@@ -35,7 +35,7 @@ use tokio::task::JoinHandle;
 
 use crate::body::Body;
 use crate::told::Told;
-use crate::{bodies, foreign};
+use crate::{bodies, foreign, log};
 
 /// The moment of the first change, unless a test says another.
 pub(crate) const START: &str = "2025-01-13T08:00:00+02:00";
@@ -147,7 +147,7 @@ impl Server {
             clock: ticking,
             elapsed: standing.clone(),
         };
-        let engine = Arc::new(Engine::open(options).expect("an empty folder can be opened"));
+        let engine = Arc::new(log::open(options, &MemoryLog::default()));
         let audit = Arc::new(Log::open(trail(folder.path(), standing.clone())).expect("a trail can be begun"));
         witness.tell(audit.clone());
         let mut door = http::Settings::new(&config, "127.0.0.1:8080".parse().expect("an address")).expect("settings");

@@ -5,6 +5,8 @@ mod by_hand;
 mod dice;
 mod door;
 mod known;
+#[path = "../log/mod.rs"]
+mod log;
 mod moving;
 mod odd;
 mod order;

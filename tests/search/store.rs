@@ -10,12 +10,13 @@ use certificate::search::paging::Counts;
 use certificate::search::query::{Found, Search, Settings};
 use certificate::search::seal::SealKey;
 use certificate::search::{Page, Query};
-use engine::{self, Engine, QuickRepair, SearchError};
+use engine::{self, Engine, MemoryLog, QuickRepair, SearchError};
 use hcert::bulk::{self, Event, ImportOptions};
 use hcert::interaction::Rulebook;
 use tempfile::TempDir;
 
 use crate::known::BASE_URL;
+use crate::log;
 use crate::order::{self, Order};
 use crate::questions::Question;
 
@@ -28,6 +29,8 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 pub(crate) struct Store {
     folder: TempDir,
     now: Arc<AtomicI64>,
+    /// What is stored, where the log is in memory.
+    memory: MemoryLog,
     pub engine: Arc<Engine>,
 }
 
@@ -35,8 +38,9 @@ impl Store {
     pub(crate) fn new() -> Store {
         let folder = tempfile::tempdir().unwrap();
         let now = Arc::new(AtomicI64::new(NOW));
-        let engine = open(&folder, &now);
-        Store { folder, now, engine }
+        let memory = MemoryLog::default();
+        let engine = open(&folder, &now, &memory);
+        Store { folder, now, memory, engine }
     }
 
     pub(crate) fn index_folder(&self) -> PathBuf {
@@ -47,7 +51,7 @@ impl Store {
     pub(crate) fn reopen(&mut self, meanwhile: impl FnOnce(&Store)) {
         self.engine.close();
         meanwhile(self);
-        self.engine = open(&self.folder, &self.now);
+        self.engine = open(&self.folder, &self.now, &self.memory);
     }
 
     /// Removes the index, whatever a merge that still runs writes into it.
@@ -85,7 +89,7 @@ impl Store {
     }
 }
 
-fn open(folder: &TempDir, now: &Arc<AtomicI64>) -> Arc<Engine> {
+fn open(folder: &TempDir, now: &Arc<AtomicI64>, memory: &MemoryLog) -> Arc<Engine> {
     let (now, passed) = (now.clone(), now.clone());
     let options = engine::Options {
         folder: folder.path().join("data"),
@@ -99,7 +103,7 @@ fn open(folder: &TempDir, now: &Arc<AtomicI64>) -> Arc<Engine> {
         clock: Arc::new(move || now.fetch_add(3, Ordering::Relaxed)),
         elapsed: Arc::new(move || passed.load(Ordering::Relaxed)),
     };
-    Arc::new(Engine::open(options).unwrap())
+    Arc::new(log::open(options, memory))
 }
 
 /// The parameters of a search as a caller sends them.

@@ -26,8 +26,8 @@ pub use clock::{
 pub use consent::ConsentRecord;
 pub use copied::{Beginning, Ending, KeptTime, Moment, Piece};
 pub use embedded::{
-    CommitFloor, CopyCheck, Embedded as Engine, Error, ImportBatch, Options, Packed, PlannedSearch, RESTORING, Restore,
-    Salvage, Salvaged, SearchError, expect_unused,
+    CommitFloor, CopyCheck, Embedded as Engine, Error, ImportBatch, MemoryLog, Options, Packed, PlannedSearch,
+    RESTORING, Restore, Salvage, Salvaged, SearchError, expect_unused,
 };
 pub use embedded::{Compacted, FileSize, Problem, Stats, TableSize, Verified, Verifying, size};
 pub use health::{Disk, Health, IndexHealth, StoreHealth};

@@ -60,7 +60,7 @@ pub use salvage::{Salvage, Salvaged};
 pub use stats::{FileSize, Stats, TableSize, size};
 pub use store::copy::RESTORING;
 use store::record::{Draft, Record, Tag};
-pub use store::{CommitFloor, Error, expect_unused};
+pub use store::{CommitFloor, Error, MemoryLog, expect_unused};
 use store::{Opened, Reader, Store, body};
 use time::Time;
 pub use verify::{Problem, Verified, Verifying};
@@ -234,7 +234,20 @@ impl Embedded {
     /// # Errors
     /// The folder is in use, newer than this release, made with other names, damaged, or not to be written.
     pub fn open(options: Options) -> Result<Embedded, Error> {
-        let (engine, hands) = Self::assemble(&options, Media::default())?;
+        Self::run_on(&options, Media::default())
+    }
+
+    /// As [`open`](Self::open), with certificates and all that is stored kept in memory: they are there as long as somebody has the log. The
+    /// index lies in the folder.
+    ///
+    /// # Errors
+    /// As there, as far as they are not about a file.
+    pub fn open_in_memory(options: Options, log: &MemoryLog) -> Result<Embedded, Error> {
+        Self::run_on(&options, Media { store: store::Medium::Memory(log.clone()), index: index::Medium::default() })
+    }
+
+    fn run_on(options: &Options, media: Media) -> Result<Embedded, Error> {
+        let (engine, hands) = Self::assemble(options, media)?;
         let writer = writer::start(hands.writer, hands.queue)?;
         engine.threads.lock().expect("no holder of this lock can panic").push(writer);
         let indexer = indexer::start(hands.indexer)?;

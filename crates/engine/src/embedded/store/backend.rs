@@ -1,4 +1,4 @@
-//! Where the database's bytes lie, and what is noticed of it.
+//! Where the bytes of a database lie that is a file, and what is noticed of it.
 
 mod aside;
 #[cfg(test)]
@@ -26,21 +26,21 @@ use site::{FileSystem, Opened, Site};
 
 /// What the database is opened on, and what is noticed of it.
 #[derive(Clone, Debug)]
-pub struct Medium {
+pub struct FileMedium {
     site: Arc<dyn Site>,
     ears: Arc<Ears>,
 }
 
-impl Default for Medium {
-    fn default() -> Medium {
-        Medium::on(Arc::new(FileSystem))
+impl Default for FileMedium {
+    fn default() -> FileMedium {
+        FileMedium::on(Arc::new(FileSystem))
     }
 }
 
-impl Medium {
+impl FileMedium {
     /// A database that lies there.
-    fn on(site: Arc<dyn Site>) -> Medium {
-        Medium { site, ears: Arc::default() }
+    fn on(site: Arc<dyn Site>) -> FileMedium {
+        FileMedium { site, ears: Arc::default() }
     }
 
     /// Makes the database where there is none. It gets its name when it is whole: one that was cut off on the way could not be opened

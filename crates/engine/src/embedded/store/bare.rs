@@ -6,9 +6,9 @@ use redb::{Key, TableDefinition, TableHandle, Value};
 
 use super::change::Change;
 use super::consent::{CLOSED, CONSENT};
+use super::log::ReadOnlyTable;
 use super::opening::{Position, position_at};
 use super::patient::{BORN, BornRow, IDENTIFIER, LINK, PATIENT};
-use super::table::ReadOnlyTable;
 use super::{CHANGE, CLASS, COUNTER, DICTIONARY, Error, META, Reader, TIME, VERSION};
 
 /// A table of `(id, number)` to a record.

@@ -6,7 +6,7 @@ pub mod record;
 
 use redb::TableDefinition;
 
-use super::table::{ReadTransaction, WriteTransaction, WrittenTable};
+use super::log::{ReadTransaction, WriteTransaction, WrittenTable};
 use super::{Error, MayBeOpen, opened};
 use certificate::{Consent, Id, Seq};
 use record::Record;

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use super::change::{CHANGE_BYTES, Change, What};
 use super::opening::{PURPOSE, purpose_of};
-use super::table::begin_write;
 use super::{Batch, DICTIONARY, Error, META, Reader, Store, body, patient};
 use crate::limits::COPY_PIECE_BYTES;
 use crate::{Piece, Purpose};
@@ -232,7 +231,7 @@ impl Store {
     pub fn become_copy(&self, store: &str, epoch: &str, dictionaries: &[(u8, Vec<u8>)]) -> Result<(), Error> {
         {
             let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
-            let transaction = begin_write(guard.as_ref().ok_or(Error::Reopening)?)?;
+            let transaction = guard.as_ref().ok_or(Error::Reopening)?.begin_write()?;
             {
                 let mut meta = transaction.open_table(META)?;
                 meta.insert("store", store.as_bytes())?;

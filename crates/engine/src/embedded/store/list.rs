@@ -2,7 +2,7 @@
 //!
 //! The table is made by the first load; a folder that never had one has none.
 
-use super::table::{ReadTransaction, WriteTransaction};
+use super::log::{ReadTransaction, WriteTransaction};
 use super::{Error, TERMINOLOGY, io};
 use crate::{ListChange, ListKey, StoredList};
 

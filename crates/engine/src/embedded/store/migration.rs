@@ -13,9 +13,7 @@ pub mod tests;
 
 use std::path::Path;
 
-use redb::Database;
-
-use super::table::{WriteTransaction, begin_read, begin_write};
+use super::log::{Log, WriteTransaction};
 use super::{Error, FORMAT, META};
 use base::log::event;
 
@@ -35,7 +33,7 @@ const UNFINISHED: &str = "migration";
 
 /// Bounds of a migration, and who is told of its commits: an argument, so that tests can interrupt it everywhere.
 pub struct Walk<'d> {
-    database: &'d Database,
+    log: &'d Log,
     /// Rows of one commit.
     chunk_rows: usize,
     /// Called behind every commit; an error of it ends the migration there.
@@ -45,7 +43,7 @@ pub struct Walk<'d> {
 impl Walk<'_> {
     /// Commits what `write` puts into a transaction.
     fn commit(&self, write: impl FnOnce(&WriteTransaction) -> Result<(), Error>) -> Result<(), Error> {
-        let transaction = begin_write(self.database)?;
+        let transaction = self.log.begin_write()?;
         write(&transaction)?;
         transaction.commit()?;
         (self.committed)()
@@ -57,13 +55,13 @@ impl Walk<'_> {
 ///
 /// # Errors
 /// `Newer` for a later format, `Migration` when no copy can be made, or what the file system says.
-pub fn run(database: &Database, path: Option<&Path>, cache_bytes: usize) -> Result<Option<u32>, Error> {
-    let walk = Walk { database, chunk_rows: MIGRATION_CHUNK_ROWS, committed: &|| Ok(()) };
+pub fn run(log: &Log, path: Option<&Path>, cache_bytes: usize) -> Result<Option<u32>, Error> {
+    let walk = Walk { log, chunk_rows: MIGRATION_CHUNK_ROWS, committed: &|| Ok(()) };
     walked(&walk, path, cache_bytes)
 }
 
 fn walked(walk: &Walk, path: Option<&Path>, cache_bytes: usize) -> Result<Option<u32>, Error> {
-    let (format, unfinished) = formats(walk.database)?;
+    let (format, unfinished) = formats(walk.log)?;
     let from = match unfinished {
         Some(from) => from,
         None if format == FORMAT => return Ok(None),
@@ -86,8 +84,8 @@ fn walked(walk: &Walk, path: Option<&Path>, cache_bytes: usize) -> Result<Option
 }
 
 /// The format a store says, and the one whose step is not finished.
-fn formats(database: &Database) -> Result<(u32, Option<u32>), Error> {
-    let meta = begin_read(database)?.open_table(META)?;
+fn formats(log: &Log) -> Result<(u32, Option<u32>), Error> {
+    let meta = log.begin_read()?.open_table(META)?;
     let number = |name: &str| -> Result<Option<u32>, Error> {
         let Some(bytes) = meta.get(name)? else { return Ok(None) };
         let number = bytes.value().try_into().map(u32::from_le_bytes);

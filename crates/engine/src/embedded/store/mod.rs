@@ -14,6 +14,8 @@ pub mod crc;
 mod floor;
 mod holder;
 mod list;
+mod log;
+mod medium;
 pub mod migration;
 mod opening;
 pub mod pages;
@@ -21,7 +23,6 @@ pub mod patient;
 mod reader;
 pub mod record;
 mod room;
-mod table;
 #[cfg(test)]
 pub mod tampered;
 mod time;
@@ -41,7 +42,7 @@ use redb::{
 };
 
 use crate::{DAMAGED, MADE_BY, Names, Purpose, QuickRepair, STORE_FILE};
-pub use backend::Medium;
+pub use backend::FileMedium;
 pub use bare::Records;
 pub use batch::Batch;
 use body::Dictionary;
@@ -50,11 +51,14 @@ pub use change::{Change, What};
 pub use floor::CommitFloor;
 pub use holder::Holder;
 use holder::Holding;
+pub use log::memory::MemoryLog;
+use log::{Log, ReadOnlyTable, ReadTransaction};
+pub use medium::Medium;
+use medium::Way;
 pub use opening::{Opened, Position, Stands, expect_unused};
-use opening::{first_look, lock_folder, look_again, make_database, open_aside, open_database, open_looking};
+use opening::{first_look, look_again};
 use pages::Pages;
 pub use reader::{Lying, Reader};
-use table::{OpenDatabase, ReadOnlyTable, ReadTransaction, begin_read, begin_write};
 pub use time::{LATEST_STAMP, LatestStamp};
 pub use whole::Measured;
 
@@ -229,6 +233,12 @@ pub struct Options {
     pub medium: Medium,
 }
 
+impl Options {
+    fn open(&self, path: &Path, way: Way) -> Result<Log, Error> {
+        self.medium.open(path, self.cache_bytes, way)
+    }
+}
+
 /// The open store. Reads go on while the one writer commits.
 ///
 /// Its locks are taken whether or not a thread panicked with one: what is under them is replaced as a whole.
@@ -238,7 +248,7 @@ pub struct Store {
     path: Arc<Path>,
     options: Options,
     /// Empty only while a failed database is being opened again.
-    database: RwLock<Option<OpenDatabase>>,
+    database: RwLock<Option<Log>>,
     /// The reader of the newest commit, for everyone who reads until the next one: opening a table costs more than finding a version.
     /// It keeps no page from being used again, since it is let go before the next acknowledgement, and a transaction frees only what
     /// those before it gave up. Locked before `database`, where both are.
@@ -277,9 +287,9 @@ impl Store {
     /// As [`open`](Store::open), for the restore itself.
     pub fn open_restoring(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
         let path = folder.join(STORE_FILE);
-        let lock = lock_folder(&path, false, &options)?;
-        make_database(&path, &options)?;
-        let database = open_database(&path, &options)?;
+        let lock = options.medium.lock_folder(folder, false)?;
+        options.medium.make(&path, options.cache_bytes)?;
+        let database = options.open(&path, Way::Write)?;
         let holding = Holding::begin(folder);
         // The file's name must survive a power cut as surely as what is committed to it.
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(io)?;
@@ -297,8 +307,8 @@ impl Store {
             return Err(Error::Restoring);
         }
         let path = folder.join(STORE_FILE);
-        let lock = lock_folder(&path, true, &options)?;
-        let database = open_looking(&path, &options)?;
+        let lock = options.medium.lock_folder(folder, true)?;
+        let database = options.open(&path, Way::Look)?;
         let holding = Holding::beside(folder);
         let opened = first_look(&database, None, &options)?;
         Store::assemble(path, options, database, (holding, lock), true).map(|store| (store, opened))
@@ -307,13 +317,13 @@ impl Store {
     fn assemble(
         path: PathBuf,
         options: Options,
-        database: OpenDatabase,
+        database: Log,
         (holding, lock): (Option<Holding>, Option<File>),
         is_looked_at: bool,
     ) -> Result<Store, Error> {
         let (holding, lock) = (Mutex::new(holding), Mutex::new(lock));
         let (kept, dictionaries) = (RwLock::default(), RwLock::default());
-        let has_consent = AtomicBool::new(consent::is_used(&begin_read(&database)?)?);
+        let has_consent = AtomicBool::new(consent::is_used(&database.begin_read()?)?);
         let (distrusted, is_damaged, is_aside) =
             (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(is_looked_at));
         let database = RwLock::new(Some(database));
@@ -351,7 +361,7 @@ impl Store {
         }
         let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
         let database = guard.as_ref().ok_or(Error::Reopening)?;
-        let transaction = begin_read(database)?;
+        let transaction = database.begin_read()?;
         // Asked behind the beginning: whoever sees a consent sees this too.
         let reader = Arc::new(Reader::new(self.path.clone(), transaction, self.has_consent.load(Ordering::Acquire)));
         *kept = Some(reader.clone());
@@ -391,7 +401,7 @@ impl Store {
     fn load_dictionaries(&self) -> Result<(), Error> {
         let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
         let database = guard.as_ref().expect("the store was opened just now");
-        let table = begin_read(database)?.open_table(DICTIONARY)?;
+        let table = database.begin_read()?.open_table(DICTIONARY)?;
         let mut loaded = self.dictionaries.write().unwrap_or_else(PoisonError::into_inner);
         for row in table.iter()? {
             let (number, content) = row?;
@@ -408,7 +418,7 @@ impl Store {
         self.expect_in_place()?;
         let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
         let database = guard.as_ref().filter(|_| !self.is_aside()).ok_or(Error::Reopening)?;
-        let mut transaction = begin_write(database).inspect_err(|error| self.heed(error))?;
+        let mut transaction = database.begin_write().inspect_err(|error| self.heed(error))?;
         transaction.durable(self.quick_repair())?;
         let outcome = {
             let mut batch = Batch::new(&transaction, &self.has_consent).inspect_err(|error| self.heed(error))?;
@@ -490,13 +500,13 @@ impl Store {
         let open = || -> Result<_, Error> {
             whole?;
             self.options.medium.prove_room(&self.path)?;
-            let database = open_database(&self.path, &self.options)?;
+            let database = self.options.open(&self.path, Way::Write)?;
             Ok((Stands::read(&database)?, database))
         };
         let opened = open();
         let (stands, database) = match opened {
             Ok((stands, database)) => (Ok(stands), Some(database)),
-            Err(error) => (Err(error), open_aside(&self.path, &self.options).ok()),
+            Err(error) => (Err(error), self.options.open(&self.path, Way::Aside).ok()),
         };
         self.is_aside.store(stands.is_err(), Ordering::Release);
         *guard = database;

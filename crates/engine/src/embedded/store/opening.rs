@@ -1,19 +1,13 @@
 //! Opening a store: made when it is new, checked when it is not, and asked how far it has come.
 
-use std::fs::{self, File};
 use std::path::Path;
 
-use redb::{Database, DatabaseError};
-
 use super::change::Change;
-use super::pages::Pages;
-use super::table::{OpenDatabase, ReadOnlyTable, ReadTransaction, begin_read, begin_write, guarded};
+use super::log::{Log, ReadOnlyTable, ReadTransaction};
+use super::medium::{Medium, Way};
 use super::time::{CLOCK_RESETS, LATEST_STAMP, LatestStamp, read_resets};
-use super::{
-    CHANGE, CLASS, COUNTER, DICTIONARY, Error, FILE, FORMAT, Holder, META, Medium, Options, TIME, VERSION, body, io,
-    migration,
-};
-use crate::{ClockReset, Names, Purpose, STORE_FILE};
+use super::{CHANGE, CLASS, COUNTER, DICTIONARY, Error, FORMAT, META, Options, TIME, VERSION, body, migration};
+use crate::{ClockReset, Names, Purpose};
 use certificate::{Id, Seq};
 
 /// What the store knows of itself when it is opened.
@@ -52,86 +46,19 @@ pub struct Position {
     pub reset: Option<ClockReset>,
 }
 
-/// Locks the folder of a database, as [`Medium::lock_folder`](super::Medium::lock_folder).
-pub(super) fn lock_folder(path: &Path, looks: bool, options: &Options) -> Result<Option<File>, Error> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    options.medium.lock_folder(folder, looks).map_err(|error| unopened(path, error))
-}
-
 /// Whether no other process has a data folder: the lock is taken and given back.
 ///
 /// # Errors
 /// `InUse`.
 pub fn expect_unused(folder: &Path, looks: bool) -> Result<(), Error> {
-    let locked = Medium::default().lock_folder(folder, looks);
-    locked.map(drop).map_err(|error| unopened(&folder.join(STORE_FILE), error))
+    Medium::default().lock_folder(folder, looks).map(drop)
 }
 
-/// Makes the database where there is none.
-pub(super) fn make_database(path: &Path, options: &Options) -> Result<(), Error> {
-    let mut builder = Database::builder();
-    builder.set_cache_size(options.cache_bytes);
-    guarded(FILE, || options.medium.make_if_missing(&builder, path).map_err(io))
-}
-
-/// Opens the database that is there.
-pub(super) fn open_database(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
-    let mut builder = Database::builder();
-    builder.set_cache_size(options.cache_bytes);
-    expect_bytes(path)?;
-    expect_first_pages(path)?;
-    guarded(FILE, || options.medium.open(&builder, path).map(OpenDatabase::new).map_err(|error| unopened(path, error)))
-}
-
-/// The database for reading, on a disk that takes no writes.
-pub(super) fn open_aside(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
-    let mut builder = Database::builder();
-    builder.set_cache_size(options.cache_bytes);
-    expect_bytes(path)?;
-    guarded(FILE, || options.medium.open_aside(&builder, path).map(OpenDatabase::new).map_err(io))
-}
-
-/// The database to be looked at: nothing is written to its file.
-pub(super) fn open_looking(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
-    let mut builder = Database::builder();
-    builder.set_cache_size(options.cache_bytes);
-    expect_bytes(path)?;
-    expect_first_pages(path)?;
-    guarded(FILE, || {
-        options.medium.open_looking(&builder, path).map(OpenDatabase::new).map_err(|error| unopened(path, error))
-    })
-}
-
-/// Refuses an empty file, in which redb would begin a new database.
-fn expect_bytes(path: &Path) -> Result<(), Error> {
-    match fs::metadata(path) {
-        Ok(file) if file.len() == 0 => Err(Error::Damaged("its file is empty".into())),
-        _ => Ok(()),
-    }
-}
-
-/// Refuses a file where redb would end the process, or the next number would be one that was given already.
-fn expect_first_pages(path: &Path) -> Result<(), Error> {
-    match Pages::damage_before_opening(path)? {
-        Some(problem) => Err(Error::Damaged(problem)),
-        None => Ok(()),
-    }
-}
-
-/// Why a database cannot be opened, in words.
-fn unopened(path: &Path, error: DatabaseError) -> Error {
-    match error {
-        DatabaseError::DatabaseAlreadyOpen => Error::InUse(path.parent().and_then(Holder::of)),
-        DatabaseError::UpgradeRequired(format) => Error::Newer(format!("file format {format} of redb")),
-        error => io(error),
-    }
-}
-
-/// As [`open_looking`], of a database that was looked at before: what the first look made of it in memory is made again.
-pub(super) fn look_again(path: &Path, options: &Options) -> Result<OpenDatabase, Error> {
-    let database = open_looking(path, options)?;
-    first_look(&database, None, options)?;
-    Ok(database)
+/// Opens a log that was looked at before: what the first look made of it in memory is made again.
+pub(super) fn look_again(path: &Path, options: &Options) -> Result<Log, Error> {
+    let log = options.open(path, Way::Look)?;
+    first_look(&log, None, options)?;
+    Ok(log)
 }
 
 /// Where a database that was opened again stands.
@@ -145,29 +72,29 @@ pub struct Stands {
 }
 
 impl Stands {
-    pub fn read(database: &Database) -> Result<Stands, Error> {
-        let (position, classes) = (position(database)?, stored_classes(database)?);
-        Ok(Stands { position, classes, counters: stored_counters(database)? })
+    pub fn read(log: &Log) -> Result<Stands, Error> {
+        let (position, classes) = (position(log)?, stored_classes(log)?);
+        Ok(Stands { position, classes, counters: stored_counters(log)? })
     }
 }
 
 /// Makes what a new store needs, checks what an old one says, migrates one of an earlier format, and reads how far it has come. One of an
 /// earlier format is copied to `copied` first, where there is such a path.
-pub(super) fn first_look(database: &Database, copied: Option<&Path>, options: &Options) -> Result<Opened, Error> {
+pub(super) fn first_look(log: &Log, copied: Option<&Path>, options: &Options) -> Result<Opened, Error> {
     let names = &options.names;
-    let fresh = match begin_read(database)?.find_table(META)? {
+    let fresh = match log.begin_read()?.find_table(META)? {
         Some(meta) => meta.get("format")?.is_none(),
         None => true,
     };
     if fresh {
-        make(database, names)?;
+        make(log, names)?;
     }
-    check_names(database, names)?;
-    let migrated = migration::run(database, copied, options.cache_bytes)?;
-    record_names(database, names)?;
-    options.purpose.map_or(Ok(()), |purpose| claim(database, purpose))?;
-    add_shipped_dictionary(database)?;
-    let transaction = begin_read(database)?;
+    check_names(log, names)?;
+    let migrated = migration::run(log, copied, options.cache_bytes)?;
+    record_names(log, names)?;
+    options.purpose.map_or(Ok(()), |purpose| claim(log, purpose))?;
+    add_shipped_dictionary(log)?;
+    let transaction = log.begin_read()?;
     let meta = transaction.open_table(META)?;
     let seal_key = meta.get("seal-key")?.and_then(|key| key.value().try_into().ok());
     Ok(Opened {
@@ -175,27 +102,27 @@ pub(super) fn first_look(database: &Database, copied: Option<&Path>, options: &O
         epoch: meta_text(&meta, "epoch")?,
         seal_key: seal_key.ok_or_else(|| Error::Damaged("the key of sealed links is missing".into()))?,
         migrated,
-        position: position(database)?,
-        classes: stored_classes(database)?,
-        counters: stored_counters(database)?,
+        position: position(log)?,
+        classes: stored_classes(log)?,
+        counters: stored_counters(log)?,
     })
 }
 
 /// Classes in the order of their numbers.
-pub(super) fn stored_classes(database: &Database) -> Result<Vec<Vec<u8>>, Error> {
-    let classes = begin_read(database)?.open_table(CLASS)?;
+pub(super) fn stored_classes(log: &Log) -> Result<Vec<Vec<u8>>, Error> {
+    let classes = log.begin_read()?.open_table(CLASS)?;
     let rows = classes.iter()?;
     rows.map(|row| row.map(|(_, class)| class.value().to_vec())).collect()
 }
 
-fn stored_counters(database: &Database) -> Result<Vec<(u32, u64)>, Error> {
-    let counters = begin_read(database)?.open_table(COUNTER)?;
+fn stored_counters(log: &Log) -> Result<Vec<(u32, u64)>, Error> {
+    let counters = log.begin_read()?.open_table(COUNTER)?;
     let rows = counters.iter()?;
     rows.map(|row| row.map(|(class, number)| (class.value(), number.value()))).collect()
 }
 
-fn make(database: &Database, names: &Names) -> Result<(), Error> {
-    let transaction = begin_write(database)?;
+fn make(log: &Log, names: &Names) -> Result<(), Error> {
+    let transaction = log.begin_write()?;
     {
         transaction.open_table(VERSION)?;
         transaction.open_table(CHANGE)?;
@@ -218,8 +145,8 @@ fn make(database: &Database, names: &Names) -> Result<(), Error> {
     transaction.commit()
 }
 
-fn check_names(database: &Database, names: &Names) -> Result<(), Error> {
-    let meta = begin_read(database)?.open_table(META)?;
+fn check_names(log: &Log, names: &Names) -> Result<(), Error> {
+    let meta = log.begin_read()?.open_table(META)?;
     for (name, wanted) in &names.0 {
         let key = format!("name.{name}");
         let unrecorded = Names::UNRECORDED.iter().find(|(later, _)| later == name);
@@ -235,12 +162,12 @@ fn check_names(database: &Database, names: &Names) -> Result<(), Error> {
 }
 
 /// Adds the names that are settings since a later release than the one that made the store.
-fn record_names(database: &Database, names: &Names) -> Result<(), Error> {
-    let meta = begin_read(database)?.open_table(META)?;
+fn record_names(log: &Log, names: &Names) -> Result<(), Error> {
+    let meta = log.begin_read()?.open_table(META)?;
     for (name, value) in &names.0 {
         let key = format!("name.{name}");
         if meta.get(key.as_str())?.is_none() {
-            let transaction = begin_write(database)?;
+            let transaction = log.begin_write()?;
             transaction.open_table(META)?.insert(key.as_str(), value.as_bytes())?;
             transaction.commit()?;
         }
@@ -249,11 +176,11 @@ fn record_names(database: &Database, names: &Names) -> Result<(), Error> {
 }
 
 /// Writes down what the folder is for, or refuses one that is for something else.
-fn claim(database: &Database, purpose: Purpose) -> Result<(), Error> {
-    let stored = begin_read(database)?.open_table(META)?.get(PURPOSE)?.map(|stored| stored.value().to_vec());
+fn claim(log: &Log, purpose: Purpose) -> Result<(), Error> {
+    let stored = log.begin_read()?.open_table(META)?.get(PURPOSE)?.map(|stored| stored.value().to_vec());
     match stored {
         None => {
-            let transaction = begin_write(database)?;
+            let transaction = log.begin_write()?;
             transaction.open_table(META)?.insert(PURPOSE, purpose.name().as_bytes())?;
             transaction.commit()
         }
@@ -278,20 +205,20 @@ fn meta_text(meta: &ReadOnlyTable<&str, &[u8]>, key: &str) -> Result<String, Err
 }
 
 /// A release with a better dictionary adds it; bodies written with older ones keep theirs.
-fn add_shipped_dictionary(database: &Database) -> Result<(), Error> {
-    let table = begin_read(database)?.open_table(DICTIONARY)?;
+fn add_shipped_dictionary(log: &Log) -> Result<(), Error> {
+    let table = log.begin_read()?.open_table(DICTIONARY)?;
     let newest = table.last()?.map(|(number, content)| (number.value(), content.value() == body::SHIPPED));
     if newest.is_some_and(|(_, shipped)| shipped) {
         return Ok(());
     }
     let number = newest.map_or(1, |(number, _)| number + 1);
-    let transaction = begin_write(database)?;
+    let transaction = log.begin_write()?;
     transaction.open_table(DICTIONARY)?.insert(number, body::SHIPPED)?;
     transaction.commit()
 }
 
-pub(super) fn position(database: &Database) -> Result<Position, Error> {
-    position_at(&begin_read(database)?)
+pub(super) fn position(log: &Log) -> Result<Position, Error> {
+    position_at(&log.begin_read()?)
 }
 
 /// How far the store had come at a moment.

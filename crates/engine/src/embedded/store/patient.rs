@@ -9,8 +9,8 @@ pub mod record;
 
 use redb::TableDefinition;
 
+use super::log::{Guard, ReadTransaction, WriteTransaction, WrittenTable};
 use super::reader::newest;
-use super::table::{ReadTransaction, WriteTransaction, WrittenTable};
 use super::{Error, META, MayBeOpen, opened};
 use crate::limits::BIRTH_DATE_DAYS_MAX;
 use crate::{PatientFacts, PatientLine, PatientWrite, PatientWritten};
@@ -333,7 +333,7 @@ impl BornRow {
 }
 
 /// A row of the table of birth dates where it lies.
-type BornLying<'a> = (redb::AccessGuard<'a, (i32, u64)>, redb::AccessGuard<'a, (i32, u8, i64)>);
+type BornLying<'a> = (Guard<'a, (i32, u64)>, Guard<'a, (i32, u8, i64)>);
 
 fn line(row: Result<BornLying, Error>) -> Result<PatientLine, Error> {
     let (key, value) = row?;
@@ -372,7 +372,7 @@ impl super::Store {
     /// Flips a bit in the first version of a patient.
     pub fn damage_patient(&self, id: Id) {
         let guard = self.database.read().unwrap();
-        let transaction = super::table::begin_write(guard.as_ref().expect("the store is open")).unwrap();
+        let transaction = guard.as_ref().expect("the store is open").begin_write().unwrap();
         {
             let mut versions = transaction.open_table(PATIENT).unwrap();
             let mut record = versions.get((id.get(), 1)).unwrap().expect("the patient is there").value().to_vec();

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use redb::{OwnedAccessGuard, TableDefinition, TableHandle, Value};
+use redb::{TableDefinition, TableHandle, Value};
 
 use super::bare::Ascending;
 use super::change::{CHANGE_BYTES, Change};
+use super::log::{OwnedGuard, ReadOnlyTable, ReadTransaction, Readable, Table};
 use super::pages::Pages;
-use super::table::{ReadOnlyTable, ReadTransaction, Table};
 use super::{CHANGE, DICTIONARY, Error, META, TIME, VERSION, consent, list, patient};
 use crate::{PatientLine, StoredList};
 use certificate::{Consent, Id, Seq, Version};
@@ -80,6 +80,9 @@ impl Reader {
         table: TableDefinition<(u64, u32), V>,
         id: Id,
     ) -> Result<Option<T>, Error> {
+        if let ReadTransaction::Memory(_) = self.transaction {
+            return Ok(None);
+        }
         match Pages::damage_between(&self.path, table, [(id.get(), 0), (id.get(), u32::MAX)])? {
             Some(problem) => Err(Error::Damaged(format!("{}: {problem}", table.name()))),
             None => Ok(None),
@@ -301,7 +304,7 @@ impl Reader {
 }
 
 /// A version where it lies in the store. It keeps its moment's pages from being used again.
-pub struct Lying(OwnedAccessGuard<&'static [u8]>);
+pub struct Lying(OwnedGuard<&'static [u8]>);
 
 impl Lying {
     pub fn bytes(&self) -> &[u8] {
@@ -316,7 +319,7 @@ pub(super) fn version_of(number: u32) -> Result<Version, Error> {
 
 /// The newest version of a certificate in a table of versions.
 pub(super) fn newest<T>(
-    versions: &Table<impl redb::ReadableTable<(u64, u32), &'static [u8]>, (u64, u32), &'static [u8]>,
+    versions: &Table<impl Readable<(u64, u32), &'static [u8]>, (u64, u32), &'static [u8]>,
     id: Id,
     read: impl FnOnce(Version, &[u8]) -> T,
 ) -> Result<Option<T>, Error> {

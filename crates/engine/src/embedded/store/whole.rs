@@ -5,12 +5,11 @@ use std::sync::PoisonError;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use redb::{CompactionError, Database, ReadableTableMetadata, TableHandle};
-
-use super::opening::{look_again, open_aside, open_database, open_looking};
+use super::log::{Log, ReadTransaction};
+use super::medium::Way;
+use super::opening::look_again;
 use super::pages::Pages;
-use super::table::{ReadTransaction, begin_read, guarded};
-use super::{Error, FILE, Store};
+use super::{Error, Store};
 
 /// Seconds that a check or a compaction of a whole file waits for reads under way to end.
 const STORE_QUIET_SECONDS: u64 = 10;
@@ -45,16 +44,11 @@ impl Store {
         *kept = None;
         let mut guard = self.database.write().unwrap_or_else(PoisonError::into_inner);
         *guard = None;
-        let looked = guarded(FILE, || {
-            let mut database = match self.is_looked_at {
-                true => open_looking(&self.path, &self.options)?,
-                false => open_aside(&self.path, &self.options)?,
-            };
-            Ok(database.check_integrity()?)
-        });
+        let beside = if self.is_looked_at { Way::Look } else { Way::Aside };
+        let looked = self.options.open(&self.path, beside).and_then(|mut log| log.check_integrity());
         let again = match self.is_looked_at {
             true => look_again(&self.path, &self.options),
-            false => open_database(&self.path, &self.options),
+            false => self.options.open(&self.path, Way::Write),
         };
         *guard = Some(again?);
         looked
@@ -67,12 +61,7 @@ impl Store {
         self.options.medium.prove_room(&self.path)?;
         let mut has_gained = false;
         loop {
-            let compact = |database: &mut Database| match database.compact() {
-                Ok(more) => Ok(Some(more)),
-                Err(CompactionError::TransactionInProgress) => Ok(None),
-                Err(error) => Err(error.into()),
-            };
-            let more = self.alone(|database| guarded(FILE, || compact(database)))?;
+            let more = self.alone(Log::compact)?;
             if !more {
                 return Ok(has_gained);
             }
@@ -81,7 +70,7 @@ impl Store {
     }
 
     /// Does something that needs the file for itself. `run` says nothing while a read is under way; it is run again then.
-    fn alone<T>(&self, mut run: impl FnMut(&mut Database) -> Result<Option<T>, Error>) -> Result<T, Error> {
+    fn alone<T>(&self, mut run: impl FnMut(&mut Log) -> Result<Option<T>, Error>) -> Result<T, Error> {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *kept = None;
         let mut guard = self.database.write().unwrap_or_else(PoisonError::into_inner);
@@ -100,24 +89,9 @@ impl Store {
     pub fn measure(&self) -> Result<Vec<Measured>, Error> {
         let begin = || -> Result<ReadTransaction, Error> {
             let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
-            begin_read(guard.as_ref().ok_or(Error::Reopening)?)
+            guard.as_ref().ok_or(Error::Reopening)?.begin_read()
         };
-        let mut names: Vec<_> = guarded(FILE, || Ok(begin()?.0.list_tables()?.collect()))?;
-        names.sort_by(|left, right| left.name().cmp(right.name()));
-        let measure = |table: redb::UntypedTableHandle| -> Result<Measured, Error> {
-            let name = table.name().to_owned();
-            let (rows, stats) = guarded(&name, || {
-                let table = begin()?.0.open_untyped_table(table)?;
-                Ok((table.len()?, table.stats()?))
-            })?;
-            Ok(Measured {
-                name,
-                rows,
-                stored_bytes: stats.stored_bytes(),
-                metadata_bytes: stats.metadata_bytes(),
-                fragmented_bytes: stats.fragmented_bytes(),
-            })
-        };
-        names.into_iter().map(measure).collect()
+        let names = begin()?.table_names()?;
+        names.into_iter().map(|name| begin()?.measure(name)).collect()
     }
 }

@@ -173,7 +173,7 @@ fn stamps_do_not_descend_when_the_clock_goes_back() {
 fn on(disk: &Arc<Disk>) -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let now = Arc::new(AtomicI64::new(1_736_676_000_000));
-    let media = Media { store: store::Medium::of(disk), index: index::Medium::default() };
+    let media = Media { store: store::Medium::File(store::FileMedium::of(disk)), index: index::Medium::default() };
     let (engine, hands) = Embedded::assemble(&options(&folder, &now), media).unwrap();
     let threads = [writer::start(hands.writer, hands.queue).unwrap(), indexer::start(hands.indexer).unwrap()];
     engine.threads.lock().unwrap().extend(threads);

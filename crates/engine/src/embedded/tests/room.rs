@@ -27,7 +27,10 @@ impl Machine {
     fn start(&self) -> Fixture {
         let folder = tempfile::tempdir().unwrap();
         let now = Arc::new(AtomicI64::new(1_736_676_000_000));
-        let media = Media { store: store::Medium::of(&self.disk), index: index::Medium::of(&self.files) };
+        let media = Media {
+            store: store::Medium::File(store::FileMedium::of(&self.disk)),
+            index: index::Medium::of(&self.files),
+        };
         let (engine, hands) = Embedded::assemble(&options(&folder, &now), media).unwrap();
         let threads = [writer::start(hands.writer, hands.queue).unwrap(), indexer::start(hands.indexer).unwrap()];
         engine.threads.lock().unwrap().extend(threads);

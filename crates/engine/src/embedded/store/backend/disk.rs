@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redb::{BackendError, Builder, DatabaseError, StorageBackend};
 
-use super::Medium;
+use super::FileMedium;
 use super::mark::{Mark, Note};
 use super::site::{Opened, Site};
 
@@ -83,10 +83,10 @@ impl Change {
     }
 }
 
-impl Medium {
+impl FileMedium {
     /// A database on a disk that a test plays.
-    pub fn of(disk: &Arc<Disk>) -> Medium {
-        Medium::on(Arc::new(Played(disk.clone())))
+    pub fn of(disk: &Arc<Disk>) -> FileMedium {
+        FileMedium::on(Arc::new(Played(disk.clone())))
     }
 }
 

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use redb::{Builder, Database, DatabaseError};
 
-use super::Medium;
+use super::FileMedium;
 use super::aside::Aside;
 use super::heard::Heard;
 use super::mark::Mark;
 
-impl Medium {
+impl FileMedium {
     /// Opens the database that is there, with all that redb would write kept in memory. A server cannot have it meanwhile, and it cannot be
     /// opened while a server has it. The alarm is off from here on.
     ///
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn whoever_may_only_read_is_kept_out_by_a_server_and_keeps_one_out() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, builder, medium) = (folder.path().join("store.redb"), Database::builder(), Medium::default());
+        let (path, builder, medium) = (folder.path().join("store.redb"), Database::builder(), FileMedium::default());
         medium.make_if_missing(&builder, &path).unwrap();
         let served = medium.open(&builder, &path).unwrap();
         assert!(matches!(readable(&path), Err(DatabaseError::DatabaseAlreadyOpen)));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use redb::Database;
 
-use super::super::table::{OpenDatabase, begin_read, guarded};
+use super::super::log::{GuardedDrop, Log, guarded};
 use super::super::{Error, META, room};
 use base::log::event;
 
@@ -64,8 +64,8 @@ fn write(path: &Path, part: &Path) -> Result<(), String> {
 /// Opening it proves it, and leaves it as after a clean stop.
 fn open(part: &Path, cache_bytes: usize) -> Result<(), String> {
     let opened = || -> Result<(), Error> {
-        let opened = OpenDatabase::new(Database::builder().set_cache_size(cache_bytes).open(part)?);
-        begin_read(&opened)?.open_table(META).map(drop)
+        let opened = Database::builder().set_cache_size(cache_bytes).open(part)?;
+        Log::Redb(GuardedDrop::new(opened)).begin_read()?.open_table(META).map(drop)
     };
     guarded("the copy", opened).map_err(|error| error.to_string())
 }

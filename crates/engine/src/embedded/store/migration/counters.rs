@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::super::body::{self, Dictionary};
 use super::super::consent::Readable as Consents;
+use super::super::log::ReadTransaction;
 use super::super::opening::stored_classes;
 use super::super::reader::version_of;
 use super::super::record::Record;
-use super::super::table::{ReadTransaction, begin_read};
 use super::super::{COUNTER, DICTIONARY, Error, VERSION};
 use super::Walk;
 use crate::embedded::classes::Classes;
@@ -16,11 +16,11 @@ use certificate::{Id, State};
 
 /// Counts, unless a table of counters is there. They are few, so all of them are one commit.
 pub(super) fn count(walk: &Walk) -> Result<(), Error> {
-    let transaction = begin_read(walk.database)?;
+    let transaction = walk.log.begin_read()?;
     if transaction.find_table(COUNTER)?.is_some() {
         return Ok(());
     }
-    let classes = Classes::read(&stored_classes(walk.database)?)?;
+    let classes = Classes::read(&stored_classes(walk.log)?)?;
     let numbers = numbers(&transaction, &classes)?;
     walk.commit(|transaction| {
         let mut counters = transaction.open_table(COUNTER)?;

@@ -5,7 +5,6 @@ use super::super::patient::change::Log;
 use super::super::patient::record::Record;
 use super::super::patient::{PATIENT, id_of};
 use super::super::reader::version_of;
-use super::super::table::begin_read;
 use super::Walk;
 use certificate::{Id, Version};
 
@@ -28,7 +27,7 @@ pub(super) fn fill(walk: &Walk) -> Result<(), Error> {
 
 /// All versions of patients by time, id and number. Some 24 bytes each: a country's patients fit into memory.
 fn versions(walk: &Walk) -> Result<Vec<(i64, Id, Version)>, Error> {
-    let transaction = begin_read(walk.database)?;
+    let transaction = walk.log.begin_read()?;
     let Some(table) = transaction.find_table(PATIENT)? else { return Ok(Vec::new()) };
     let mut versions = Vec::new();
     for row in table.iter()? {

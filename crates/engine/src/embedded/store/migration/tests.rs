@@ -4,18 +4,24 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::super::log::GuardedDrop;
 use super::super::patient::change::PATIENT_CHANGE;
 use super::super::{COUNTER, patient};
 use super::*;
 
 const CACHE_BYTES: usize = 8 << 20;
 
+fn opened(path: &Path) -> Log {
+    Log::Redb(GuardedDrop::new(redb::Database::open(path).unwrap()))
+}
+
 /// Makes a store as format 1 left it, or as builds before it did, which had no counters.
 pub fn set_back(path: &Path, has_counters: bool) {
-    let transaction = begin_write(&Database::open(path).unwrap()).unwrap();
-    transaction.0.delete_table(PATIENT_CHANGE).unwrap();
+    let transaction = opened(path).begin_write().unwrap();
+    let WriteTransaction::Redb(of_redb) = &transaction else { unreachable!("it was opened as a file") };
+    of_redb.delete_table(PATIENT_CHANGE).unwrap();
     if !has_counters {
-        transaction.0.delete_table(COUNTER).unwrap();
+        of_redb.delete_table(COUNTER).unwrap();
     }
     say(&transaction, 1, None).unwrap();
     transaction.commit().unwrap();
@@ -23,22 +29,22 @@ pub fn set_back(path: &Path, has_counters: bool) {
 
 /// Gives a store any number of a format.
 pub fn set_format(path: &Path, format: u32) {
-    let transaction = begin_write(&Database::open(path).unwrap()).unwrap();
+    let transaction = opened(path).begin_write().unwrap();
     say(&transaction, format, None).unwrap();
     transaction.commit().unwrap();
 }
 
 /// Format and rows of the log of patients, as the file says.
 pub fn state(path: &Path) -> (u32, Option<u32>, u64) {
-    let database = Database::open(path).unwrap();
-    let (format, unfinished) = formats(&database).unwrap();
-    (format, unfinished, patient::change::last(&begin_read(&database).unwrap()).unwrap())
+    let log = opened(path);
+    let (format, unfinished) = formats(&log).unwrap();
+    (format, unfinished, patient::change::last(&log.begin_read().unwrap()).unwrap())
 }
 
 /// Migrates a store with commits of few rows and takes the file as it is behind each of them, as a kill there would leave it.
 pub fn images(path: &Path, chunk_rows: usize, into: &Path) -> Vec<PathBuf> {
     let images = RefCell::new(Vec::new());
-    let database = Database::open(path).unwrap();
+    let log = opened(path);
     let committed = || {
         let mut images = images.borrow_mut();
         let folder = into.join(images.len().to_string());
@@ -47,15 +53,15 @@ pub fn images(path: &Path, chunk_rows: usize, into: &Path) -> Vec<PathBuf> {
         images.push(folder);
         Ok(())
     };
-    walked(&Walk { database: &database, chunk_rows, committed: &committed }, Some(path), CACHE_BYTES).unwrap();
-    drop(database);
+    walked(&Walk { log: &log, chunk_rows, committed: &committed }, Some(path), CACHE_BYTES).unwrap();
+    drop(log);
     images.into_inner()
 }
 
 /// Goes on with a migration for one commit.
 pub fn one_commit(path: &Path, chunk_rows: usize) {
-    let database = Database::open(path).unwrap();
+    let log = opened(path);
     let committed = || Err(Error::Io("a kill".into()));
-    let walk = Walk { database: &database, chunk_rows, committed: &committed };
+    let walk = Walk { log: &log, chunk_rows, committed: &committed };
     assert!(matches!(walked(&walk, Some(path), CACHE_BYTES), Err(Error::Io(_))));
 }

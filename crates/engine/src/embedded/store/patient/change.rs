@@ -6,7 +6,7 @@ use redb::{TableDefinition, TableHandle};
 
 use super::super::Error;
 use super::super::bare::Ascending;
-use super::super::table::{ReadTransaction, WriteTransaction, WrittenTable};
+use super::super::log::{ReadTransaction, WriteTransaction, WrittenTable};
 use certificate::{Id, Version};
 
 /// Bytes of a row: id u64, version u32, little-endian.

@@ -49,7 +49,10 @@ impl Machine {
             clock: Arc::new(move || now.load(Ordering::Relaxed)),
             ..options(&self.folder, &self.now)
         };
-        let media = Media { store: store::Medium::of(&self.disk), index: index::Medium::of(&self.files) };
+        let media = Media {
+            store: store::Medium::File(store::FileMedium::of(&self.disk)),
+            index: index::Medium::of(&self.files),
+        };
         let (engine, hands) = Embedded::assemble(&options, media)?;
         let Hands { writer, queue, indexer: Indexer { writer: index, at, .. } } = hands;
         let indexing =

@@ -1,0 +1,485 @@
+//! Where rows are kept, and how they are read and written: tables of keys and values, one moment of them for a reader, one transaction for
+//! the writer. Either in a file of redb or in memory; whoever is above does not know which.
+
+mod guarded;
+pub(super) mod memory;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Borrow;
+use std::collections::btree_map;
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use redb::{
+    AccessGuard, CompactionError, Database, Durability, Key, OwnedAccessGuard, Range, ReadableDatabase, ReadableTable,
+    ReadableTableMetadata, TableDefinition, TableError, TableHandle, Value,
+};
+
+use super::{Error, FILE, Measured};
+pub(super) use guarded::{GuardedDrop, guarded};
+use memory::{MemoryLog, OrderedKey};
+
+/// An open log.
+pub enum Log {
+    Redb(GuardedDrop<Database>),
+    Memory(MemoryLog),
+}
+
+impl Log {
+    /// Begins to read at the newest commit.
+    pub(super) fn begin_read(&self) -> Result<ReadTransaction, Error> {
+        match self {
+            Log::Redb(database) => {
+                guarded(FILE, || Ok(ReadTransaction::Redb(GuardedDrop::new(database.begin_read()?))))
+            }
+            Log::Memory(memory) => Ok(ReadTransaction::Memory(memory.read())),
+        }
+    }
+
+    /// Begins the one write transaction.
+    pub(super) fn begin_write(&self) -> Result<WriteTransaction, Error> {
+        match self {
+            Log::Redb(database) => {
+                guarded(FILE, || Ok(WriteTransaction::Redb(GuardedDrop::new(database.begin_write()?))))
+            }
+            Log::Memory(memory) => Ok(WriteTransaction::Memory(memory.write())),
+        }
+    }
+
+    /// Compares everything with its checksums; false where something was mended.
+    pub(super) fn check_integrity(&mut self) -> Result<bool, Error> {
+        match self {
+            Log::Redb(database) => guarded(FILE, || Ok(database.check_integrity()?)),
+            Log::Memory(_) => Ok(true),
+        }
+    }
+
+    /// Gives free room back; whether there was some. Nothing while somebody reads.
+    pub(super) fn compact(&mut self) -> Result<Option<bool>, Error> {
+        let Log::Redb(database) = self else { return Ok(Some(false)) };
+        guarded(FILE, || match database.compact() {
+            Ok(more) => Ok(Some(more)),
+            Err(CompactionError::TransactionInProgress) => Ok(None),
+            Err(error) => Err(error.into()),
+        })
+    }
+}
+
+/// One moment of the log.
+pub enum ReadTransaction {
+    Redb(GuardedDrop<redb::ReadTransaction>),
+    Memory(memory::Moment),
+}
+
+impl ReadTransaction {
+    /// A table that every store has.
+    pub fn open_table<K: Key + 'static, V: Value + 'static>(
+        &self,
+        definition: TableDefinition<'static, K, V>,
+    ) -> Result<ReadOnlyTable<K, V>, Error> {
+        let missing = || Error::Damaged(format!("Table '{}' does not exist", definition.name()));
+        self.find_table(definition)?.ok_or_else(missing)
+    }
+
+    /// A table that may be absent.
+    pub fn find_table<K: Key + 'static, V: Value + 'static>(
+        &self,
+        definition: TableDefinition<'static, K, V>,
+    ) -> Result<Option<ReadOnlyTable<K, V>>, Error> {
+        let rows = match self {
+            ReadTransaction::Redb(transaction) => {
+                guarded(definition.name(), || match transaction.open_table(definition) {
+                    Ok(table) => Ok(Some(ReadRows::Redb(GuardedDrop::new(table)))),
+                    Err(TableError::TableDoesNotExist(_)) => Ok(None),
+                    Err(error) => Err(error.into()),
+                })?
+            }
+            ReadTransaction::Memory(moment) => moment.table(definition.name()).map(ReadRows::Memory),
+        };
+        Ok(rows.map(|rows| Table { definition, rows }))
+    }
+
+    /// The names of its tables, in their order.
+    pub(super) fn table_names(&self) -> Result<Vec<String>, Error> {
+        let mut names: Vec<String> = match self {
+            ReadTransaction::Redb(transaction) => {
+                guarded(FILE, || Ok(transaction.list_tables()?.map(|table| table.name().to_owned()).collect()))?
+            }
+            ReadTransaction::Memory(moment) => moment.sizes().map(|(name, ..)| name.to_owned()).collect(),
+        };
+        names.sort();
+        Ok(names)
+    }
+
+    /// What the table of a name takes.
+    pub(super) fn measure(&self, name: String) -> Result<Measured, Error> {
+        match self {
+            ReadTransaction::Redb(transaction) => {
+                let (rows, stats) = guarded(&name, || {
+                    let handle = transaction.list_tables()?.find(|table| table.name() == name);
+                    let table = handle.ok_or_else(|| Error::Damaged(format!("the table '{name}' is missing")))?;
+                    let table = transaction.open_untyped_table(table)?;
+                    Ok((table.len()?, table.stats()?))
+                })?;
+                let (stored_bytes, metadata_bytes) = (stats.stored_bytes(), stats.metadata_bytes());
+                Ok(Measured { name, rows, stored_bytes, metadata_bytes, fragmented_bytes: stats.fragmented_bytes() })
+            }
+            ReadTransaction::Memory(moment) => {
+                let (_, rows, stored_bytes) = moment.sizes().find(|(known, ..)| *known == name).unwrap_or_default();
+                Ok(Measured { name, rows, stored_bytes, metadata_bytes: 0, fragmented_bytes: 0 })
+            }
+        }
+    }
+}
+
+/// A write transaction. One that is dropped changes nothing.
+#[expect(clippy::large_enum_variant, reason = "there is one of it at a time")]
+pub enum WriteTransaction {
+    Redb(GuardedDrop<redb::WriteTransaction>),
+    Memory(memory::Writing),
+}
+
+impl WriteTransaction {
+    /// Every commit is durable before anyone is answered.
+    pub fn durable(&mut self, quick_repair: bool) -> Result<(), Error> {
+        if let WriteTransaction::Redb(transaction) = self {
+            transaction.set_durability(Durability::Immediate).map_err(|error| Error::Io(error.to_string()))?;
+            transaction.set_quick_repair(quick_repair);
+        }
+        Ok(())
+    }
+
+    /// A table, made where it is absent.
+    pub fn open_table<K: Key + 'static, V: Value + 'static>(
+        &self,
+        definition: TableDefinition<'static, K, V>,
+    ) -> Result<WrittenTable<'_, K, V>, Error> {
+        let rows = match self {
+            WriteTransaction::Redb(transaction) => {
+                let table = guarded(definition.name(), || Ok(transaction.open_table(definition)?))?;
+                WrittenRows::Redb(GuardedDrop::new(table))
+            }
+            WriteTransaction::Memory(writing) => WrittenRows::Memory(writing.table(definition.name())),
+        };
+        Ok(Table { definition, rows })
+    }
+
+    pub fn commit(self) -> Result<(), Error> {
+        match self {
+            WriteTransaction::Redb(transaction) => guarded(FILE, || Ok(transaction.into_inner().commit()?)),
+            WriteTransaction::Memory(writing) => {
+                writing.commit();
+                Ok(())
+            }
+        }
+    }
+
+    pub fn abort(self) -> Result<(), Error> {
+        match self {
+            WriteTransaction::Redb(transaction) => guarded(FILE, || Ok(transaction.into_inner().abort()?)),
+            WriteTransaction::Memory(_) => Ok(()),
+        }
+    }
+}
+
+/// A table. One of redb that is dropped tells its transaction, which panics where a call met damage before.
+pub struct Table<T, K: Key + 'static, V: Value + 'static> {
+    definition: TableDefinition<'static, K, V>,
+    rows: T,
+}
+
+/// A table at one moment.
+pub(super) type ReadOnlyTable<K, V> = Table<ReadRows<K, V>, K, V>;
+
+/// A table of the open write transaction.
+pub(super) type WrittenTable<'t, K, V> = Table<WrittenRows<'t, K, V>, K, V>;
+
+/// Rows of a table that nobody changes.
+pub enum ReadRows<K: Key + 'static, V: Value + 'static> {
+    Redb(GuardedDrop<redb::ReadOnlyTable<K, V>>),
+    Memory(Arc<memory::Rows>),
+}
+
+/// Rows of a table that the transaction changes.
+pub enum WrittenRows<'t, K: Key + 'static, V: Value + 'static> {
+    Redb(GuardedDrop<redb::Table<'t, K, V>>),
+    Memory(memory::WrittenRows<'t>),
+}
+
+/// Where rows are read.
+pub enum Lying<'a, T> {
+    Redb(&'a T),
+    Memory(&'a memory::Rows),
+}
+
+/// Rows that can be read, of either kind of table.
+pub trait Readable<K: Key + 'static, V: Value + 'static> {
+    type OfRedb: ReadableTable<K, V>;
+
+    fn lying(&self) -> Lying<'_, Self::OfRedb>;
+}
+
+impl<K: Key + 'static, V: Value + 'static> Readable<K, V> for ReadRows<K, V> {
+    type OfRedb = redb::ReadOnlyTable<K, V>;
+
+    fn lying(&self) -> Lying<'_, Self::OfRedb> {
+        match self {
+            ReadRows::Redb(table) => Lying::Redb(table),
+            ReadRows::Memory(rows) => Lying::Memory(rows),
+        }
+    }
+}
+
+impl<'t, K: Key + 'static, V: Value + 'static> Readable<K, V> for WrittenRows<'t, K, V> {
+    type OfRedb = redb::Table<'t, K, V>;
+
+    fn lying(&self) -> Lying<'_, Self::OfRedb> {
+        match self {
+            WrittenRows::Redb(table) => Lying::Redb(table),
+            WrittenRows::Memory(table) => Lying::Memory(table.rows()),
+        }
+    }
+}
+
+/// A key or a value where it lies.
+pub enum Guard<'t, V: Value + 'static> {
+    Redb(AccessGuard<'t, V>),
+    Memory(Arc<[u8]>),
+}
+
+impl<V: Value + 'static> Guard<'_, V> {
+    pub fn value(&self) -> V::SelfType<'_> {
+        match self {
+            Guard::Redb(guard) => guard.value(),
+            Guard::Memory(bytes) => V::from_bytes(bytes),
+        }
+    }
+}
+
+/// As [`Guard`], to be read later: it keeps its moment's pages from being used again.
+pub enum OwnedGuard<V: Value + 'static> {
+    Redb(OwnedAccessGuard<V>),
+    Memory(Arc<[u8]>),
+}
+
+impl<V: Value + 'static> OwnedGuard<V> {
+    pub fn value(&self) -> V::SelfType<'_> {
+        match self {
+            OwnedGuard::Redb(guard) => guard.value(),
+            OwnedGuard::Memory(bytes) => V::from_bytes(bytes),
+        }
+    }
+}
+
+/// Key and value of a row.
+type Row<'t, K, V> = (Guard<'t, K>, Guard<'t, V>);
+
+/// A row of the map.
+type RowInMemory<'t> = (&'t OrderedKey, &'t Arc<[u8]>);
+
+fn in_memory<'t, K: Key + 'static, V: Value + 'static>((key, value): RowInMemory) -> Row<'t, K, V> {
+    (Guard::Memory(key.bytes.clone()), Guard::Memory(value.clone()))
+}
+
+fn decoded<'t, K: Key + 'static, V: Value + 'static>(
+    row: Option<(AccessGuard<'t, K>, AccessGuard<'t, V>)>,
+) -> Result<Option<Row<'t, K, V>>, Error> {
+    let Some((key, value)) = row else { return Ok(None) };
+    key.value();
+    value.value();
+    Ok(Some((Guard::Redb(key), Guard::Redb(value))))
+}
+
+impl<T: Readable<K, V>, K: Key + 'static, V: Value + 'static> Table<T, K, V> {
+    /// The value under a key.
+    pub fn get<'k>(&self, key: impl Borrow<K::SelfType<'k>>) -> Result<Option<Guard<'_, V>>, Error> {
+        match self.rows.lying() {
+            Lying::Redb(table) => guarded(self.definition.name(), || {
+                let found = table.get(key)?;
+                found.as_ref().map(AccessGuard::value);
+                Ok(found.map(Guard::Redb))
+            }),
+            Lying::Memory(rows) => Ok(rows.get(&OrderedKey::new::<K>(key)).cloned().map(Guard::Memory)),
+        }
+    }
+
+    /// The first row.
+    pub fn first(&self) -> Result<Option<Row<'_, K, V>>, Error> {
+        match self.rows.lying() {
+            Lying::Redb(table) => guarded(self.definition.name(), || decoded(table.first()?)),
+            Lying::Memory(rows) => Ok(rows.first_key_value().map(in_memory)),
+        }
+    }
+
+    /// The last row.
+    pub fn last(&self) -> Result<Option<Row<'_, K, V>>, Error> {
+        match self.rows.lying() {
+            Lying::Redb(table) => guarded(self.definition.name(), || decoded(table.last()?)),
+            Lying::Memory(rows) => Ok(rows.last_key_value().map(in_memory)),
+        }
+    }
+
+    /// The last row up to a key and with it.
+    pub fn last_up_to<'k>(&self, key: impl Borrow<K::SelfType<'k>>) -> Result<Option<Row<'_, K, V>>, Error> {
+        match self.rows.lying() {
+            Lying::Redb(table) => {
+                guarded(self.definition.name(), || decoded(table.upper_bound(Bound::Included(key))?.prev()?))
+            }
+            Lying::Memory(rows) => Ok(rows.range(..=OrderedKey::new::<K>(key)).next_back().map(in_memory)),
+        }
+    }
+
+    /// Rows of a range of keys.
+    pub fn range<'k, B: Borrow<K::SelfType<'k>> + 'k>(
+        &self,
+        range: impl RangeBounds<B> + 'k,
+    ) -> Result<Rows<'_, K, V>, Error> {
+        let rows = match self.rows.lying() {
+            Lying::Redb(table) => Walk::Redb(guarded(self.definition.name(), || Ok(table.range(range)?))?),
+            Lying::Memory(rows) => Walk::Memory(memory::range::<K, B>(rows, &range), PhantomData),
+        };
+        Ok(Rows { definition: self.definition, rows: Some(rows) })
+    }
+
+    /// All rows.
+    pub fn iter(&self) -> Result<Rows<'_, K, V>, Error> {
+        let rows = match self.rows.lying() {
+            Lying::Redb(table) => Walk::Redb(guarded(self.definition.name(), || Ok(table.iter()?))?),
+            Lying::Memory(rows) => Walk::Memory(rows.range(..), PhantomData),
+        };
+        Ok(Rows { definition: self.definition, rows: Some(rows) })
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> Result<u64, Error> {
+        match self.rows.lying() {
+            Lying::Redb(table) => guarded(self.definition.name(), || Ok(table.len()?)),
+            Lying::Memory(rows) => Ok(rows.len() as u64),
+        }
+    }
+}
+
+impl<K: Key + 'static, V: Value + 'static> ReadOnlyTable<K, V> {
+    /// The value under a key, to be read later.
+    pub fn get_owned<'k>(&self, key: impl Borrow<K::SelfType<'k>>) -> Result<Option<OwnedGuard<V>>, Error> {
+        match &self.rows {
+            ReadRows::Redb(table) => guarded(self.definition.name(), || {
+                let found = table.get_owned(key)?;
+                found.as_ref().map(OwnedAccessGuard::value);
+                Ok(found.map(OwnedGuard::Redb))
+            }),
+            ReadRows::Memory(rows) => Ok(rows.get(&OrderedKey::new::<K>(key)).cloned().map(OwnedGuard::Memory)),
+        }
+    }
+}
+
+impl<K: Key + 'static, V: Value + 'static> WrittenTable<'_, K, V> {
+    /// Puts a row in; whether it replaced one.
+    pub fn insert<'k, 'v>(
+        &mut self,
+        key: impl Borrow<K::SelfType<'k>>,
+        value: impl Borrow<V::SelfType<'v>>,
+    ) -> Result<bool, Error> {
+        match &mut self.rows {
+            WrittenRows::Redb(table) => guarded(self.definition.name(), || Ok(table.insert(key, value)?.is_some())),
+            WrittenRows::Memory(table) => {
+                let value = V::as_bytes(value.borrow()).as_ref().into();
+                Ok(table.change().insert(OrderedKey::new::<K>(key), value).is_some())
+            }
+        }
+    }
+
+    /// Takes a row out, where it is there.
+    pub fn remove<'k>(&mut self, key: impl Borrow<K::SelfType<'k>>) -> Result<(), Error> {
+        match &mut self.rows {
+            WrittenRows::Redb(table) => guarded(self.definition.name(), || {
+                table.remove(key)?;
+                Ok(())
+            }),
+            WrittenRows::Memory(table) => {
+                table.change().remove(&OrderedKey::new::<K>(key));
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes all rows out.
+    pub fn clear(&mut self) -> Result<(), Error> {
+        match &mut self.rows {
+            WrittenRows::Redb(table) => guarded(self.definition.name(), || Ok(table.retain(|_, _| false)?)),
+            WrittenRows::Memory(table) => {
+                table.change().clear();
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts rows in whose keys ascend and lie behind all others: redb packs their pages full.
+    pub fn append<'k, 'v, A: Borrow<K::SelfType<'k>>, B: Borrow<V::SelfType<'v>>>(
+        &mut self,
+        rows: impl IntoIterator<Item = (A, B)>,
+    ) -> Result<(), Error> {
+        let WrittenRows::Redb(table) = &mut self.rows else {
+            return rows.into_iter().try_for_each(|(key, value)| self.insert(key, value).map(drop));
+        };
+        guarded(self.definition.name(), || {
+            let mut end = table.upper_bound_mut(Bound::<A>::Unbounded)?;
+            for (key, value) in rows {
+                end.insert_before(key, value).map_err(|error| match error {
+                    redb::CursorError::Storage(error) => error.into(),
+                    // The last key that the table says is not its last one.
+                    error => Error::Damaged(error.to_string()),
+                })?;
+            }
+            Ok(end.close()?)
+        })
+    }
+}
+
+/// Rows of a table, from either end; the first that cannot be read ends them.
+pub struct Rows<'t, K: Key + 'static, V: Value + 'static> {
+    definition: TableDefinition<'static, K, V>,
+    rows: Option<Walk<'t, K, V>>,
+}
+
+#[expect(clippy::large_enum_variant, reason = "a box for each walk would cost the usual log more than the other saves")]
+enum Walk<'t, K: Key + 'static, V: Value + 'static> {
+    Redb(Range<'t, K, V>),
+    Memory(btree_map::Range<'t, OrderedKey, Arc<[u8]>>, PhantomData<(K, V)>),
+}
+
+/// What a range of redb gives next.
+type Step<'t, K, V> = Option<Result<(AccessGuard<'t, K>, AccessGuard<'t, V>), redb::StorageError>>;
+
+impl<'t, K: Key + 'static, V: Value + 'static> Rows<'t, K, V> {
+    fn step(
+        &mut self,
+        of_redb: impl FnOnce(&mut Range<'t, K, V>) -> Step<'t, K, V>,
+        of_memory: impl FnOnce(&mut btree_map::Range<'t, OrderedKey, Arc<[u8]>>) -> Option<RowInMemory<'t>>,
+    ) -> Option<Result<Row<'t, K, V>, Error>> {
+        let row = match self.rows.as_mut()? {
+            Walk::Redb(rows) => guarded(self.definition.name(), || decoded(of_redb(rows).transpose()?)),
+            Walk::Memory(rows, _) => return of_memory(rows).map(in_memory).map(Ok),
+        };
+        if row.is_err() {
+            self.rows = None;
+        }
+        row.transpose()
+    }
+}
+
+impl<'t, K: Key + 'static, V: Value + 'static> Iterator for Rows<'t, K, V> {
+    type Item = Result<Row<'t, K, V>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step(Iterator::next, Iterator::next)
+    }
+}
+
+impl<K: Key + 'static, V: Value + 'static> DoubleEndedIterator for Rows<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.step(DoubleEndedIterator::next_back, DoubleEndedIterator::next_back)
+    }
+}
