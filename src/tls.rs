@@ -1,5 +1,6 @@
 //! TLS: whom the service believes that they are who it asks (the patient registry, an issuer of tokens), and what it shows of itself.
 
+mod file;
 pub(crate) mod limits;
 mod pinned;
 mod revocation;
@@ -30,7 +31,7 @@ pub(crate) fn settings(ca_file: Option<&Path>) -> Result<ClientConfig, String> {
     match ca_file {
         Some(path) => {
             let unusable = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
-            let pem = server::contents(path, TLS_FILE_BYTES_MAX)?;
+            let pem = file::contents(path, TLS_FILE_BYTES_MAX)?;
             for certificate in CertificateDer::pem_slice_iter(&pem) {
                 let certificate = certificate.map_err(|error| unusable(&error))?;
                 roots.add(certificate).map_err(|error| unusable(&error))?;

@@ -6,8 +6,10 @@ mod backup;
 mod bench;
 mod catalogue;
 mod clock;
+mod common;
 mod compact;
 mod export;
+mod failure;
 mod generate;
 mod health;
 mod import;
@@ -24,6 +26,7 @@ mod progress;
 mod reindex;
 mod restore;
 mod room;
+mod said;
 mod salvage;
 mod serve;
 mod stats;
@@ -32,20 +35,19 @@ mod token;
 mod verify;
 mod writable;
 
-use std::fmt;
-use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use common::{Common, settings};
+pub use failure::{Failure, leave};
+use said::{counted, note, say, written};
 
 use crate::cli::limits::LOG_FLUSH_MS;
-use crate::config::{Config, ConfigError, SettingsFile};
-use crate::registry::fault::Rules;
-use engine::DAMAGED;
 
 /// Contract 9.4.
 const EXIT_CODES: &str = "Exit codes of every command: 0 done, 1 could not be done, 2 flags, settings or files they name are wrong, \
@@ -163,133 +165,6 @@ impl Cli {
             Command::Bench(bench) => bench.run(),
             Command::BenchFloor(floor) => floor.run(),
         }
-    }
-}
-
-/// Flags of every command that needs the settings.
-#[derive(Debug, Default, Args)]
-struct Common {
-    /// File with settings [default: hcert.toml in the working directory, if it is there]
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Folder that holds everything [setting: storage.data]
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-}
-
-impl Common {
-    /// The settings: defaults, file, environment, these flags, then `flags`. Warnings about them go to standard error.
-    fn load(self, flags: impl FnOnce(&mut Config)) -> Result<Config, ConfigError> {
-        let (config, warnings) = self.load_with(flags, |_| Vec::new())?;
-        let exposed = config.file.as_ref().and_then(SettingsFile::exposed);
-        warnings.iter().chain(&exposed).for_each(|warning| note(format_args!("warning: {warning}")));
-        Ok(config)
-    }
-
-    /// As [`load`](Self::load), with more rules, and with the warnings.
-    fn load_with(
-        self,
-        flags: impl FnOnce(&mut Config),
-        more: impl FnOnce(&Config) -> Vec<String>,
-    ) -> Result<(Config, Vec<String>), ConfigError> {
-        let flags = |config: &mut Config| {
-            if let Some(data) = self.data {
-                config.storage.data = data;
-            }
-            flags(config);
-        };
-        // The registry knows the codes that a fault may name.
-        let faults = |config: &Config| match Rules::new(&config.registry.fault) {
-            Ok(_) => more(config),
-            Err(problems) => problems.lines().map(str::to_owned).collect(),
-        };
-        Config::load_with(self.config.as_deref(), std::env::vars_os(), flags, faults)
-    }
-}
-
-/// The settings of a command that opens no data folder.
-fn settings(file: Option<PathBuf>) -> Result<Config, ConfigError> {
-    Common { config: file, data: None }.load(|_| ())
-}
-
-/// Writes the result of a command to standard output. A reader that has closed its pipe has read enough. Decision 204.
-///
-/// # Errors
-/// It cannot be written.
-fn say(text: &str) -> Result<(), Failure> {
-    written(io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush()))
-}
-
-fn written(done: io::Result<()>) -> Result<(), Failure> {
-    match done {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Failed(format!("standard output cannot be written: {error}")))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// A number with what it counts: `1 change`, `2 changes`.
-fn counted(number: u64, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
-}
-
-/// Writes a line for the person at the terminal to standard error. A write that fails is ignored: a message is no result.
-fn note(line: impl fmt::Display) {
-    log::say_on_stderr(line);
-}
-
-/// Why a command did not do its work.
-#[derive(Debug)]
-pub enum Failure {
-    /// Flags, settings or files they name are wrong. Exit code 2, as clap's own.
-    Usage(String),
-    /// It could not be done. Exit code 1.
-    Failed(String),
-    /// The data are corrupt: not as they were written. Exit code 3.
-    Wrong(String),
-}
-
-impl Failure {
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Failure::Failed(text) if text.contains(DAMAGED) || text.contains(open::TRAIL_DAMAGED) => 3,
-            Failure::Failed(_) => 1,
-            Failure::Usage(_) => 2,
-            Failure::Wrong(_) => 3,
-        }
-    }
-}
-
-/// Ends the process at once, with what was written to standard output and the log let out. Threads that are still at work, such as the one
-/// that makes a key, are not met by libraries that tidy up at the end: aws-lc ends a process with SIGABRT when one asks it for
-/// random numbers then.
-pub fn leave(code: u8) -> ! {
-    // Nobody is left to tell that there is no place for it.
-    drop(io::stdout().flush());
-    log::flush();
-    // SAFETY: it does not come back, and everything that has to last was written before.
-    unsafe { libc::_exit(code.into()) }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        let (Failure::Usage(text) | Failure::Failed(text) | Failure::Wrong(text)) = self;
-        formatter.write_str(text)?;
-        match self {
-            Failure::Failed(text) if text.contains(DAMAGED) => formatter.write_str(NEXT),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// What to do about a damaged store.
-const NEXT: &str = "\nnext: `hcert verify` names everything that is damaged; `hcert restore` makes a new data folder of the newest backup; \
-                    `hcert export --salvage --out FILE` writes what can still be read";
-
-impl From<ConfigError> for Failure {
-    fn from(error: ConfigError) -> Self {
-        Failure::Usage(error.0)
     }
 }
 

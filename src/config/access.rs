@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::Config;
 use crate::config::limits;
 
 /// `[access]`
@@ -177,8 +176,8 @@ impl Access {
 }
 
 /// What is wrong with `[access]`, each with its key.
-pub(super) fn problems(config: &Config) -> Vec<String> {
-    let (access, token) = (&config.access, &config.access.token);
+pub(super) fn problems(access: &Access) -> Vec<String> {
+    let token = &access.token;
     let mut problems = Vec::new();
     if access.mode == AccessMode::Jwt && token.jwks.is_none() {
         problems.push(
@@ -242,9 +241,9 @@ mod tests {
     use super::*;
 
     fn told(change: impl FnOnce(&mut Access)) -> String {
-        let mut config = Config::default();
-        change(&mut config.access);
-        problems(&config).join("\n")
+        let mut access = Access::default();
+        change(&mut access);
+        problems(&access).join("\n")
     }
 
     fn jwt(change: impl FnOnce(&mut AccessToken)) -> String {

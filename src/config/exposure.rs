@@ -2,17 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::Config;
-
-/// The file that the settings came from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SettingsFile {
-    pub path: PathBuf,
-    /// It holds a credential.
-    pub is_secret: bool,
-}
+use super::{Config, SettingsFile};
 
 impl SettingsFile {
     /// A warning where others can change it, or read a credential in it.

@@ -3,7 +3,8 @@
 use toml::{Table, Value};
 
 use super::access::{self, is_loopback};
-use super::{AccessMode, CallersToken, Config, Exchange, FaultRule, RegistryMode, is_within_by_name, management, tls};
+use super::within::is_within_by_name;
+use super::{AccessMode, CallersToken, Config, Exchange, FaultRule, RegistryMode, management, tls};
 use crate::config::limits::{FAULT_PATTERN_CHARACTERS_MAX, FAULT_RULES_MAX};
 
 /// Why an archive's folder is refused.
@@ -186,8 +187,12 @@ pub(super) fn check(config: &mut Config) -> Vec<String> {
     for name in config.registry.required_headers.iter().filter(|name| !HEADERS.contains(&name.as_str())) {
         problems.push(refusal("registry.required_headers", name, &format!("one of {}", HEADERS.join(", "))));
     }
-    problems.extend(tls::problems(config));
-    problems.extend(access::problems(config));
+    problems.extend(tls::problems(
+        &config.tls,
+        config.x_road.from.as_deref().unwrap_or_default(),
+        config.server.plain_behind_proxy,
+    ));
+    problems.extend(access::problems(&config.access));
     problems.extend(management::problems(&config.management));
     problems.extend(faults(&config.registry.fault));
     problems

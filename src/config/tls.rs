@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Config, XRoadSender};
+use super::XRoadSender;
 
 /// `[tls]`. Without a certificate there is no TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,9 +57,8 @@ impl Tls {
     }
 }
 
-/// What is wrong with the section as a whole.
-pub(super) fn problems(config: &Config) -> Vec<String> {
-    let tls = &config.tls;
+/// What is wrong with the section as a whole, beside whom X-Road comes from and whether a proxy does TLS.
+pub(super) fn problems(tls: &Tls, senders: &[XRoadSender], plain_behind_proxy: bool) -> Vec<String> {
     let mut problems = Vec::new();
     if tls.certificate.is_some() != tls.key.is_some() {
         problems.push("tls.certificate and tls.key are needed together".to_owned());
@@ -75,12 +74,12 @@ pub(super) fn problems(config: &Config) -> Vec<String> {
         problems
             .push("tls.client_crl revokes certificates of the authorities in tls.client_ca, which is unset".to_owned());
     }
-    let mut senders = config.x_road.from.iter().flatten();
-    if tls.client_auth == ClientAuth::None && senders.any(|sender| matches!(sender, XRoadSender::Certificate(_))) {
+    if tls.client_auth == ClientAuth::None && senders.iter().any(|sender| matches!(sender, XRoadSender::Certificate(_)))
+    {
         let problem = "x_road.from names the fingerprint of a client certificate, but clients are not asked for one";
         problems.push(format!("{problem}: set tls.client_ca and tls.client_auth"));
     }
-    if tls.is_on() && config.server.plain_behind_proxy {
+    if tls.is_on() && plain_behind_proxy {
         problems
             .push("server.plain_behind_proxy says that a proxy does TLS, so tls.certificate must be unset".to_owned());
     }
@@ -90,11 +89,13 @@ pub(super) fn problems(config: &Config) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
 
     fn told(change: impl FnOnce(&mut Config)) -> String {
         let mut config = Config::default();
         change(&mut config);
-        problems(&config).join("\n")
+        let senders = config.x_road.from.unwrap_or_default();
+        problems(&config.tls, &senders, config.server.plain_behind_proxy).join("\n")
     }
 
     #[test]

@@ -3,9 +3,8 @@
 //! Source: specification, section 2; the guide's profiles; namespaces of Contract 1.1.
 
 use super::calendar::{Day, Moment};
-use super::composition::{Category, Certificate, Decision, Purpose};
+use super::composition::{Category, Certificate, Decision, Purpose, decision_text};
 use super::digits::{number, padded};
-use super::observation;
 use super::phrases::{self, Topic};
 
 /// What the service puts before a body it serves.
@@ -120,7 +119,7 @@ impl Body<'_> {
         }
         if self.contents.decided {
             self.push("<p>Otsus: ");
-            self.push(observation::decision_text(self.certificate.category, self.certificate.decision));
+            self.push(decision_text(self.certificate.category, self.certificate.decision));
             self.push("</p>");
         } else {
             self.push("<p>Otsust veel ei ole.</p>");

@@ -247,3 +247,14 @@ impl Certificate {
         })
     }
 }
+
+/// The decision in Estonian words.
+pub(super) fn decision_text(category: Category, decision: Decision) -> &'static str {
+    match (category == Category::Occupational, decision) {
+        (true, Decision::Fit) => "Sobib töötama",
+        (true, Decision::FitWithLimits) => "Sobib töötama piirangutega",
+        (true, Decision::Unfit) => "Ei sobi töötama",
+        (false, Decision::FitWithLimits) => "Sobib mootorsõidukit juhtima piirangutega",
+        (false, _) => "Sobib mootorsõidukit juhtima",
+    }
+}

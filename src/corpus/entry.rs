@@ -2,37 +2,40 @@
 //!
 //! Source: Contract 4.1; FHIR R5 `http.html#history`.
 
-use super::Change;
+use super::change::Change;
 use super::digits::number;
 use super::history::Step;
 
-pub(super) fn write(change: &Change, out: &mut String) {
-    let (method, status) = match change.step() {
-        Step::Draft | Step::Issue => ("POST", "201"),
-        Step::Save | Step::Complete | Step::Change | Step::Suspend | Step::Cancel => ("PUT", "200"),
-        Step::Delete => ("DELETE", "204"),
-    };
-    let id = change.id().get();
-    out.push_str(r#"{"fullUrl":"Composition/"#);
-    number(out, id);
-    out.push_str(r#"","#);
-    if method != "DELETE" {
-        out.push_str(r#""resource":"#);
-        change.write_resource(out);
-        out.push(',');
-    }
-    out.push_str(r#""request":{"method":""#);
-    out.push_str(method);
-    out.push_str(r#"","url":"Composition"#);
-    if method != "POST" {
-        out.push('/');
+impl Change {
+    /// Appends one entry of a history Bundle, minified, without a line's end: the format of export and import.
+    pub fn write_entry(&self, out: &mut String) {
+        let (method, status) = match self.step() {
+            Step::Draft | Step::Issue => ("POST", "201"),
+            Step::Save | Step::Complete | Step::Change | Step::Suspend | Step::Cancel => ("PUT", "200"),
+            Step::Delete => ("DELETE", "204"),
+        };
+        let id = self.id().get();
+        out.push_str(r#"{"fullUrl":"Composition/"#);
         number(out, id);
+        out.push_str(r#"","#);
+        if method != "DELETE" {
+            out.push_str(r#""resource":"#);
+            self.write_resource(out);
+            out.push(',');
+        }
+        out.push_str(r#""request":{"method":""#);
+        out.push_str(method);
+        out.push_str(r#"","url":"Composition"#);
+        if method != "POST" {
+            out.push('/');
+            number(out, id);
+        }
+        out.push_str(r#""},"response":{"status":""#);
+        out.push_str(status);
+        out.push_str(r#"","etag":"W/\""#);
+        number(out, self.version().get().into());
+        out.push_str(r#"\"","lastModified":""#);
+        self.stamp.moment().write_instant(out);
+        out.push_str(r#""}}"#);
     }
-    out.push_str(r#""},"response":{"status":""#);
-    out.push_str(status);
-    out.push_str(r#"","etag":"W/\""#);
-    number(out, change.version().get().into());
-    out.push_str(r#"\"","lastModified":""#);
-    change.stamp.moment().write_instant(out);
-    out.push_str(r#""}}"#);
 }

@@ -11,6 +11,7 @@
 
 mod body;
 mod calendar;
+mod change;
 mod composition;
 mod digits;
 mod entry;
@@ -30,6 +31,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use calendar::Tick;
+pub use change::Change;
 pub use composition::{Category, Declaration};
 use composition::{Certificate, Scale};
 pub use facts::Facts;
@@ -49,14 +51,6 @@ pub struct Corpus {
     /// Changes to come of certificates that exist: when, which certificate, which of its steps. One for each certificate at most.
     pending: BinaryHeap<Reverse<(Tick, u64, usize)>>,
     last: Option<Tick>,
-}
-
-/// One change: a new version of a certificate, or its deletion.
-#[derive(Clone, Debug)]
-pub struct Change {
-    certificate: Certificate,
-    at: usize,
-    stamp: Tick,
 }
 
 /// A certificate of a corpus as a client would send it, not yet stored.
@@ -119,49 +113,6 @@ impl Iterator for Corpus {
         let stamp = self.last.map_or(planned, |last| planned.max(Tick(last.0 + 1)));
         self.last = Some(stamp);
         Some(Change { certificate, at, stamp })
-    }
-}
-
-impl Change {
-    pub fn id(&self) -> Id {
-        Id::new(self.certificate.number).expect("numbers count from 1")
-    }
-
-    pub fn version(&self) -> Version {
-        Version::new(self.at as u32 + 1).expect("versions count from 1")
-    }
-
-    /// What was done to the certificate.
-    pub fn step(&self) -> Step {
-        self.certificate.steps[self.at]
-    }
-
-    /// The state it was brought to.
-    pub fn state(&self) -> State {
-        self.step().state()
-    }
-
-    /// `meta.lastUpdated`, milliseconds since 1970 UTC. Rises strictly over the corpus.
-    pub fn last_updated(&self) -> i64 {
-        self.stamp.moment().utc()
-    }
-
-    /// What is true of the version.
-    pub fn facts(&self) -> Facts {
-        Facts::of(&self.certificate, self.at)
-    }
-
-    /// Appends the resource as the service serves it, minified. Nothing is appended for a deletion, which has none.
-    pub fn write_resource(&self, out: &mut String) {
-        if self.state() != State::Deleted {
-            let head = body::Head { version: self.version().get(), last_updated: self.stamp.moment() };
-            body::write(&self.certificate, self.at, Some(head), out);
-        }
-    }
-
-    /// Appends one entry of a history Bundle, minified, without a line's end: the format of export and import.
-    pub fn write_entry(&self, out: &mut String) {
-        entry::write(self, out);
     }
 }
 

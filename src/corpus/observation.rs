@@ -3,7 +3,7 @@
 //! Codes are those the public guide shows; each Observation follows its profile.
 
 use super::body::Body;
-use super::composition::{Category, Decision};
+use super::composition::{Category, Decision, decision_text};
 use super::digits::{number, padded};
 use super::phrases::Topic;
 
@@ -81,17 +81,6 @@ const JOBS: [&str; 2] = [
     r#"{"system":"https://fhir.ee/CodeSystem/ametite-klassifikaator","code":"22122501","display":"Pediaater"}"#,
     r#"{"system":"https://fhir.ee/CodeSystem/ametite-klassifikaator","code":"22220101"}"#,
 ];
-
-/// The decision in Estonian words.
-pub(super) fn decision_text(category: Category, decision: Decision) -> &'static str {
-    match (category == Category::Occupational, decision) {
-        (true, Decision::Fit) => "Sobib töötama",
-        (true, Decision::FitWithLimits) => "Sobib töötama piirangutega",
-        (true, Decision::Unfit) => "Ei sobi töötama",
-        (false, Decision::FitWithLimits) => "Sobib mootorsõidukit juhtima piirangutega",
-        (false, _) => "Sobib mootorsõidukit juhtima",
-    }
-}
 
 fn decision_coding(category: Category, decision: Decision) -> &'static str {
     match (category == Category::Occupational, decision) {

@@ -11,13 +11,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::load::{Load, count};
-use super::request::too_long;
+use super::message::too_long;
+use super::settings::Patience;
 use crate::config::limits::{LARGE_BODIES_HELD, SMALL_BODIES_BYTES_MAX};
 use crate::http::limits::LARGE_BODY_BYTES;
 use fhir::outcome::{Hcert, Issue, Outcome};
-
-/// Seconds before a body's speed is asked for. A line may stall as long when a packet is lost twice.
-const BODY_GRACE_S: u64 = 5;
 
 /// Bytes of small request bodies of one client: a quarter of all, so that 64 certificates of 24 KB may wait for the registry or the disk.
 const SMALL_BODIES_BYTES_PER_ADDRESS_MAX: usize = SMALL_BODIES_BYTES_MAX / 4;
@@ -158,21 +156,6 @@ impl Lender<'_> {
     }
 }
 
-/// How long a body may take.
-#[derive(Clone, Copy, Debug)]
-pub struct Patience {
-    pub whole: Duration,
-    pub bytes_per_second_min: u64,
-}
-
-impl Patience {
-    /// When more than `bytes` must have arrived of a body that began to be read at `start`.
-    fn end(self, start: Instant, bytes: usize) -> Instant {
-        let at_slowest = Duration::from_millis(bytes as u64 * 1_000 / self.bytes_per_second_min.max(1));
-        start + self.whole.min(Duration::from_secs(BODY_GRACE_S) + at_slowest)
-    }
-}
-
 /// Reads a whole body of at most `bytes_max` bytes; `length` is its Content-Length, if it has one.
 ///
 /// # Errors
@@ -246,6 +229,7 @@ mod tests {
     use hyper::body::Bytes;
 
     use super::*;
+    use crate::http::settings::BODY_GRACE_S;
 
     const PATIENCE: Patience = Patience { whole: Duration::from_secs(60), bytes_per_second_min: 500 };
 

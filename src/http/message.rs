@@ -1,6 +1,7 @@
 //! What is wrong with a request as a message of HTTP, where hyper lets it pass.
 
-use hyper::header::TRANSFER_ENCODING;
+use hyper::HeaderMap;
+use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use hyper::http::request::Parts;
 
 use super::{header, proxy};
@@ -47,6 +48,21 @@ pub fn target_too_long() -> Issue {
 pub fn headers_too_long() -> Issue {
     let issue = Issue::new(Hcert::HeadersTooLong).with("count", HEADERS_MAX.to_string());
     issue.with("max", HEADER_BYTES_MAX.to_string())
+}
+
+/// `Content-Length`, if there is one.
+pub fn length(headers: &HeaderMap) -> Result<Option<u64>, Issue> {
+    let Some(value) = headers.get(CONTENT_LENGTH) else { return Ok(None) };
+    let number = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    match number.and_then(|text| text.parse().ok()) {
+        Some(number) => Ok(Some(number)),
+        None => Err(header::wrong(&CONTENT_LENGTH, &String::from_utf8_lossy(value.as_bytes()))),
+    }
+}
+
+/// 413
+pub fn too_long(bytes_max: usize) -> Issue {
+    Issue::new(Hcert::BodyTooLong).with("max", bytes_max.to_string())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! [`Server::answer`] is the whole way of one request and needs no socket; [`serve`] puts it behind a listener.
 
 pub mod account;
+mod address;
 mod admission;
 mod answers;
 pub mod arrival;
@@ -226,7 +227,7 @@ impl<R: Run> Server<R> {
     fn refuse_unparsed(&self, reason: Reason, peer: Option<IpAddr>) -> Response<Full<Bytes>> {
         let issue = match reason {
             Reason::NoHttp => Issue::new(Hcert::HttpMalformed).with("problem", "it is no HTTP"),
-            Reason::Body => request::too_long(self.settings.body_bytes_max),
+            Reason::Body => message::too_long(self.settings.body_bytes_max),
             Reason::Target => message::target_too_long(),
             Reason::Headers => message::headers_too_long(),
         };

@@ -5,6 +5,7 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Version};
 
 use super::arrival::Arrival;
+use super::message::{length, too_long};
 use super::query::Pair;
 use super::settings::Settings;
 use super::wanted::Wanted;
@@ -40,21 +41,6 @@ pub fn check_body(parts: &Parts, content: Option<Content>, has_body: bool, bytes
         Some(length) if length > bytes_max as u64 => Err(too_long(bytes_max)),
         _ => Ok(()),
     }
-}
-
-/// `Content-Length`, if there is one.
-pub fn length(headers: &HeaderMap) -> Result<Option<u64>, Issue> {
-    let Some(value) = headers.get(CONTENT_LENGTH) else { return Ok(None) };
-    let number = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-    match number.and_then(|text| text.parse().ok()) {
-        Some(number) => Ok(Some(number)),
-        None => Err(header::wrong(&CONTENT_LENGTH, &String::from_utf8_lossy(value.as_bytes()))),
-    }
-}
-
-/// 413
-pub fn too_long(bytes_max: usize) -> Issue {
-    Issue::new(Hcert::BodyTooLong).with("max", bytes_max.to_string())
 }
 
 /// Reads the context of an interaction of this row. `parameters` are the pairs of the query and of the form.

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use hyper::Method;
 
+use super::address::{KEYS_PATH, SMART_PATH, TOKEN_PATH, without_slash};
 use super::query::decode;
-use super::smart::SMART_PATH;
-use super::token::{KEYS_PATH, TOKEN_PATH};
 use super::x_road::Fault;
 use crate::interaction::{Instance, Interaction, PathId, Verb};
 use certificate::Id;
@@ -94,11 +93,6 @@ pub fn label(route: &Route) -> &'static str {
         Route::SmartConfiguration => SMART_PATH,
         Route::Options | Route::WrongMethod | Route::Unknown => "-",
     }
-}
-
-/// The path without the one slash that may end it. Contract 2.1.
-pub fn without_slash(path: &str) -> &str {
-    path.strip_suffix('/').unwrap_or(path)
 }
 
 /// The path below the base path, decoded. An encoded slash belongs to no name we know, so such a path leads nowhere.

@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::body::Patience;
-use super::smart::SmartConfiguration;
-use super::x_road;
+use super::address::origin;
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::access::Tokens;
@@ -133,7 +133,7 @@ impl Settings {
 
     /// The same behind a secret, in place of the one before.
     pub fn with_secret(mut self, secret: &str) -> Settings {
-        let origin = x_road::origin(&self.base_url);
+        let origin = origin(&self.base_url);
         let path = self.base_url[origin.len()..].trim_start_matches(&self.secret);
         self.base_url = format!("{origin}/{secret}{path}").into();
         self.secret = format!("/{secret}");
@@ -142,7 +142,7 @@ impl Settings {
 
     /// Where addresses of this service begin for callers that come without a trusted proxy.
     pub fn root(&self) -> String {
-        [x_road::origin(&self.base_url), &self.secret].concat()
+        [origin(&self.base_url), &self.secret].concat()
     }
 
     /// How long the body of a request may take.
@@ -160,6 +160,54 @@ impl Settings {
     /// Whether requests of an address are bounded for that address alone.
     pub fn is_counted(&self, peer: IpAddr) -> bool {
         !self.uncounted.iter().chain(&self.trusted_proxies).any(|network| network.contains(peer))
+    }
+}
+
+/// How long a body may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    pub whole: Duration,
+    pub bytes_per_second_min: u64,
+}
+
+impl Patience {
+    /// When more than `bytes` must have arrived of a body that began to be read at `start`.
+    pub(super) fn end(self, start: Instant, bytes: usize) -> Instant {
+        let at_slowest = Duration::from_millis(bytes as u64 * 1_000 / self.bytes_per_second_min.max(1));
+        start + self.whole.min(Duration::from_secs(BODY_GRACE_S) + at_slowest)
+    }
+}
+
+/// Seconds before a body's speed is asked for. A line may stall as long when a packet is lost twice.
+pub(super) const BODY_GRACE_S: u64 = 5;
+
+/// What the settings say about tokens.
+#[derive(Clone, Debug)]
+pub enum SmartConfiguration {
+    /// The developer's token service issues them.
+    Developer,
+    /// Another system issues them; this is the document as it is served.
+    Issuer(String),
+}
+
+impl SmartConfiguration {
+    /// `None` where no issuer is set.
+    pub fn of(config: &Config) -> Option<SmartConfiguration> {
+        let token = &config.access.token;
+        if config.access.mode == AccessMode::Developer {
+            return Some(SmartConfiguration::Developer);
+        }
+        let jwks = token.jwks.as_ref().filter(|_| token.jwks_is_address());
+        let told = [
+            ("issuer", Some(token.issuer.as_ref()?)),
+            ("jwks_uri", jwks),
+            ("authorization_endpoint", token.authorization_endpoint.as_ref()),
+            ("token_endpoint", token.token_endpoint.as_ref()),
+        ];
+        let mut document: Map<String, Value> =
+            told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value?)))).collect();
+        document.insert("capabilities".to_owned(), json!([]));
+        Some(SmartConfiguration::Issuer(Value::Object(document).to_string()))
     }
 }
 

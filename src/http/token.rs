@@ -11,7 +11,7 @@ use super::body::{Lender, linger, receive};
 use super::quality::members;
 use super::settings::Settings;
 use super::wanted::Wanted;
-use super::{request, respond};
+use super::{message, respond};
 use crate::access::Tokens;
 use crate::access::token::Order;
 use base::log::Refused;
@@ -20,10 +20,6 @@ use fhir::outcome::{Hcert, Language, Outcome};
 
 /// Bytes of a body of the token service. The largest published one has some 400.
 const TOKEN_ORDER_BYTES_MAX: usize = 16 * 1024;
-
-/// Where the service is asked for a token, and for the key it signs them with; from the root of the server.
-pub(super) const TOKEN_PATH: &str = "/auth/v2/token";
-pub(super) const KEYS_PATH: &str = "/.well-known/jwks.json";
 
 /// What refuses a request: status, and RFC 6749's code and words.
 #[derive(Clone)]
@@ -115,7 +111,7 @@ where
             "the body must be application/json, without Content-Encoding",
         ));
     }
-    let length = request::length(headers).map_err(|issue| refused(&issue.into()))?;
+    let length = message::length(headers).map_err(|issue| refused(&issue.into()))?;
     let received = match receive(&mut body, length, TOKEN_ORDER_BYTES_MAX, settings.patience(), &lender).await {
         Ok(received) => received,
         Err(outcome) => {

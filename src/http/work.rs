@@ -165,7 +165,7 @@ impl<R: Run> Server<R> {
         let deadline = known.deadline;
         let client = arrival.counted.map(|counted| counted.client);
         let lender = self.lender(client);
-        let length = request::length(&arrival.parts.headers)?;
+        let length = message::length(&arrival.parts.headers)?;
         let (patience, bytes_max) = (self.settings.patience(), self.bytes_max(Some(content)));
         let received = {
             let receiving = pin!(body::receive(&mut body, length, bytes_max, patience, &lender));

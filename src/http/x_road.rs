@@ -9,11 +9,11 @@ use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use serde_json::json;
 
+use super::address::without_slash;
 use super::handed_on::{CLIENT, ID};
 use super::header;
 use super::query::decode;
 use super::request_id::{REQUEST_ID, uuid};
-use super::route::without_slash;
 use super::settings::Settings;
 use super::wanted::Wanted;
 use crate::config::limits::X_ROAD_CHARACTERS_MAX;
@@ -75,12 +75,6 @@ pub fn place<'p>(settings: &'p Settings, path: &'p str) -> Place<'p> {
 pub fn token_path(settings: &Settings, base_path: &str) -> String {
     let subsystem = base_path.rsplit_once('/').map_or("", |(subsystem, _)| subsystem);
     format!("{subsystem}/{}/v2/token", settings.x_road.token_service)
-}
-
-/// Scheme and host of an address.
-pub fn origin(address: &str) -> &str {
-    let host = address.find("://").map_or(0, |at| at + 3);
-    &address[..address[host..].find('/').map_or(address.len(), |at| host + at)]
 }
 
 /// Whether a part of a path can be an identifier of X-Road: not empty, ASCII as it is sent, since links repeat it, and decoded it holds

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+pub use super::table::ListKind;
 use super::table::{INTERACTIONS, Kind, Row, Verb};
 use certificate::{Id, Version};
 use fhir::limits::ID_CHARACTERS_MAX;
@@ -57,13 +58,6 @@ impl Interaction {
         let id = self.id.as_ref().filter(|_| self.row.resource() == "Composition")?.known()?;
         Some((id, self.version.as_ref().and_then(PathId::known)))
     }
-}
-
-/// The two kinds of code lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ListKind {
-    CodeSystem,
-    ValueSet,
 }
 
 /// An id in a path: any well-formed FHIR id (R5 `datatypes.html#id`). Only the canonical decimal form can name what we store (Contract 1.3).

@@ -3,7 +3,6 @@
 //!
 //! Source: specification 4; FHIR R5 `http.html`.
 
-use super::request::ListKind;
 use crate::access::rights::May;
 use crate::audit::Action;
 
@@ -312,3 +311,10 @@ pub const INTERACTIONS: &[Row] = {
     row(Capabilities,    Get,    "/metadata",                            None,                     None,                          None),
     ]
 };
+
+/// The two kinds of code lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListKind {
+    CodeSystem,
+    ValueSet,
+}

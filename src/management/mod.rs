@@ -11,6 +11,7 @@ mod liveness;
 mod look;
 mod observer;
 mod parts;
+mod phase;
 mod report;
 mod systemd;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub use parts::{
     Backup, Clock, Connections, DeveloperMode, Disk, Door, Files, LogOutput, MemoryLimit, MemorySum, OwnAddress,
     Registry, Storage, Tls, TokenKeys, Trail,
 };
+pub use phase::Phase;
 pub use report::{Fact, Part, Status, Told};
 
 use tokio::runtime::Handle;
@@ -51,18 +53,6 @@ pub struct Management {
     pool: Mutex<Option<Handle>>,
     watched: Mutex<Arc<Vec<Box<dyn Watched>>>>,
     looking: Arc<tokio::sync::Mutex<()>>,
-}
-
-/// How far the service is on its way from its start to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
-    /// The data folder is being opened.
-    Opening,
-    Serving,
-    /// It is going to take no more connections, or takes none any more; requests under way are finished.
-    Draining,
-    /// The data folder is being let go.
-    Closing,
 }
 
 impl Management {

@@ -6,6 +6,7 @@
 mod backup;
 mod client;
 pub mod limits;
+mod line;
 mod server;
 mod verify;
 

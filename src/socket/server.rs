@@ -11,8 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
+use super::line::send;
 use super::{AuditTold, REFUSED, Request, Step, backup};
 use crate::audit::{self, Action, Head, Log, Operator};
 use crate::bulk::{self, Event, ImportOptions, Listed, Progress};
@@ -317,12 +316,6 @@ fn report(
         Some(error) => Err(error),
         None => send(out, &done.map_or_else(|problem| Event::Failed { problem }, Event::Done)),
     }
-}
-
-pub(super) fn send(out: &mut impl Write, told: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, told)?;
-    out.write_all(b"\n")?;
-    out.flush()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::Connection;
-use super::server::send;
+use super::line::send;
 use crate::audit::{Action, Log};
 use crate::bulk;
 use certificate::Names;

@@ -13,7 +13,7 @@ use rustls::{
     CertificateError, DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme, crypto,
 };
 
-use super::server::{contents, unusable};
+use super::file::{contents, unusable};
 use super::validity;
 use base::log::event;
 

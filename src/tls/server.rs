@@ -13,10 +13,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig};
 
+use super::file::{contents, unusable};
 use super::revocation::{self, Clients};
 use super::validity::{self, Validity};
 use crate::tls::limits::TLS_FILE_BYTES_MAX;
-use base::regular_file;
 
 /// Days before its end from which a certificate's end is warned of. Whoever renews it by hand needs some.
 const TLS_WARN_DAYS: i64 = 14;
@@ -204,20 +204,6 @@ pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, 
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let read = read.map_err(|error| unusable(path, &error))?;
     if read.is_empty() { Err(unusable(path, &"it holds no certificate")) } else { Ok(read) }
-}
-
-pub(super) fn contents(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
-    let file = regular_file::open(path).map_err(|error| unusable(path, &error))?;
-    let mut bytes = Vec::new();
-    let read = file.take(bytes_max + 1).read_to_end(&mut bytes).map_err(|error| unusable(path, &error))?;
-    if read as u64 > bytes_max {
-        return Err(unusable(path, &format!("it is larger than {bytes_max} bytes")));
-    }
-    Ok(bytes)
-}
-
-pub(super) fn unusable(path: &Path, problem: &dyn fmt::Display) -> String {
-    format!("{}: {problem}", path.display())
 }
 
 fn stamps(options: &Options) -> Vec<Stamp> {

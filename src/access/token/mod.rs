@@ -10,6 +10,7 @@ mod developer;
 mod fetch;
 mod jwks;
 mod key;
+mod key_set;
 pub mod order;
 mod refused;
 mod ring;
@@ -37,6 +38,7 @@ use denied::Denied;
 use developer::{Developer, DeveloperKey};
 pub use developer::{FILE as DEVELOPER_KEY_FILE, kept_secret};
 use key::{Key, Owner};
+pub use key_set::{Clock, KeySet};
 pub use order::{Order, WrongOrder};
 pub use refused::Refused;
 use ring::Ring;
@@ -46,9 +48,6 @@ const TOKENS_REMEMBERED_MAX: usize = 10_000;
 
 /// Seconds between two askings for keys that tokens with unknown keys cause, so that nobody can make the service ask without end.
 const JWKS_PAUSE_S: u64 = 5;
-
-/// Milliseconds since 1970 UTC.
-pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
 /// Whom tokens of the developer's key are for.
 const DEVELOPER_AUDIENCE: &str = "hcert";
@@ -89,22 +88,6 @@ struct Known {
     /// How often keys and the right to enter had been taken away by then. `None`: no key of the issuer was trusted, and this token is the
     /// developer's.
     losses: Option<u64>,
-}
-
-/// State of the issuer's keys, for health and metrics.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeySet {
-    pub keys: usize,
-    /// When the source last gave them, milliseconds since 1970 UTC; `None`: never.
-    pub read: Option<i64>,
-    /// How long ago that was.
-    pub age: Option<Duration>,
-    /// Beyond this age they are not trusted.
-    pub age_max: Duration,
-    /// How often the source is asked.
-    pub refresh: Duration,
-    /// Why it gave none since.
-    pub last_problem: Option<String>,
 }
 
 /// What is remembered of tokens.

@@ -10,7 +10,7 @@ use tracing::field::{Field, Visit};
 
 use super::escape::{InJson, json_bytes};
 use super::fields;
-use super::json::Values;
+use super::values::Values;
 use crate::cli::limits::{LOG_CAUSE_BYTES_MAX, LOG_LINE_BYTES_MAX};
 use base::trace::{Hex, Trace};
 

@@ -8,17 +8,18 @@ mod escape;
 mod fields;
 mod json;
 mod level;
+mod moment;
 mod repeats;
 #[cfg(test)]
 mod tests;
 mod text;
+mod values;
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
-use jiff::Timestamp;
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::Writer;
@@ -135,23 +136,4 @@ where
             Format::Text(text) => text.write(&mut writer, event),
         }
     }
-}
-
-/// The moment, UTC, to the millisecond: `2026-11-22T08:00:00.000Z`.
-fn now() -> impl fmt::Display {
-    struct Now(Timestamp);
-    impl fmt::Display for Now {
-        fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-            write!(formatter, "{:.3}", self.0)
-        }
-    }
-    Now(moment(SystemTime::now()))
-}
-
-/// A moment as four digits can show its year; earlier and later ones are brought into that range, so that no clock can stop the log.
-fn moment(at: SystemTime) -> Timestamp {
-    /// 0000-01-01T00:00:00Z
-    const FIRST: Timestamp = Timestamp::constant(-62_167_219_200, 0);
-    let edge = if at < SystemTime::UNIX_EPOCH { FIRST } else { Timestamp::MAX };
-    Timestamp::try_from(at).unwrap_or(edge).max(FIRST)
 }

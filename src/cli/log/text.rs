@@ -6,6 +6,7 @@ use tracing::field::{Field, Visit};
 use tracing::{Event, Level};
 
 use super::escape::InText;
+use super::moment::now;
 use base::trace::{Hex, Trace};
 
 /// Writes lines in words.
@@ -24,7 +25,7 @@ impl Text {
             Level::DEBUG => ("DEBUG", "34"),
             Level::TRACE => ("TRACE", "35"),
         };
-        write!(out, "{} ", super::now())?;
+        write!(out, "{} ", now())?;
         match self.has_colours {
             true => write!(out, "\x1b[{colour}m{level}\x1b[0m ")?,
             false => write!(out, "{level} ")?,

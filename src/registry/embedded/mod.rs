@@ -6,9 +6,9 @@ mod find;
 mod headers;
 mod history;
 mod population;
+mod refusals;
 mod search;
 
-use std::borrow::Borrow;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
@@ -17,12 +17,12 @@ use super::{Ask, Caller, Failed, Identifier, Patient, Purpose, Silent, Told, sam
 use crate::config::{AccessMode, Config, PopulationRegister, Registry};
 use base::log::event;
 use certificate::search::paging::Counts;
-use certificate::search::parameter::SHAPING;
 use certificate::{Id, IdentifierSystems, Names, Version};
-use engine::{Clock, Engine, Error, PatientFacts, Refused, StoredPatient};
-use fhir::outcome::reflected::{Entry, find};
-use fhir::outcome::{Chain, IssueSystems, Language};
+use engine::{Clock, Engine, PatientFacts, Refused, StoredPatient};
+use fhir::outcome::{Chain, IssueSystems};
 pub use headers::DEMANDABLE;
+pub use refusals::Refusals;
+use refusals::unreadable;
 pub use search::KNOWN;
 
 /// Searches for patients at once that look at everybody. More wait.
@@ -71,54 +71,6 @@ pub struct Embedded {
     clock: Clock,
     /// For searches that look at everybody.
     turns: Arc<Semaphore>,
-}
-
-/// Makes chains in the caller's language.
-#[derive(Clone, Debug, Default)]
-pub struct Refusals {
-    language: Language,
-    systems: Arc<IssueSystems>,
-}
-
-impl Refusals {
-    pub fn new(language: Language, systems: impl Into<Arc<IssueSystems>>) -> Refusals {
-        Refusals { language, systems: systems.into() }
-    }
-
-    /// One issue of the registry's own. `values` fill the places of its text.
-    pub fn one(&self, code: &str, values: &[(&str, &str)]) -> Chain {
-        let entry = known(code);
-        let values: Vec<(&str, String)> = values.iter().map(|(name, value)| (*name, shown(value))).collect();
-        let values: Vec<(&str, &str)> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        Chain { status: entry.status, issues: vec![entry.issue(self.language, &values, &self.systems)] }
-    }
-
-    /// A search by a parameter that there is none of; which there are stands in `diagnostics`.
-    fn unknown_parameter(&self, name: &str, known: &[&str]) -> Chain {
-        let mut chain = self.one("MPI-015", &[]);
-        let known = known.iter().chain(SHAPING).copied().collect::<Vec<_>>().join(", ");
-        chain.issues[0].diagnostics = Some(format!("unknown search parameter '{name}'; known are: {known}"));
-        chain
-    }
-
-    /// The whole chain in which an error of a service behind the registry arrives.
-    pub fn chain(&self, code: &str) -> Chain {
-        Chain::of(&known(code).chain(), self.language, &self.systems)
-    }
-}
-
-/// What came from outside, as a text of FHIR and no longer than it takes to know it again.
-fn shown(value: &str) -> String {
-    let mut shown: String =
-        value.chars().take(200).map(|one| if one.is_control() { '\u{fffd}' } else { one }).collect();
-    if value.chars().nth(200).is_some() {
-        shown.push('…');
-    }
-    shown
-}
-
-fn known(code: &str) -> &'static Entry {
-    find(code).expect("a test finds every code that the registry uses in the catalogue")
 }
 
 impl Embedded {
@@ -232,13 +184,4 @@ impl Embedded {
 fn told(found: StoredPatient) -> Told {
     let StoredPatient { version, stamp, resource, .. } = found;
     Told { body: resource, version: Some(version.to_string()), last_modified: Some(stamp.milliseconds) }
-}
-
-/// The store below the registry fails: for its callers the registry is not there, unless what they ask for is damaged.
-fn unreadable(error: impl Borrow<Error>) -> Silent {
-    let error = error.borrow();
-    match error {
-        Error::Damaged(_) => Silent::Damaged(error.to_string()),
-        _ => Silent::Unreachable(error.to_string()),
-    }
 }

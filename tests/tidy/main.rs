@@ -1,6 +1,8 @@
 //! Keeps the map of the house honest where the compiler cannot: which room of the service may use which, and where the big libraries may
 //! be named. Between crates the compiler sees to it.
 
+mod circles;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -106,6 +108,22 @@ fn the_map_itself_has_no_circle() {
         let later = allowed.iter().filter(|used| !earlier.contains(*used)).collect::<Vec<_>>();
         assert!(later.is_empty(), "{} uses rooms that come after it: {later:?}", MAP[at].0);
     }
+}
+
+/// The roots of the crates.
+const CRATES: &[&str] = &[
+    "src/lib.rs",
+    "crates/base/src/lib.rs",
+    "crates/certificate/src/lib.rs",
+    "crates/engine/src/lib.rs",
+    "crates/fhir/src/lib.rs",
+];
+
+#[test]
+fn no_file_is_in_a_circle_with_others() {
+    let circles = |root: &&str| circles::circles(&circles::Crate::read(Path::new(root)).arrows());
+    let told: Vec<String> = CRATES.iter().flat_map(circles).map(|circle| circle.join("\n  ")).collect();
+    assert!(told.is_empty(), "{} circles:\n\n{}", told.len(), told.join("\n\n"));
 }
 
 #[test]
