@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::after_write;
 use super::child::Server;
 use super::figures::{Ratio, Sampled, median};
 use super::floor::Commits;
@@ -12,7 +11,7 @@ use super::load::{Driver, Expect, Question};
 use super::plan::Plan;
 use super::question::Questions;
 use super::report::{FloorFigure, Row};
-use super::scenario::{Asks, Floor, GROUP, Measure, Scenario};
+use super::scenario::{Floor, GROUP, Measure, Scenario};
 use super::stop::{Stop, Trouble};
 
 /// A scenario is cut into so many slices.
@@ -34,37 +33,7 @@ pub(super) struct Bench<'b> {
 }
 
 impl Bench<'_> {
-    /// Measures one scenario.
-    ///
-    /// # Errors
-    /// The floor fails, or the order to stop comes. Wrong answers stand in the row.
-    pub(super) fn run(&self, scenario: &Scenario) -> Result<Row, Trouble> {
-        let clients = scenario.clients(self.plan.clients);
-        let mut row = Row::new(scenario, clients);
-        row.distinct = self.questions.distinct(scenario.asks) as u64;
-        if row.distinct == 0 {
-            row.not_offered = Some("not enough certificates".to_owned());
-            return Ok(row);
-        }
-        if let Asks::Dense { page, .. } = scenario.asks {
-            let asked = self.questions.page(page);
-            row.page = Some(asked);
-            if asked < page {
-                row.note = Some(format!("page {asked}, the last there is"));
-            }
-        }
-        match scenario.asks {
-            Asks::AfterWrite => after_write::run(self, scenario, &mut row)?,
-            _ => self.slices(scenario, clients, &mut row)?,
-        }
-        // Goals are ours.
-        if self.server.is_some() {
-            row.judge(scenario.goal);
-        }
-        Ok(row)
-    }
-
-    fn slices(&self, scenario: &Scenario, clients: usize, row: &mut Row) -> Result<(), Trouble> {
+    pub(super) fn slices(&self, scenario: &Scenario, clients: usize, row: &mut Row) -> Result<(), Trouble> {
         let question = self.questions.of(scenario.asks);
         let slice = self.plan.time / SLICES;
         if !scenario.writes() {

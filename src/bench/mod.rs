@@ -27,6 +27,7 @@ mod scratch;
 mod stop;
 mod svg;
 mod terminal;
+mod turn;
 
 pub use child::environment_name;
 pub use client::Target;

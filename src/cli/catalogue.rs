@@ -1,18 +1,17 @@
 //! `hcert catalogue`: every error code, our own and those of the registry and the services behind it.
 
+mod lines;
 mod logging;
 mod markdown;
 mod ways;
 
 use std::path::PathBuf;
 
-use clap::Args;
-use serde::Serialize;
-
 use super::{Failure, note, open, say, settings};
 use certificate::Names;
-use fhir::outcome::reflected::{ISSUE_TYPE, System, all};
-use fhir::outcome::{Hcert, Language, entry};
+use clap::Args;
+use fhir::outcome::reflected::System;
+use lines::{Line, OWN, own, reflected};
 
 /// Show every error code the service can answer with, its own and those it reflects
 ///
@@ -36,26 +35,6 @@ pub(super) struct Catalogue {
     config: Option<PathBuf>,
 }
 
-/// One code as it is shown.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Line<'n> {
-    /// Address of the system.
-    system: &'n str,
-    #[serde(skip)]
-    name: &'static str,
-    code: &'static str,
-    issue_type: &'static str,
-    status: u16,
-    #[serde(rename = "en")]
-    english: &'static str,
-    #[serde(rename = "et")]
-    estonian: &'static str,
-    /// Value of `x-hcert-fault` that makes it happen.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fault: Option<String>,
-}
-
 impl Catalogue {
     /// Runs the command.
     pub(super) fn run(self) -> Result<(), Failure> {
@@ -75,40 +54,6 @@ impl Catalogue {
         }
         say(&if self.json { json(&lines) } else { columns(&lines) })
     }
-}
-
-const OWN: &str = "hcert";
-
-fn own(names: &Names) -> impl Iterator<Item = Line<'_>> {
-    Hcert::ALL.iter().map(|code| {
-        let entry = entry(*code);
-        Line {
-            system: &names.hcert_issue_system,
-            name: OWN,
-            code: code.code(),
-            issue_type: &entry.issue_type,
-            status: entry.status,
-            english: entry.text(Language::English),
-            estonian: entry.text(Language::Estonian),
-            fault: None,
-        }
-    })
-}
-
-fn reflected(names: &Names) -> impl Iterator<Item = Line<'_>> {
-    all().iter().map(|entry| {
-        let chain: Vec<&str> = entry.chain().iter().map(|entry| entry.code.as_str()).collect();
-        Line {
-            system: names.issue_systems.of(entry.system),
-            name: entry.system.name(),
-            code: &entry.code,
-            issue_type: ISSUE_TYPE,
-            status: entry.status,
-            english: entry.text(Language::English),
-            estonian: entry.text(Language::Estonian),
-            fault: Some(chain.join("/")),
-        }
-    })
 }
 
 /// The short name of the system that an address, an id or a short name means.

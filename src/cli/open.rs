@@ -6,6 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::failure::TRAIL_DAMAGED;
 use super::note;
 use super::writable::{hindrance, unreadable};
 use crate::access::rights::{BUILT_IN, Permissions};
@@ -37,9 +38,6 @@ pub(super) fn for_owner_only() {
 /// Files of the data folder beside the store that are made where they are missing.
 const MADE_AGAIN: [&str; 6] =
     ["hcert.pid", "store.room", "store.unsynced", "audit.unsynced", DEVELOPER_KEY_FILE, backup::SIGNING_KEY_FILE];
-
-/// What is said of a file of the audit trail that is none.
-pub(super) const TRAIL_DAMAGED: &str = "the audit trail is damaged";
 
 /// Refuses a data folder with a FIFO or a device among its files, because opening one may wait for ever, and with a folder or a socket in
 /// place of one. In the folder of the audit trail only its own names count; what has the name of an index is left out, since it is opened

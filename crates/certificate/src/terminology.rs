@@ -4,6 +4,7 @@
 //! the place of those that have the same address. A [`Terminology`] is one moment of them and never changes.
 
 mod about;
+mod canonical;
 mod code_system;
 mod concept;
 mod expansion;
@@ -13,6 +14,7 @@ mod membership;
 mod term;
 mod value_set;
 
+use canonical::without_version;
 use std::collections::{HashMap, HashSet};
 
 use crate::Names;
@@ -182,11 +184,6 @@ impl Terminology {
         lists.sort_by(|one, other| one.url.cmp(&other.url));
         lists
     }
-}
-
-/// Canonical addresses may end with `|version`.
-fn without_version(url: &str) -> &str {
-    url.split_once('|').map_or(url, |(url, _)| url)
 }
 
 #[cfg(test)]

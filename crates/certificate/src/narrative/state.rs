@@ -1,14 +1,11 @@
 //! The state of a certificate that is not valid, with its reason, at the top of a narrative. Contract 8.5.
 
-use super::page::Page;
-use super::{Certificate, is_generated, is_generated_without_digest, set};
-use crate::section::{CANCEL_REASON, SUSPEND_REASON};
-use crate::{Names, State, Terms};
+use super::fields::Certificate;
+use super::on_top::{OPENING, on_top};
+use super::{is_generated, is_generated_without_digest, set};
+use crate::{Names, Terms};
 use fhir::json::{Json, Object};
 use fhir::narrative::{begin_with, problems};
-
-/// How the part of a narrative begins that only the service writes.
-const OPENING: &str = r#"<div class="hcert-state" lang="et" xml:lang="et">"#;
 
 /// As [`OPENING`], in a narrative whose own elements have a prefix.
 const OPENING_OF_PREFIXED: &str =
@@ -69,26 +66,4 @@ fn start_of_state(mut text: &str) -> Option<usize> {
         TAGS.iter().find(|tag| begins_with(tag))?;
         text = &text[..start];
     }
-}
-
-/// The part for the top of a narrative; nothing for a certificate whose state needs none.
-pub(super) fn on_top(certificate: &Certificate) -> Option<String> {
-    let state = certificate.state()?;
-    let words = match state {
-        State::Suspended => "Olek: Peatatud. Tervisetõend praegu ei kehti.",
-        State::Revoked => "Olek: Tühistatud. Tervisetõend ei kehti.",
-        State::Draft | State::Completed | State::Deleted => return None,
-    };
-    let mut page = Page::new(OPENING.to_owned());
-    page.heading(|line| {
-        line.words(words);
-        true
-    });
-    // The newest first: what was suspended may be cancelled, never the other way round.
-    page.line(|line| certificate.section_text(line, CANCEL_REASON));
-    page.line(|line| {
-        line.words(if state == State::Revoked { "Varem peatatud. " } else { "" });
-        certificate.section_text(line, SUSPEND_REASON)
-    });
-    Some(page.end())
 }

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::canonical::without_version;
 use super::concept::{Concept, speaks};
-use super::{About, Terminology, without_version};
+use super::{About, Terminology};
 use crate::Terms;
 
 /// Estonian, as lists name it.

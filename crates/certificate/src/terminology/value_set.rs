@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::about::{About, Origin, Place};
+use super::canonical::without_version;
 use super::concept::Concepts;
-use super::without_version;
 use fhir::json::Json;
 
 /// Value sets that import each other in a row. R5 has no deeper ones than three; a circle is found by this bound too.

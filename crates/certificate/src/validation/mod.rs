@@ -13,6 +13,7 @@ mod rules;
 mod slice;
 #[cfg(test)]
 mod tests;
+mod validator;
 mod value;
 mod walk;
 
@@ -21,24 +22,9 @@ use crate::definitions;
 use crate::terminology::Terminology;
 use fhir::fhirpath;
 use fhir::json::Json;
-use fhir::outcome::Problems;
 pub use read::ProfileError;
 pub use rules::Profile;
-
-/// All profiles, ready to be asked.
-#[derive(Debug)]
-pub struct Validator {
-    profiles: Vec<Profile>,
-    rule_names: Vec<String>,
-}
-
-/// What a validation found.
-#[derive(Debug, Default)]
-pub struct Findings {
-    pub problems: Problems,
-    /// Numbers of the profile rules that were broken, for [`Validator::rules`]; one may stand several times.
-    pub broken: Vec<u16>,
-}
+pub use validator::{Findings, Validator};
 
 impl Validator {
     /// The validator of this service's own profiles.

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 
 pub use http_date::{http_date, parse_http_date};
 use tallinn::{midnight, offset_at};
+pub use text::TimeError;
 use text::{Text, Time};
 
 /// A span of time, milliseconds since 1970 UTC, both ends part of it. An open end is `i64::MIN` or `i64::MAX`.
@@ -19,15 +20,6 @@ use text::{Text, Time};
 pub struct Span {
     pub low: i64,
     pub high: i64,
-}
-
-/// Why a text is no time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeError {
-    /// Not of FHIR's form, or a day or hour that does not exist.
-    Malformed,
-    /// Without offset, and the clock was put forward over it. Contract 2.8.
-    NotInLocalTime,
 }
 
 /// Reads a FHIR date or dateTime of any precision (`2025`, `2025-03`, `2025-03-30`, `2025-03-30T10:00:00.5+02:00`) as the time

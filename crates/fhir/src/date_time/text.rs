@@ -1,6 +1,5 @@
 //! The spelling of FHIR's date, dateTime, instant and time, taken apart digit by digit.
 
-use super::TimeError;
 use super::calendar::{DAY, Date, day_number, days_in};
 use super::tallinn;
 
@@ -146,4 +145,13 @@ fn number(bytes: &[u8], at: usize, digits: usize) -> Option<i64> {
         .get(at..at + digits)?
         .iter()
         .try_fold(0, |sum, byte| if byte.is_ascii_digit() { Some(sum * 10 + i64::from(byte - b'0')) } else { None })
+}
+
+/// Why a text is no time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeError {
+    /// Not of FHIR's form, or a day or hour that does not exist.
+    Malformed,
+    /// Without offset, and the clock was put forward over it. Contract 2.8.
+    NotInLocalTime,
 }

@@ -4,106 +4,12 @@
 //! finds the types in the text, and a type is read when it is first asked for.
 
 mod checks;
+mod definition;
 mod keys;
 mod table;
 
-use std::sync::OnceLock;
-
-use crate::primitive::Primitive;
-pub use checks::{Checks, ElementChecks};
-use keys::Keys;
-
-/// `max` of an element that may repeat without end (`*`).
-pub const MANY: u32 = u32::MAX;
-
-/// A resource, a datatype, or the backbone element at a path (`Composition.section`).
-#[derive(Debug)]
-pub struct TypeDefinition {
-    pub name: &'static str,
-    pub kind: Kind,
-    /// No value is of this type itself, as of `Resource` and `Element`.
-    pub is_abstract: bool,
-    /// The type it adds to, as far as the table needs it: `DomainResource`, `BackboneElement`, `Quantity` …
-    pub base: Option<&'static str>,
-    /// Inherited ones first, in R5's order. Empty for a primitive type, whose sibling object is an `Element`.
-    pub elements: Vec<Element>,
-    /// Every JSON name.
-    keys: Keys,
-    checks: OnceLock<Checks>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Resource,
-    Complex,
-    Primitive,
-    Backbone,
-}
-
-/// One element of a type.
-#[derive(Clone, Debug)]
-pub struct Element {
-    /// FHIRPath's name: `value` for `value[x]`.
-    pub name: &'static str,
-    /// One of several types, which JSON puts into the name (`valueQuantity`).
-    pub is_choice: bool,
-    pub min: u32,
-    /// Or [`MANY`].
-    pub max: u32,
-    /// `isSummary`
-    pub summary: bool,
-    /// `isModifier`
-    pub modifier: bool,
-    /// At least one.
-    pub types: Vec<ElementType>,
-    /// Value set of a required binding, without version.
-    pub value_set: Option<&'static str>,
-}
-
-/// A type that an element's value may have.
-#[derive(Clone, Debug)]
-pub struct ElementType {
-    /// `Reference`, `string`, or the path of a backbone element.
-    pub name: &'static str,
-    pub content: Content,
-    /// A value without sibling object: `id`, `Extension.url`, XHTML.
-    pub is_plain: bool,
-    /// Types that a Reference, canonical or CodeableReference may point to. Empty: any.
-    pub targets: Vec<&'static str>,
-    /// Profile of the datatype (`SimpleQuantity`), or the one type that a `Resource` may be.
-    pub profile: Option<&'static str>,
-    definition: OnceLock<&'static TypeDefinition>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
-    Primitive(Primitive),
-    Complex,
-    /// Any resource: `contained`, `Bundle.entry.resource`, `Parameters.parameter.resource`.
-    Resource,
-}
-
-/// What a JSON name means.
-#[derive(Clone, Copy, Debug)]
-pub struct Found {
-    pub element: &'static Element,
-    /// Its place among the elements of the type.
-    pub at: usize,
-    pub kind: &'static ElementType,
-    /// The name begins with `_`: id and extensions of a primitive value.
-    pub is_sibling: bool,
-}
-
-/// The definition of a resource type, a datatype or a backbone element (`Composition.section`).
-pub fn of(name: &str) -> Option<&'static TypeDefinition> {
-    table::of(name)
-}
-
-/// The definition of a resource type that a resource can be of, which an abstract one is not.
-pub fn of_resource(name: &str) -> Option<&'static TypeDefinition> {
-    // A path names a backbone element, never a resource.
-    of(name).filter(|definition| definition.kind == Kind::Resource && !definition.is_abstract)
-}
+pub use definition::{Checks, Content, Element, ElementChecks, ElementType, Found, Kind, MANY, TypeDefinition};
+pub use table::{of, of_resource};
 
 impl TypeDefinition {
     /// What a JSON name means here: `subject`, `valueQuantity`, `_date`. `resourceType` is no element.
@@ -125,14 +31,7 @@ impl TypeDefinition {
 impl TypeDefinition {
     /// What R5 asks of every value of this type, beyond the form of its elements.
     pub fn checks(&'static self) -> &'static Checks {
-        self.checks.get_or_init(|| Checks::of(self))
-    }
-}
-
-impl Element {
-    /// Whether JSON shows it as an array.
-    pub fn repeats(&self) -> bool {
-        self.max > 1
+        self.checks.get_or_init(|| checks::gathered(self))
     }
 }
 
@@ -158,6 +57,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::primitive::Primitive;
 
     fn names(definition: &TypeDefinition, which: impl Fn(&&Element) -> bool) -> Vec<&'static str> {
         definition.elements.iter().filter(which).map(|element| element.name).collect()

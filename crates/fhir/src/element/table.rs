@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
+use super::definition::{Content, Element, ElementType, Kind, MANY, TypeDefinition};
 use super::keys::{Key, Keys};
-use super::{Content, Element, ElementType, Kind, MANY, TypeDefinition};
 use crate::primitive::Primitive;
 
 const TEXT: &str = include_str!("../../../../data/r5-elements.txt");
@@ -44,8 +44,8 @@ fn margin(text: &str) -> usize {
     at
 }
 
-/// A type by name, a backbone element by path.
-pub(super) fn of(name: &str) -> Option<&'static TypeDefinition> {
+/// The definition of a resource type, a datatype or a backbone element (`Composition.section`).
+pub fn of(name: &str) -> Option<&'static TypeDefinition> {
     let root = name.split('.').next()?;
     let at = *PLACES.get(root)?;
     let definitions = SLOTS[at].definitions.get_or_init(|| read(&SLOTS[at]));
@@ -172,3 +172,9 @@ fn words<const N: usize>(line: &'static str) -> [&'static str; N] {
 }
 
 const WRITTEN: &str = "the table was written by its script, and a test reads all of it";
+
+/// The definition of a resource type that a resource can be of, which an abstract one is not.
+pub fn of_resource(name: &str) -> Option<&'static TypeDefinition> {
+    // A path names a backbone element, never a resource.
+    of(name).filter(|definition| definition.kind == Kind::Resource && !definition.is_abstract)
+}

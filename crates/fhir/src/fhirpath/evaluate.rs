@@ -6,9 +6,10 @@ use std::fmt;
 
 use smallvec::{SmallVec, smallvec};
 
+use super::context::Context;
 use super::node::Nodes;
 use super::parse::{Call, Operator, Term, Variable};
-use super::{Context, Kind, Node};
+use super::{Kind, Node};
 use crate::codes;
 use crate::json::Json;
 

@@ -3,63 +3,22 @@
 //!
 //! Source: FHIRPath 2.0; FHIR R5 `fhirpath.html`.
 
+mod context;
 mod evaluate;
 mod node;
 mod parse;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-use std::fmt;
-
-use crate::json::Json;
+pub use context::{Contained, Context, contained};
 pub use evaluate::EvaluationError;
 pub use node::{Kind, Node};
+pub use parse::ExpressionError;
 
 /// An expression that was read.
 #[derive(Debug)]
 pub struct Expression {
     root: parse::Term,
-}
-
-/// Why an expression cannot be used: what was found, and where it stands (byte from 0).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExpressionError {
-    pub problem: String,
-    pub at: usize,
-}
-
-impl fmt::Display for ExpressionError {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(formatter, "{} at byte {}", self.problem, self.at)
-    }
-}
-
-/// Where an expression is asked.
-#[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
-    /// `%context` and the first `$this`.
-    pub focus: Node<'a>,
-    /// `%resource`: the resource that holds the focus.
-    pub resource: Node<'a>,
-    /// `%rootResource`: that resource, or the one it is contained in.
-    pub root: Node<'a>,
-    /// What the root contains, by id: many values may ask for it.
-    pub contained: &'a Contained<'a>,
-}
-
-/// Contained resources by id; of two with one id the first.
-pub type Contained<'a> = HashMap<&'a str, &'a Json<'a>>;
-
-/// What a resource contains.
-pub fn contained<'a>(root: &'a Json<'a>) -> Contained<'a> {
-    let mut contained = HashMap::new();
-    for resource in root.items("contained") {
-        if let Some(id) = resource.text("id") {
-            contained.entry(id).or_insert(resource);
-        }
-    }
-    contained
 }
 
 impl Expression {

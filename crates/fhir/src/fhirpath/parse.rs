@@ -1,8 +1,8 @@
 //! From text to terms: a lexer and a parser by precedence.
 
+use std::fmt;
 use std::iter::Peekable;
 
-use super::ExpressionError;
 use crate::codes;
 use crate::element;
 use crate::primitive::Primitive;
@@ -450,4 +450,17 @@ fn call(name: &str, arguments: Vec<Term>) -> Result<Option<Call>, String> {
 fn compile(pattern: &Term) -> Result<Pattern, String> {
     let Term::Text(pattern) = pattern else { return Err("a pattern must be a plain text".to_owned()) };
     regex::Regex::new(pattern).map(Pattern).map_err(|error| format!("the pattern {pattern} cannot be used: {error}"))
+}
+
+/// Why an expression cannot be used: what was found, and where it stands (byte from 0).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExpressionError {
+    pub problem: String,
+    pub at: usize,
+}
+
+impl fmt::Display for ExpressionError {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{} at byte {}", self.problem, self.at)
+    }
 }

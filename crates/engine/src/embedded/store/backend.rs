@@ -21,7 +21,7 @@ use redb::{Builder, Database, DatabaseError, StorageError};
 use aside::Aside;
 use base::log::event;
 use heard::{Ears, Heard};
-pub use looking::readable;
+pub use site::readable;
 use site::{FileSystem, Opened, Site};
 
 /// What the database is opened on, and what is noticed of it.

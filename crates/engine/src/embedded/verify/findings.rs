@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::Error;
-use super::index::Standing;
 use certificate::Seq;
 
 /// Problems that a check tells one by one; of more only the number. Whoever has a hundred wants a backup, not a list.
@@ -168,4 +167,15 @@ impl Findings {
     pub(super) fn verified(self, change: Seq, patient_change: u64) -> Verified {
         Verified { change: change.0, patient_change, ..self.found }
     }
+}
+
+/// What is known of the index's files, and what becomes of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// As they were written, as far as each of them says, or not there at all.
+    Whole,
+    /// The next start will notice, and build the index again.
+    Damaged,
+    /// As either; a server has it in use.
+    InUse,
 }

@@ -8,19 +8,8 @@ use std::time::Duration;
 use super::super::index::{self, Found, Snapshot};
 use super::super::panics::caught;
 use super::super::{Embedded, Shared};
-use super::findings::Findings;
+use super::findings::{Findings, Standing};
 use certificate::Seq;
-
-/// What is known of the index's files, and what becomes of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// As they were written, as far as each of them says, or not there at all.
-    Whole,
-    /// The next start will notice, and build the index again.
-    Damaged,
-    /// As either; a server has it in use.
-    InUse,
-}
 
 /// Times that a server's files are looked at before it is believed that they only change too fast.
 const LOOKS: usize = 4;

@@ -1,6 +1,6 @@
 //! A database opened to be looked at: nothing is written where it lies, whether that could be written to or not.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::path::Path;
 
 use redb::{Builder, Database, DatabaseError};
@@ -32,19 +32,9 @@ impl FileMedium {
     }
 }
 
-/// A file that only its bytes can be had of. redb locks what it may write; who only reads can take a shared lock, which a server that runs
-/// elsewhere on the same file does not grant. It is let go with the file.
-pub fn readable(path: &Path) -> Result<File, DatabaseError> {
-    let file = File::open(path)?;
-    match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => Err(DatabaseError::DatabaseAlreadyOpen),
-        // A file system without locks has no server on it that could be kept out.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::readable;
     use super::*;
 
     /// The file of a store that may only be read is refused while a server has it, as one that may be written is.

@@ -8,7 +8,6 @@ use std::path::Path;
 use redb::backends::FileBackend;
 use redb::{Builder, DatabaseError, StorageBackend};
 
-use super::looking::readable;
 use super::mark::Mark;
 use crate::limits::STORE_ROOM_BYTES;
 
@@ -107,5 +106,16 @@ impl Site for FileSystem {
             Ok(()) => Ok(Some(file)),
             Err(TryLockError::Error(_)) => Ok(None),
         }
+    }
+}
+
+/// A file that only its bytes can be had of. redb locks what it may write; who only reads can take a shared lock, which a server that runs
+/// elsewhere on the same file does not grant. It is let go with the file.
+pub fn readable(path: &Path) -> Result<File, DatabaseError> {
+    let file = File::open(path)?;
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Err(DatabaseError::DatabaseAlreadyOpen),
+        // A file system without locks has no server on it that could be kept out.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }

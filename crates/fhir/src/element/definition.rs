@@ -1,0 +1,115 @@
+//! What R5 says of a type, and of each of its elements.
+
+use std::sync::OnceLock;
+
+use super::keys::Keys;
+use crate::codes::Codes;
+use crate::invariant::Invariant;
+use crate::primitive::Primitive;
+
+/// `max` of an element that may repeat without end (`*`).
+pub const MANY: u32 = u32::MAX;
+
+/// A resource, a datatype, or the backbone element at a path (`Composition.section`).
+#[derive(Debug)]
+pub struct TypeDefinition {
+    pub name: &'static str,
+    pub kind: Kind,
+    /// No value is of this type itself, as of `Resource` and `Element`.
+    pub is_abstract: bool,
+    /// The type it adds to, as far as the table needs it: `DomainResource`, `BackboneElement`, `Quantity` …
+    pub base: Option<&'static str>,
+    /// Inherited ones first, in R5's order. Empty for a primitive type, whose sibling object is an `Element`.
+    pub elements: Vec<Element>,
+    /// Every JSON name.
+    pub(super) keys: Keys,
+    pub(super) checks: OnceLock<Checks>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Resource,
+    Complex,
+    Primitive,
+    Backbone,
+}
+
+/// One element of a type.
+#[derive(Clone, Debug)]
+pub struct Element {
+    /// FHIRPath's name: `value` for `value[x]`.
+    pub name: &'static str,
+    /// One of several types, which JSON puts into the name (`valueQuantity`).
+    pub is_choice: bool,
+    pub min: u32,
+    /// Or [`MANY`].
+    pub max: u32,
+    /// `isSummary`
+    pub summary: bool,
+    /// `isModifier`
+    pub modifier: bool,
+    /// At least one.
+    pub types: Vec<ElementType>,
+    /// Value set of a required binding, without version.
+    pub value_set: Option<&'static str>,
+}
+
+/// A type that an element's value may have.
+#[derive(Clone, Debug)]
+pub struct ElementType {
+    /// `Reference`, `string`, or the path of a backbone element.
+    pub name: &'static str,
+    pub content: Content,
+    /// A value without sibling object: `id`, `Extension.url`, XHTML.
+    pub is_plain: bool,
+    /// Types that a Reference, canonical or CodeableReference may point to. Empty: any.
+    pub targets: Vec<&'static str>,
+    /// Profile of the datatype (`SimpleQuantity`), or the one type that a `Resource` may be.
+    pub profile: Option<&'static str>,
+    pub(super) definition: OnceLock<&'static TypeDefinition>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    Primitive(Primitive),
+    Complex,
+    /// Any resource: `contained`, `Bundle.entry.resource`, `Parameters.parameter.resource`.
+    Resource,
+}
+
+/// What a JSON name means.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    pub element: &'static Element,
+    /// Its place among the elements of the type.
+    pub at: usize,
+    pub kind: &'static ElementType,
+    /// The name begins with `_`: id and extensions of a primitive value.
+    pub is_sibling: bool,
+}
+
+impl Element {
+    /// Whether JSON shows it as an array.
+    pub fn repeats(&self) -> bool {
+        self.max > 1
+    }
+}
+
+/// What is asked of every value of a type.
+#[derive(Debug)]
+pub struct Checks {
+    /// Its own invariants and those of the types it is built on, but for those that are asked elsewhere.
+    pub invariants: Vec<&'static Invariant>,
+    /// Places of the elements that must be there, as bits.
+    pub required: u128,
+    /// By place.
+    pub elements: Vec<ElementChecks>,
+}
+
+/// What is asked of every value of an element, beyond what its type asks.
+#[derive(Debug)]
+pub struct ElementChecks {
+    pub invariants: Vec<&'static Invariant>,
+    /// The value set of a required binding.
+    pub codes: Option<&'static Codes>,
+}

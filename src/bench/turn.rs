@@ -1,0 +1,39 @@
+//! One scenario, from its begin to its row.
+
+use super::after_write;
+use super::measure::Bench;
+use super::report::Row;
+use super::scenario::{Asks, Scenario};
+use super::stop::Trouble;
+
+impl Bench<'_> {
+    /// Measures one scenario.
+    ///
+    /// # Errors
+    /// The floor fails, or the order to stop comes. Wrong answers stand in the row.
+    pub(super) fn run(&self, scenario: &Scenario) -> Result<Row, Trouble> {
+        let clients = scenario.clients(self.plan.clients);
+        let mut row = Row::new(scenario, clients);
+        row.distinct = self.questions.distinct(scenario.asks) as u64;
+        if row.distinct == 0 {
+            row.not_offered = Some("not enough certificates".to_owned());
+            return Ok(row);
+        }
+        if let Asks::Dense { page, .. } = scenario.asks {
+            let asked = self.questions.page(page);
+            row.page = Some(asked);
+            if asked < page {
+                row.note = Some(format!("page {asked}, the last there is"));
+            }
+        }
+        match scenario.asks {
+            Asks::AfterWrite => after_write::run(self, scenario, &mut row)?,
+            _ => self.slices(scenario, clients, &mut row)?,
+        }
+        // Goals are ours.
+        if self.server.is_some() {
+            row.judge(scenario.goal);
+        }
+        Ok(row)
+    }
+}
