@@ -8,8 +8,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::disk::{Name, sync_folder};
+use super::head::removed;
 use super::header::{HEADER_BYTES, Header};
-use super::keeper::removed;
 use super::record::{Piece, Walk, sha256};
 use super::seal::{self, SEAL_BYTES, Seal};
 use super::trail::Trail;

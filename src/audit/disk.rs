@@ -125,3 +125,51 @@ impl fmt::Display for Name {
         }
     }
 }
+
+/// Where the trail of a data folder lies.
+pub fn folder(data: &Path) -> PathBuf {
+    data.join("audit")
+}
+
+pub(super) fn write_durable(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Removes what a crash left of a file that was being sealed.
+pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == SEAL_UNFINISHED) {
+            fs::remove_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a name is that of an index, whole or unfinished.
+pub(super) fn is_index(name: &str) -> bool {
+    name.split_once('.').is_some_and(|(file, ending)| {
+        let is_file = Name::parse(&format!("{file}.zst")).is_some();
+        is_file && (ending == INDEX || ending == INDEX_UNFINISHED)
+    })
+}
+
+/// The path of a sealed file's index.
+pub(super) fn index_path(folder: &Path, file: u64) -> PathBuf {
+    Name::Sealed(file).within(folder).with_extension(INDEX)
+}
+
+pub(super) const INDEX: &str = "idx";
+
+pub(super) const INDEX_UNFINISHED: &str = "idx.part";
+
+/// A sealed file that is being written.
+pub(super) const SEAL_UNFINISHED: &str = "part";
+
+/// Says that a sync has failed, and that what it was for was not written again: for the next process. It need not be durable itself, as
+/// it matters for as long as the system shows what the disk does not have.
+pub(super) fn mark(folder: &Path) -> PathBuf {
+    folder.with_extension("unsynced")
+}

@@ -1,7 +1,8 @@
 //! The first bytes of a file: which one it is, and where it goes on from.
 
 use super::Number;
-use super::record::{Hash, sha256};
+use super::head::Hash;
+use super::record::sha256;
 use certificate::Seq;
 
 const MAGIC: &[u8; 8] = b"hcertAT1";

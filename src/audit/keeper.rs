@@ -1,18 +1,17 @@
 //! The trail's threads: one makes durable what was written, the other makes files ahead, seals full ones and removes old ones.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::fs::{self};
+use std::io::{self};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use super::disk::{Name, sync_folder};
-use super::log::{Shared, Writer};
+use super::disk::{Name, SEAL_UNFINISHED, index_path, sync_folder, write_durable};
+use super::head::removed;
 use super::record::sha256;
 use super::seal::{self, Seal};
 use super::trail::{Part, Trail};
-use super::{Action, Event, index, opening};
+use super::writer::{Shared, Writer};
+use super::{Action, Event, opening};
 use base::log::event;
 
 /// Milliseconds after which the audit trail makes durable what was written. Contract 7.8 allows 100; the rest is for the disk.
@@ -29,9 +28,6 @@ const RETRY: Duration = Duration::from_millis(AUDIT_RETRY_MS);
 const RETENTION: Duration = Duration::from_secs(60 * AUDIT_RETENTION_MINUTES);
 /// How often it is asked whether the file that is written to is still there.
 const LOOK: Duration = Duration::from_secs(1);
-
-/// A sealed file that is being written.
-const UNFINISHED: &str = "part";
 
 /// Makes durable what was written, soon after the first write; mends the trail when that failed.
 pub(super) fn keep_durable(shared: &Shared) {
@@ -189,19 +185,13 @@ fn seal_one(trail: &Trail, part: &Part) -> Result<(), String> {
     let seal = Seal::read(&sealed).filter(|seal| holds(&sealed, seal));
     seal.ok_or("what was compressed is not what comes out")?;
     let path = Name::Sealed(part.name.file()).within(&trail.folder);
-    let unfinished = path.with_extension(UNFINISHED);
+    let unfinished = path.with_extension(SEAL_UNFINISHED);
     let written = write_durable(&unfinished, &sealed).and_then(|()| fs::rename(&unfinished, &path));
     if written.is_err() {
         drop(fs::remove_file(&unfinished));
     }
     written.and_then(|()| sync_folder(&path)).map_err(text)?;
     fs::remove_file(part.name.within(&trail.folder)).map_err(text)
-}
-
-pub(super) fn write_durable(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 /// Whether a sealed file holds what its header says.
@@ -225,7 +215,7 @@ fn remove_old(shared: &Shared) -> Result<(), String> {
         let told = shared.append_all(&[event]).and_then(|_| shared.sync_now());
         told.map_err(|failing| failing.0)?;
         // The index first, which a crash in between would leave without its events.
-        match fs::remove_file(index::path(&trail.folder, name.file())) {
+        match fs::remove_file(index_path(&trail.folder, name.file())) {
             // A folder of that name is nobody's index.
             Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::IsADirectory) => {
                 return Err(error.to_string());
@@ -233,22 +223,6 @@ fn remove_old(shared: &Shared) -> Result<(), String> {
             _ => {}
         }
         fs::remove_file(name.within(&trail.folder)).map_err(|error| error.to_string())?;
-    }
-    Ok(())
-}
-
-/// How a retention names the last event it removed; a chain that begins behind it is whole.
-pub(super) fn removed((number, hash): (super::Number, super::record::Hash)) -> String {
-    format!("to {}", super::Head { number, hash })
-}
-
-/// Removes what a crash left of a file that was being sealed.
-pub(super) fn remove_unfinished(folder: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|ending| ending == UNFINISHED) {
-            fs::remove_file(path)?;
-        }
     }
     Ok(())
 }

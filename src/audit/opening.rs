@@ -3,14 +3,15 @@
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::disk::{Disk, Name, Target, sync_folder};
+use super::disk::{Disk, Name, Target, mark, remove_unfinished, sync_folder};
+use super::head::Hash;
 use super::header::{HEADER_BYTES, Header};
-use super::log::{Current, Head, Number, Ready};
-use super::record::{Hash, Piece, Walk};
+use super::record::{Piece, Walk};
 use super::trail::{Part, Trail};
-use super::{encoding, keeper};
+use super::writer::{Current, Ready};
+use super::{Head, Number, encoding};
 use certificate::Seq;
 
 /// Free bytes of the newest file below which the next one is made before the trail is used.
@@ -43,7 +44,7 @@ pub(super) fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Op
         })?;
         sync_folder(folder).map_err(text)?;
     }
-    keeper::remove_unfinished(folder).map_err(text)?;
+    remove_unfinished(folder).map_err(text)?;
     let mark = mark(folder);
     if mark.try_exists().map_err(|error| format!("{}: {error}", mark.display()))? {
         Trail::list(folder).and_then(|trail| write_again(&trail, disk)).map_err(text)?;
@@ -94,12 +95,6 @@ pub(super) fn open(folder: &Path, file_bytes: u64, disk: &dyn Disk) -> Result<Op
     }
     let (number, hash) = end.before;
     Ok(Opened { current, ready, head: Head { number, hash }, last_change: end.last_change, repaired })
-}
-
-/// Says that a sync has failed, and that what it was for was not written again: for the next process. It need not be durable itself, as
-/// it matters for as long as the system shows what the disk does not have.
-pub(super) fn mark(folder: &Path) -> PathBuf {
-    folder.with_extension("unsynced")
 }
 
 /// Writes again what the files hold that may be on the disk or not: the system takes it for written.

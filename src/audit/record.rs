@@ -8,10 +8,7 @@ use std::ops::Range;
 
 use aws_lc_rs::digest;
 
-use super::Number;
-
-/// SHA-256.
-pub type Hash = [u8; 32];
+use super::head::{Hash, Number};
 
 const NUMBER_AT: usize = 4;
 const PAYLOAD_AT: usize = 12;

@@ -12,8 +12,9 @@ use std::os::unix::fs::FileExt;
 
 use super::Number;
 use super::encoding;
+use super::head::Hash;
 use super::header::{Fields, HEADER_BYTES, Header};
-use super::record::{Hash, Piece, Walk, sha256};
+use super::record::{Piece, Walk, sha256};
 use crate::audit::limits::AUDIT_WRITE_BYTES_MAX;
 
 /// Bytes of a block of a sealed file of the trail before compression. Larger ones hardly become smaller; a damaged one costs its events.

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use super::header::HEADER_BYTES;
 use super::index::{Condition, Draft, Index, KeyHash, conditions};
-use super::log::Shared;
 use super::record::{Piece, Walk, payload_of};
 use super::seal;
 use super::trail::{Part, Trail};
 use super::wanted::{PatientOf, Wanted};
+use super::writer::Shared;
 use super::{Event, Number, Order, encoding};
 
 /// A page of a search.

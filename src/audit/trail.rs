@@ -4,11 +4,11 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use super::disk::Name;
+use super::disk::{Name, is_index};
 use super::header::{HEADER_BYTES, Header};
 use super::record::{Piece, Walk};
 use super::seal::{self, SEAL_BYTES, Seal};
-use super::{Head, Number, index};
+use super::{Head, Number};
 
 /// The files of a folder at one moment, the oldest first.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ impl Trail {
             let name = entry?.file_name();
             match name.to_str().map(|name| (name, Name::parse(name))) {
                 Some((_, Some(name))) => names.push(name),
-                Some((name, None)) if index::is_name(name) => {}
+                Some((name, None)) if is_index(name) => {}
                 _ => trail.strangers.push(name.to_string_lossy().into_owned()),
             }
         }

@@ -5,10 +5,11 @@ use std::fs;
 use std::io;
 
 use super::disk::Name;
+use super::disk::index_path;
+use super::head::{Hash, removed};
 use super::header::{HEADER_BYTES, Header};
 use super::index::{self, Subjects};
-use super::keeper::removed;
-use super::record::{Hash, Piece, Walk, sha256};
+use super::record::{Piece, Walk, sha256};
 use super::seal::{SEAL_BYTES, Seal};
 use super::trail::{Part, Trail};
 use super::{Action, Head, Number, encoding};
@@ -232,7 +233,7 @@ impl Verifier<'_> {
 
     /// An index that lacks events hides them from searches. One that names too many hides none: an event is looked at before it is shown.
     fn index(&mut self, name: Name, content: &[u8], seal: &Seal) -> Result<(), String> {
-        let path = index::path(&self.trail.folder, name.file());
+        let path = index_path(&self.trail.folder, name.file());
         match index::omits(&path, content, seal, self.subjects)
             .map_err(|error| format!("{}: {error}", path.display()))?
         {

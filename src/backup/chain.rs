@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::about::{About, Base};
 use super::digest::Digest;
 use super::sealing::Keys;
-use super::{folder, read};
+use super::{file, read};
 
 /// An archive as its head says. Whether it is whole is known only when it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Archive {
     /// # Errors
     /// The file cannot be read, or is none. Whether it is an archive is not looked at.
     pub fn expect_readable(path: &Path) -> Result<(), String> {
-        read::open(path, 0).map(drop)
+        file::open(path, 0).map(drop)
     }
 
     /// # Errors
@@ -100,36 +100,6 @@ where
     let epoch = ends(&latest).map(|about| &about.epoch);
     let of_epoch = chains.filter(|chain| ends(chain).map(|about| &about.epoch) == epoch);
     of_epoch.max_by_key(|chain| ends(chain).map(|about| (about.until, about.patients_until, about.at)))
-}
-
-/// The newest chain of a folder whose end has a change; of archives that are no part of one, `told` is said.
-///
-/// # Errors
-/// There is none, or there are archives of several stores.
-pub fn newest_in(
-    path: &Path,
-    to: Option<u64>,
-    keys: &Keys,
-    told: &mut dyn FnMut(String),
-) -> Result<Vec<Archive>, String> {
-    let folder::Found { archives, problems } = folder::list(path, keys)?;
-    problems.into_iter().for_each(|problem| told(problem.text));
-    let shown = path.display();
-    let Some(first) = archives.first() else { return Err(format!("{shown}: there is no archive")) };
-    if archives.iter().any(|archive| archive.about.store != first.about.store) {
-        return Err(format!("{shown}: there are archives of several stores; name those that are meant"));
-    }
-    let chains = chains(&archives);
-    let is_part = |archive: &&Archive| chains.iter().any(|chain| chain.contains(archive));
-    for archive in archives.iter().filter(|archive| !is_part(archive)) {
-        told(format!("{}: the archive that it goes on from is not there", archive.path.display()));
-    }
-    let reaches = |chain: &&Vec<&Archive>| chain.last().is_some_and(|end| end.about.until >= to.unwrap_or(0));
-    let newest = newest(chains.iter().filter(reaches)).ok_or_else(|| match to {
-        Some(to) => format!("{shown}: no whole chain of archives reaches change {to}"),
-        None => format!("{shown}: there is no whole chain of archives"),
-    })?;
-    Ok(newest.iter().map(|archive| (*archive).clone()).collect())
 }
 
 /// Puts archives in order, whichever way they were named.

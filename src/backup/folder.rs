@@ -5,26 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::about::About;
-use super::chain::{Archive, chains};
-use super::sealing::{ENDING, Keys, Label};
-use super::write::digest_path;
-
-/// How the names of archives begin.
-pub(super) const PREFIX: &str = "hcert-";
-
-/// How the name of an archive ends that is not whole yet.
-pub(super) const PART: &str = ".part";
+use super::chain::{Archive, chains, newest};
+use super::file::{PART, PREFIX, digest_path, paths};
+use super::sealing::{Keys, Label};
 
 /// After this long nobody writes to an archive any more that was begun.
 const LEFT_AFTER: Duration = Duration::from_secs(60 * 60);
-
-/// `hcert-20261122T101512345Z-000000000000-000000123456.tar`: time (UTC), the change behind which it begins, its last change.
-pub(super) fn name(about: &About) -> String {
-    let time = jiff::Timestamp::from_millisecond(about.at).unwrap_or_default();
-    let time = time.strftime("%Y%m%dT%H%M%S%3fZ");
-    format!("{PREFIX}{time}-{:012}-{:012}.tar", about.after, about.until)
-}
 
 /// What was found in a folder.
 #[derive(Debug, Default)]
@@ -57,21 +43,6 @@ pub(super) fn list(folder: &Path, keys: &Keys) -> Result<Found, String> {
         }
     }
     Ok(found)
-}
-
-/// Files of a folder that have the name of an archive, by their names.
-pub(super) fn paths(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
-    let mut paths: Vec<PathBuf> = entries.collect::<Result<_, _>>()?;
-    paths.retain(|path| is_archive(path));
-    paths.sort();
-    Ok(paths)
-}
-
-fn is_archive(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.strip_suffix(ENDING).unwrap_or(&name);
-    name.starts_with(PREFIX) && name.ends_with(".tar")
 }
 
 /// Archives of a store that are older than they have to be kept. A chain goes as a whole, when even its newest archive is too old; the
@@ -118,4 +89,34 @@ pub(super) fn remove_left(folder: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The newest chain of a folder whose end has a change; of archives that are no part of one, `told` is said.
+///
+/// # Errors
+/// There is none, or there are archives of several stores.
+pub fn newest_in(
+    path: &Path,
+    to: Option<u64>,
+    keys: &Keys,
+    told: &mut dyn FnMut(String),
+) -> Result<Vec<Archive>, String> {
+    let Found { archives, problems } = list(path, keys)?;
+    problems.into_iter().for_each(|problem| told(problem.text));
+    let shown = path.display();
+    let Some(first) = archives.first() else { return Err(format!("{shown}: there is no archive")) };
+    if archives.iter().any(|archive| archive.about.store != first.about.store) {
+        return Err(format!("{shown}: there are archives of several stores; name those that are meant"));
+    }
+    let chains = chains(&archives);
+    let is_part = |archive: &&Archive| chains.iter().any(|chain| chain.contains(archive));
+    for archive in archives.iter().filter(|archive| !is_part(archive)) {
+        told(format!("{}: the archive that it goes on from is not there", archive.path.display()));
+    }
+    let reaches = |chain: &&Vec<&Archive>| chain.last().is_some_and(|end| end.about.until >= to.unwrap_or(0));
+    let newest = newest(chains.iter().filter(reaches)).ok_or_else(|| match to {
+        Some(to) => format!("{shown}: no whole chain of archives reaches change {to}"),
+        None => format!("{shown}: there is no whole chain of archives"),
+    })?;
+    Ok(newest.iter().map(|archive| (*archive).clone()).collect())
 }

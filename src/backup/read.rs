@@ -2,15 +2,15 @@
 //! in is told in words, and nothing of it leads out of the archive.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::path::Path;
 
 use super::about::{About, Listed, Manifest};
 use super::block::{self, BLOCK_BYTES, END_BYTES, padding};
 use super::digest::{Digest, Digesting};
+use super::file::{digest_path, open};
 use super::member::Member;
 use super::sealing::{self, Keys, NEEDS_IDENTITY, Source};
-use super::write::digest_path;
 use crate::backup::limits::BACKUP_MANIFEST_BYTES_MAX;
 use base::regular_file;
 use engine::limits::{COPY_PIECE_BYTES, COPY_RECORD_BYTES_MAX};
@@ -254,17 +254,4 @@ fn look_inner(inner: &mut Inner) -> Result<(About, Digest), String> {
             (member, _) => return Err(format!("{member} is out of its place")),
         }
     }
-}
-
-/// # Errors
-/// The file cannot be read, or is none.
-pub(super) fn open(path: &Path, buffer_bytes: usize) -> Result<BufReader<File>, String> {
-    let told = |error: io::Error| format!("{}: {error}", path.display());
-    regular_file::refuse(path).map_err(told)?;
-    let mut file = File::open(path).map_err(told)?;
-    if !file.metadata().map_err(told)?.is_file() {
-        return Err(format!("{} is no file", path.display()));
-    }
-    file.seek(SeekFrom::Start(0)).map_err(told)?;
-    Ok(BufReader::with_capacity(buffer_bytes, file))
 }

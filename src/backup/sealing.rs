@@ -18,13 +18,10 @@ use serde::{Deserialize, Serialize};
 
 use super::about::{About, Base};
 use super::digest::{Digest, Digesting};
-use super::folder;
+use super::file;
 use crate::backup::limits::BACKUP_MANIFEST_BYTES_MAX;
 use base::regular_file;
 use engine::STORE_FILE;
-
-/// How the name of an encrypted archive ends, behind that of a plain one.
-pub(super) const ENDING: &str = ".age";
 
 /// How every age file begins.
 const MAGIC: &[u8] = b"age-encryption.org/";
@@ -421,12 +418,12 @@ fn undecipherable(error: io::Error) -> io::Error {
 /// enough when identities open some of those that are encrypted. What else is wrong with archives is told when they are read.
 pub fn closed(named: &[PathBuf], keys: &Keys) -> Option<String> {
     let problem = |path: &Path| {
-        let file = super::read::open(path, 1 << 12).ok()?;
+        let file = file::open(path, 1 << 12).ok()?;
         let problem = Source::open(file, keys).err()?;
         let is_closed = [NEEDS_IDENTITY, OTHER_IDENTITY].contains(&problem.as_str());
         is_closed.then(|| format!("{}: {problem}", path.display()))
     };
-    named.iter().find_map(|path| match folder::paths(path) {
+    named.iter().find_map(|path| match file::paths(path) {
         Ok(paths) => {
             let sealed: Vec<_> = paths.iter().filter(|path| has_magic(path)).collect();
             let mut closed = sealed.iter().filter_map(|path| problem(path)).peekable();
@@ -438,7 +435,7 @@ pub fn closed(named: &[PathBuf], keys: &Keys) -> Option<String> {
 }
 
 fn has_magic(path: &Path) -> bool {
-    super::read::open(path, 1 << 12).is_ok_and(|mut file| is_sealed(&mut file).unwrap_or(false))
+    file::open(path, 1 << 12).is_ok_and(|mut file| is_sealed(&mut file).unwrap_or(false))
 }
 
 /// Whether a file is encrypted; it is read from its beginning afterwards.

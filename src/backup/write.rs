@@ -11,9 +11,9 @@ use age::stream::StreamWriter;
 use super::about::{About, Listed, Manifest};
 use super::block::{BLOCK_BYTES, END_BYTES, block, padding};
 use super::digest::{Digest, Digesting};
-use super::folder;
+use super::file::{self, ENDING, PART, PREFIX, digest_path, with_ending};
 use super::member::Member;
-use super::sealing::{ENDING, Label, Sealing, Signer};
+use super::sealing::{Label, Sealing, Signer};
 use super::take::Sink;
 use crate::audit::CopiedTrail;
 
@@ -94,17 +94,6 @@ impl Write for Summed {
     }
 }
 
-/// Where the digest of an archive stands, as `sha256sum -c` reads it.
-pub(super) fn digest_path(archive: &Path) -> PathBuf {
-    with_ending(archive, ".sha256")
-}
-
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    name.into()
-}
-
 impl Unfinished {
     /// Begins an archive, encrypted and signed where it is said how.
     ///
@@ -116,9 +105,9 @@ impl Unfinished {
         let part = match &target {
             Target::File(path) => {
                 absent(path)?;
-                with_ending(path, &format!(".{unique}{}", folder::PART))
+                with_ending(path, &format!(".{unique}{}", PART))
             }
-            Target::Folder(folder) => folder.join(format!("{}{unique}{}", folder::PREFIX, folder::PART)),
+            Target::Folder(folder) => folder.join(format!("{}{unique}{}", PREFIX, PART)),
         };
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part);
         let file = file.map_err(|error| told(&part, error))?;
@@ -156,7 +145,7 @@ impl Unfinished {
             Target::File(path) => path.clone(),
             Target::Folder(folder) => {
                 let ending = if self.sealing.is_some() { ENDING } else { "" };
-                folder.join(folder::name(&about) + ending)
+                folder.join(file::name(&about) + ending)
             }
         };
         absent(&path)?;
@@ -260,7 +249,7 @@ fn absent(path: &Path) -> Result<(), String> {
 /// Writes a file under a temporary name, then renames it. A file or link that already has the name is replaced and never written to: in a
 /// folder that other users can write to, it may be their link to a file of ours.
 fn write_beside(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let part = with_ending(path, &format!(".{}{}", uuid::Uuid::new_v4(), folder::PART));
+    let part = with_ending(path, &format!(".{}{}", uuid::Uuid::new_v4(), PART));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&part, path));
     if written.is_err() {

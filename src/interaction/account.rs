@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::named::Reader;
-use super::{Answer, Interaction, Service};
+use super::{Answer, Interaction, Service, Shown};
 use crate::audit::{self, Action, Entity, Event, Log, Met, Method, Named};
 use base::log::event;
 use certificate::Seq;
@@ -13,17 +13,6 @@ use certificate::search::Hit;
 use engine::{self, ClockEvent, Committed, Engine, Witness};
 use fhir::json;
 use fhir::outcome::{Hcert, Outcome};
-
-/// What an answer shows, for the trail.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Shown {
-    #[default]
-    Nothing,
-    One(Hit),
-    Many(Vec<Hit>),
-    /// Of the registry, as their FHIR JSON stands in the body.
-    Patients,
-}
 
 impl Service {
     /// Whether an audit trail is kept.

@@ -240,3 +240,15 @@ pub fn parameters(told: Vec<Json>) -> Vec<u8> {
     let parameters = [("resourceType", Json::string("Parameters")), ("parameter", Json::Array(told))];
     Json::object(parameters).to_vec()
 }
+
+/// What `$expand` takes.
+pub(super) const EXPAND: &[Known] = &[
+    once("url", Kind::Text),
+    once("valueSet", Kind::ValueSet),
+    once("valueSetVersion", Kind::Text),
+    once("filter", Kind::Text),
+    once("offset", Kind::Number),
+    once("count", Kind::Number),
+    once("includeDesignations", Kind::Flag),
+    once("displayLanguage", Kind::Text),
+];

@@ -2,8 +2,9 @@
 //!
 //! Source: specification 4.8; FHIR R5 `capabilitystatement.html`.
 
+use super::policy::TokenPolicy;
 use super::table::{Definition, INTERACTIONS, Told};
-use super::{DefinitionKind, audit_event, conformance, expand};
+use super::{DefinitionKind, asked, audit_event, definition_search};
 use certificate::Names;
 use certificate::Profile;
 use certificate::search::paging::Counts;
@@ -33,16 +34,6 @@ const STANDARDS_STATUS: &str = "http://hl7.org/fhir/StructureDefinition/structur
 
 /// Source: SMART App Launch 1.0, 2.1.
 const OAUTH_URIS: &str = "http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris";
-
-/// The rules for tokens, as far as clients have to know them.
-#[derive(Clone, Debug, Default)]
-pub struct TokenPolicy {
-    /// Whether requests need a token: mode `jwt`. Contract 7.2.
-    pub is_needed: bool,
-    /// Addresses of the issuer, as far as the settings say.
-    pub authorization_endpoint: Option<String>,
-    pub token_endpoint: Option<String>,
-}
 
 /// The CapabilityStatement as a caller sees it under `base_url`. `acceptLanguage` is its one element that is not normative.
 pub fn capabilities(base_url: &str, names: &Names, count: Counts, tokens: &TokenPolicy) -> Json<'static> {
@@ -109,7 +100,7 @@ pub fn terminology_capabilities(base_url: &str, terminology: &Terminology) -> Js
     // In the order of ids, which no setting changes.
     let mut systems = terminology.lists("CodeSystem");
     systems.sort_by(|one, other| one.id.cmp(&other.id));
-    let parameters = expand::KNOWN.iter().map(|known| Json::object([("name", text(known.name))]));
+    let parameters = asked::EXPAND.iter().map(|known| Json::object([("name", text(known.name))]));
     let words = "Every word has to stand in the code or in one of its names; capitals do not count.";
     Json::object([
         ("resourceType", text("TerminologyCapabilities")),
@@ -283,7 +274,7 @@ fn definition(kind: DefinitionKind, names: &Names) -> Json<'static> {
     resource.set("type", text(kind.name()));
     resource.set("documentation", text("Read only: what this service defines and the code lists it has at hand."));
     resource.set("interaction", interactions("{definition}", ""));
-    resource.set("searchParam", list(conformance::PARAMETERS.iter().map(search_parameter)));
+    resource.set("searchParam", list(definition_search::PARAMETERS.iter().map(search_parameter)));
     if let Some(operations) = operations(kind.name(), names) {
         resource.set("operation", operations);
     }

@@ -4,42 +4,19 @@
 use std::borrow::Cow;
 
 use super::context::{Context, Subset};
+use super::definition_search::{DefinitionLooks, PARAMETERS};
+use super::fixed::Fixed;
 use super::page::{ENTRY_BYTES, within};
 use super::read::reduced;
 use super::service::Service;
-use super::{Answer, DefinitionKind, Turn, search_parameter};
+use super::{Answer, DefinitionKind, Turn};
 use crate::interaction::limits::LARGE_ANSWER_BYTES;
-use certificate::Names;
-use certificate::definitions;
 use certificate::search::issue;
-use certificate::search::parameter::{LooksAt, Parameter, Personal, row};
+use certificate::search::parameter::{LooksAt, Parameter};
 use certificate::search::request::{Filters, Repeated, Request, Sent};
 use certificate::search::value::{split, unescape};
 use certificate::terminology::{About, CodeSystem, Terminology, ValueSet};
 use fhir::outcome::{Hcert, Issue, Outcome};
-
-/// A definition that never changes while the server runs.
-#[derive(Debug)]
-pub(super) struct Fixed {
-    kind: DefinitionKind,
-    id: String,
-    url: String,
-    text: Vec<u8>,
-}
-
-/// The definitions that are no code lists, as they are served.
-pub(super) fn fixed(names: &Names) -> Vec<Fixed> {
-    let of_type =
-        |kind: DefinitionKind| definitions::of_type(kind.name()).map(move |definition| (kind, definition.read(names)));
-    let shipped = of_type(DefinitionKind::StructureDefinition).chain(of_type(DefinitionKind::OperationDefinition));
-    let parameters =
-        search_parameter::all(names).into_iter().map(|resource| (DefinitionKind::SearchParameter, resource));
-    let fixed = shipped.chain(parameters).map(|(kind, resource)| {
-        let text = |name: &str| resource.text(name).unwrap_or_default().to_owned();
-        Fixed { kind, id: text("id"), url: text("url"), text: resource.to_vec() }
-    });
-    fixed.collect()
-}
 
 /// One resource to answer with.
 struct Found<'f> {
@@ -116,28 +93,6 @@ impl Service {
         fixed.chain(lists.map(|About { id, url, text, .. }| Found { id, url, text })).collect()
     }
 }
-
-/// What a parameter looks at in a definition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DefinitionLooks {
-    Id,
-    Url,
-}
-
-impl LooksAt for DefinitionLooks {
-    fn kind(self) -> &'static str {
-        match self {
-            DefinitionLooks::Id => "token",
-            DefinitionLooks::Url => "uri",
-        }
-    }
-}
-
-/// Every search parameter of definitions.
-pub(super) const PARAMETERS: &[Parameter<DefinitionLooks>] = &[
-    row("url", DefinitionLooks::Url, &[], Personal::No, "CanonicalResource-url", "Canonical address without version"),
-    row("_id", DefinitionLooks::Id, &[], Personal::No, "Resource-id", "Id"),
-];
 
 /// A search for definitions as it was asked.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::rights::Held;
+use super::held::Held;
 pub use crate::access::Identity;
 pub use crate::audit::{Action, Event, From, Met, Method, Named};
 use crate::registry::{Caller, Purpose};

@@ -5,7 +5,7 @@
 use uuid::Uuid;
 
 use super::Answer;
-use super::asked::{Asked, Kind, Known, missing, not_at_hand, once};
+use super::asked::{Asked, EXPAND, missing, not_at_hand};
 use super::conformance::{check_version, value_set};
 use super::context::Context;
 use super::service::Service;
@@ -24,18 +24,6 @@ const EXPANSION_PARTS_MAX: usize = 100;
 /// Codes that the expansion of a value set in a request looks at: the largest list here has some 10 000.
 const EXPANSION_CANDIDATES_MAX: usize = 20_000;
 
-/// What the operation takes.
-pub(super) const KNOWN: &[Known] = &[
-    once("url", Kind::Text),
-    once("valueSet", Kind::ValueSet),
-    once("valueSetVersion", Kind::Text),
-    once("filter", Kind::Text),
-    once("offset", Kind::Number),
-    once("count", Kind::Number),
-    once("includeDesignations", Kind::Flag),
-    once("displayLanguage", Kind::Text),
-];
-
 /// Marks an expansion that may lack codes, since a list of it is known only in part.
 const UNCLOSED: &str = "http://hl7.org/fhir/StructureDefinition/valueset-unclosed";
 
@@ -43,7 +31,7 @@ impl Service {
     /// Answers the value set with its codes, at most [`EXPANSION_CODES_MAX`] of them; `total` counts all that were asked for.
     /// A large value set is expanded on a thread of its own.
     pub(super) async fn expand(&self, context: &Context, id: Option<&str>, body: &[u8]) -> Result<Answer, Outcome> {
-        let mut asked = Asked::read(context, body, KNOWN)?;
+        let mut asked = Asked::read(context, body, EXPAND)?;
         let terminology = self.terminology();
         let supplied = asked.take_resource("valueSet");
         let meant = match (id, asked.text("url"), supplied) {

@@ -1,7 +1,8 @@
 //! FHIR `read` and `vread`: GET /Composition/{id} and /Composition/{id}/_history/{version}. Specification 4.3, 4.4.
 
 use super::context::{Context, Subset};
-use super::rights::{Held, outside};
+use super::held::Held;
+use super::rights::outside;
 use super::service::{Service, deleted, unreadable};
 use super::{Answer, Instance, Shown};
 use crate::access::rights::{May, View};

@@ -6,28 +6,15 @@ use std::sync::Arc;
 
 use super::Interaction;
 use super::context::Context;
+use super::held::{Held, also};
 use super::service::{Service, unreadable};
 use super::subject::unanswered;
-use crate::access::rights::{May, Own, Rights, Scope, View};
+use crate::access::rights::{May, Own};
 use crate::registry::Purpose;
 use certificate::search::filter::Filter;
-use certificate::search::row::Row;
 use certificate::{Access, Id};
 use engine::Standing;
 use fhir::outcome::{Hcert, Issue, Outcome};
-
-/// Rights of the caller, with the patient the token is about where these matter.
-#[derive(Clone, Debug)]
-pub struct Held {
-    pub rights: Rights,
-    pub own: Own,
-}
-
-impl Held {
-    pub fn scope(&self, may: May) -> Scope {
-        self.rights.scope(may, &self.own)
-    }
-}
 
 impl Context {
     /// The rows a write may touch; nothing where all.
@@ -51,11 +38,6 @@ impl Context {
         let visible = standing.row.as_ref().and_then(|row| held.visible(may, id, row));
         visible.map(drop).ok_or_else(|| outside(format!("Composition/{id}")))
     }
-}
-
-/// What must be permitted too: consent may be asked and said of what may be read.
-fn also(may: May) -> Option<May> {
-    matches!(may, May::GetConsent | May::SetConsent).then_some(May::Read)
 }
 
 /// How a refusal names what was asked for.
@@ -154,16 +136,6 @@ impl Service {
         match self.engine.current_row(id).map_err(unreadable)? {
             Some(standing) => context.check_standing(may, id, &standing),
             None => Ok(()),
-        }
-    }
-}
-
-impl Held {
-    /// How a certificate with this row is shown; nothing when it lies outside of the rights.
-    pub fn visible(&self, may: May, id: Id, row: &Row) -> Option<View> {
-        match also(may) {
-            Some(also) => self.scope(also).view(id, row).and_then(|_| self.scope(may).view(id, row)),
-            None => self.scope(may).view(id, row),
         }
     }
 }

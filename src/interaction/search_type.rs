@@ -7,8 +7,9 @@ use uuid::Uuid;
 
 use super::Answer;
 use super::context::{Context, Subset};
+use super::held::Held;
 use super::page::{self, Kind};
-use super::rights::{Held, not_permitted, outside};
+use super::rights::{not_permitted, outside};
 use super::service::{Service, unsearchable};
 use super::subject::unanswered;
 use crate::access::rights::May;

@@ -4,14 +4,13 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use super::capabilities::{TokenPolicy, capabilities, terminology_capabilities};
-use super::conformance::{self, Fixed};
+use super::capabilities::{capabilities, terminology_capabilities};
 use super::context::{Context, Subset};
+use super::fixed::{Fixed, fixed};
+use super::policy::Policy;
 use super::table::{Kind, Stored as ReadsStored};
 use super::turns::Turns;
 use super::{Answer, Instance, Interaction, Lists, PathId, Rulebook};
-use crate::access::rights::{BUILT_IN, Permissions};
-use crate::audit::Log;
 use crate::config::limits::LARGE_ANSWERS;
 use crate::registry::{Ask, Registry};
 use certificate::head::{self, HEAD_BYTES_MAX};
@@ -49,26 +48,6 @@ pub struct Settings {
     pub full_url_absolute: bool,
     /// A subject of this identifier system that is not found exactly once is HCERT-008. Contract 4.6.
     pub external_reference_system: String,
-}
-
-/// Who may do what.
-#[derive(Clone)]
-pub struct Policy {
-    pub permissions: Permissions,
-    pub tokens: TokenPolicy,
-    /// Only the author creates and changes a certificate. Contract 7.7.
-    pub author_must_be_caller: bool,
-    /// Where every access is written down; nowhere in benches that measure without.
-    pub audit: Option<Arc<Log>>,
-}
-
-impl Default for Policy {
-    /// The table that comes with the service.
-    fn default() -> Self {
-        let permissions = Permissions::read(BUILT_IN, &Names::default());
-        let permissions = permissions.expect("a test holds that the table is readable");
-        Policy { permissions, tokens: TokenPolicy::default(), author_must_be_caller: false, audit: None }
-    }
 }
 
 /// Everything an interaction needs.
@@ -148,7 +127,7 @@ impl Service {
 
     /// Definitions that are no code lists.
     pub(super) fn fixed(&self) -> &[Fixed] {
-        self.fixed.get_or_init(|| conformance::fixed(&self.settings.names))
+        self.fixed.get_or_init(|| fixed(&self.settings.names))
     }
 
     /// The code lists of this moment.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::context::Subset;
+use super::held::Held;
 use super::read::reduced;
-use super::rights::Held;
 use super::service::Service;
 use crate::access::rights::{May, Scope, View};
 use certificate::search::Hit;

@@ -7,19 +7,9 @@ use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
 use super::fhirpath::Expression;
+pub use crate::element::Invariant;
 
 const TEXT: &str = include_str!("../../../data/r5-invariants.txt");
-
-/// A rule that R5 states for a type or an element.
-#[derive(Debug)]
-pub struct Invariant {
-    /// `per-1`
-    pub key: &'static str,
-    /// What it says, in English.
-    pub human: &'static str,
-    text: &'static str,
-    expression: OnceLock<Option<Expression>>,
-}
 
 /// Those that need more than FHIRPath gives, or that FHIRPath would take long for: they are asked in Rust.
 ///
@@ -37,17 +27,25 @@ impl Invariant {
             let is_native = NATIVE.contains(&self.key);
             (!is_native).then(|| Expression::parse(self.text).expect("a test reads every invariant"))
         };
-        self.expression.get_or_init(read).as_ref()
+        EXPRESSIONS[self.number].get_or_init(read).as_ref()
     }
+}
+
+/// What was read of each, by its number.
+static EXPRESSIONS: LazyLock<Vec<OnceLock<Option<Expression>>>> =
+    LazyLock::new(|| lines().map(|_| OnceLock::new()).collect());
+
+fn lines() -> impl Iterator<Item = &'static str> {
+    TEXT.lines().filter(|line| !line.starts_with('#'))
 }
 
 static INVARIANTS: LazyLock<HashMap<&'static str, Vec<Invariant>>> = LazyLock::new(|| {
     let mut invariants: HashMap<&str, Vec<Invariant>> = HashMap::new();
-    for line in TEXT.lines().filter(|line| !line.starts_with('#')) {
+    for (number, line) in lines().enumerate() {
         let mut fields = line.split('\t');
         let mut field = || fields.next().expect("the table was written by its script, and a test reads all of it");
         let (path, key, text, human) = (field(), field(), field(), field());
-        invariants.entry(path).or_default().push(Invariant { key, human, text, expression: OnceLock::new() });
+        invariants.entry(path).or_default().push(Invariant { key, human, text, number });
     }
     invariants
 });

@@ -10,9 +10,10 @@ mod value;
 
 use crate::limits::JSON_DEPTH_MAX;
 use crate::outcome::{Hcert, Issue, Outcome};
+pub use reader::Read;
 pub use source::Source;
 pub use text::{write_member, write_string};
-pub use value::{Json, Object, Read};
+pub use value::{Json, Object};
 
 /// Reads a request body.
 ///

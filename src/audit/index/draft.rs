@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet};
 use super::{KeyHash, Subjects, certificate, keys_of, person, unknown};
 use crate::audit::encoding;
 use crate::audit::event::Entity;
+use crate::audit::head::Hash;
 use crate::audit::header::{HEADER_BYTES, Header};
-use crate::audit::record::{Hash, Piece, Walk};
+use crate::audit::record::{Piece, Walk};
 use crate::audit::{Number, header};
 
 /// Keys of events, certificates in them, and their keys, that the index of one file of the audit trail holds: 8 to 32 bytes of memory each

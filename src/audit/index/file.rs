@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::{Draft, KeyHash};
 use crate::audit::Number;
-use crate::audit::record::Hash;
+use crate::audit::head::Hash;
 use crate::audit::seal::{self, Seal};
 use base::regular_file;
 

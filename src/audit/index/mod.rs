@@ -3,13 +3,17 @@
 
 mod draft;
 mod file;
+mod indexes;
 pub(super) mod keeper;
 
 use std::sync::Arc;
 
 pub(super) use draft::Draft;
 pub(super) use file::{Index, write};
-pub(super) use keeper::{Indexes, is_name, keep, omits, path};
+#[cfg(test)]
+pub(super) use indexes::AUDIT_DRAFT_PIECE_BYTES;
+pub(super) use indexes::Indexes;
+pub(super) use keeper::{keep, omits};
 
 use super::record::sha256;
 use super::wanted::{Agent, AuditedEntity, Result, Wanted};

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::audit::disk::Name;
-use crate::audit::index;
-use crate::audit::index::keeper::AUDIT_DRAFT_PIECE_BYTES;
+use crate::audit::disk::index_path;
+use crate::audit::index::AUDIT_DRAFT_PIECE_BYTES;
 use crate::audit::limits::AUDIT_TEXT_BYTES_MAX;
 use crate::audit::trail::Part;
 
@@ -151,13 +151,13 @@ fn agrees(log: &Log, wanted: &Wanted) {
 /// Where the indexes of sealed files are to be.
 fn indexes_to_be(data: &Path) -> Vec<std::path::PathBuf> {
     let sealed = listed(data).parts.into_iter().filter(|part| part.seal.is_some());
-    sealed.map(|part| index::path(&folder(data), part.name.file())).collect()
+    sealed.map(|part| index_path(&folder(data), part.name.file())).collect()
 }
 
 /// The indexes of a folder, by the number of their file.
 fn indexes(data: &Path) -> HashMap<u64, std::path::PathBuf> {
     let sealed = listed(data).parts.into_iter().filter(|part| part.seal.is_some()).map(|part| part.name.file());
-    sealed.map(|file| (file, index::path(&folder(data), file))).filter(|(_, path)| path.exists()).collect()
+    sealed.map(|file| (file, index_path(&folder(data), file))).filter(|(_, path)| path.exists()).collect()
 }
 
 fn indexed(data: &Path, file_bytes: u64) -> Log {
@@ -337,7 +337,7 @@ fn an_index_goes_with_its_file_and_is_no_stranger_in_the_folder() {
     eventually("old files are removed with their indexes", || (indexes(data.path()).len() < count).then_some(()));
     drop(log);
     // What a crash between the two left goes at the next start; one that cannot be written keeps no other from being made.
-    let (left, last) = (index::path(&folder(data.path()), 1), indexes(data.path()).into_iter().max().unwrap());
+    let (left, last) = (index_path(&folder(data.path()), 1), indexes(data.path()).into_iter().max().unwrap());
     fs::write(&left, "").unwrap();
     for path in indexes(data.path()).into_values() {
         fs::remove_file(path).unwrap();

@@ -1,9 +1,9 @@
 //! What R5 asks of the values of a type: elements that must be there, codes, invariants. Gathered when the first one is checked.
 
-use super::definition::{Checks, Element, ElementChecks, Kind, TypeDefinition};
+use super::definition::{Checks, Element, ElementChecks, Invariant, Kind, TypeDefinition};
 use super::table::of;
 use crate::codes;
-use crate::invariant::{self, Invariant};
+use crate::invariant;
 
 /// A walk over a whole body asks these where they belong: they are about all of its references, ids and narratives.
 const ASKED_BY_WALKS: [&str; 6] = ["dom-2", "dom-3", "ele-1", "ref-1", "txt-1", "txt-2"];

@@ -4,7 +4,6 @@ use std::sync::OnceLock;
 
 use super::keys::Keys;
 use crate::codes::Codes;
-use crate::invariant::Invariant;
 use crate::primitive::Primitive;
 
 /// `max` of an element that may repeat without end (`*`).
@@ -112,4 +111,17 @@ pub struct ElementChecks {
     pub invariants: Vec<&'static Invariant>,
     /// The value set of a required binding.
     pub codes: Option<&'static Codes>,
+}
+
+/// A rule that R5 states for a type or an element.
+#[derive(Debug)]
+pub struct Invariant {
+    /// `per-1`
+    pub key: &'static str,
+    /// What it says, in English.
+    pub human: &'static str,
+    /// FHIRPath.
+    pub(crate) text: &'static str,
+    /// Its place among all.
+    pub(crate) number: usize,
 }

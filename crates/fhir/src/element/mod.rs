@@ -8,7 +8,9 @@ mod definition;
 mod keys;
 mod table;
 
-pub use definition::{Checks, Content, Element, ElementChecks, ElementType, Found, Kind, MANY, TypeDefinition};
+pub use definition::{
+    Checks, Content, Element, ElementChecks, ElementType, Found, Invariant, Kind, MANY, TypeDefinition,
+};
 pub use table::{of, of_resource};
 
 impl TypeDefinition {

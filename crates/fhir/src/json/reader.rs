@@ -7,7 +7,8 @@ use std::collections::HashSet;
 use serde::de::IgnoredAny;
 
 use super::lexer::Lexer;
-use super::{Json, Object, Read, Source};
+use super::source::Source;
+use super::value::{Json, Object};
 use crate::element;
 use crate::limits::JSON_DEPTH_MAX;
 use crate::outcome::{Hcert, Issue, Outcome, Problems};
@@ -223,6 +224,16 @@ fn bit_of(name: &[u8]) -> u32 {
         [first, .., last] => (name.len() as u32 * 7 + u32::from(*first) * 5 + u32::from(*last)) % 64,
         _ => 0,
     }
+}
+
+/// What was read of a text.
+#[derive(Debug)]
+pub struct Read<'a> {
+    pub value: Json<'a>,
+    /// What FHIR forbids in well-formed JSON.
+    pub problems: Problems,
+    /// The text, where it is as we would write it.
+    pub source: Option<Source<'a>>,
 }
 
 #[cfg(test)]

@@ -2,9 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::source::Source;
-use crate::outcome::Problems;
-
 /// One JSON value. `Number` keeps its text as written (`1.10` stays `1.10`, `1E2` stays `1E2`). Contract 2.7.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Json<'a> {
@@ -128,14 +125,4 @@ impl<'a> Json<'a> {
             )),
         }
     }
-}
-
-/// What was read of a text.
-#[derive(Debug)]
-pub struct Read<'a> {
-    pub value: Json<'a>,
-    /// What FHIR forbids in well-formed JSON.
-    pub problems: Problems,
-    /// The text, where it is as we would write it.
-    pub source: Option<Source<'a>>,
 }

@@ -14,9 +14,10 @@ use engine::embedded::store::{consent, patient};
 use engine::embedded::who;
 use engine::{PatientFacts, Who};
 use fhir::json;
+use hcert::audit::Hash;
 use hcert::audit::encoding;
 use hcert::audit::header::{HEADER_BYTES, Header};
-use hcert::audit::record::{FRAME_BYTES, Hash, Piece, Walk, chain, open, sha256};
+use hcert::audit::record::{FRAME_BYTES, Piece, Walk, chain, open, sha256};
 use hcert::audit::resource::resource;
 use hcert::audit::{Action, Event, Number};
 

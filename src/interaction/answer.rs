@@ -1,0 +1,48 @@
+//! What an interaction answers.
+
+use super::turns::Turn;
+use certificate::Version;
+use certificate::search::Hit;
+
+/// What an interaction answers; `http` writes status, headers and body from it.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// 200, 201, 204 or 304.
+    pub status: u16,
+    /// FHIR JSON, minified. Empty: no body.
+    pub body: Vec<u8>,
+    /// `ETag` and `Last-Modified` (milliseconds since 1970 UTC).
+    pub version: Option<(Version, i64)>,
+    /// Absolute address.
+    pub location: Option<String>,
+    /// Absolute address.
+    pub content_location: Option<String>,
+    /// Held until the body is sent.
+    pub turn: Option<Turn>,
+    /// What happens in place of an answer: a registry that is told to fail.
+    pub instead: Option<Instead>,
+    /// What of it the audit trail must know.
+    pub shown: Shown,
+    /// The audit trail knows of it already, from the writer.
+    pub witnessed: bool,
+}
+
+/// How a server misbehaves that is told to. Contract 6.4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instead {
+    /// The connection ends.
+    HangUp,
+    /// The body is no FHIR.
+    Garbage,
+}
+
+/// What an answer shows, for the trail.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Shown {
+    #[default]
+    Nothing,
+    One(Hit),
+    Many(Vec<Hit>),
+    /// Of the registry, as their FHIR JSON stands in the body.
+    Patients,
+}

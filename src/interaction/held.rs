@@ -1,0 +1,33 @@
+//! The rights that a caller holds.
+
+use crate::access::rights::{May, Own, Rights, Scope, View};
+use certificate::Id;
+use certificate::search::row::Row;
+
+/// Rights of the caller, with the patient the token is about where these matter.
+#[derive(Clone, Debug)]
+pub struct Held {
+    pub rights: Rights,
+    pub own: Own,
+}
+
+impl Held {
+    pub fn scope(&self, may: May) -> Scope {
+        self.rights.scope(may, &self.own)
+    }
+}
+
+impl Held {
+    /// How a certificate with this row is shown; nothing when it lies outside of the rights.
+    pub fn visible(&self, may: May, id: Id, row: &Row) -> Option<View> {
+        match also(may) {
+            Some(also) => self.scope(also).view(id, row).and_then(|_| self.scope(may).view(id, row)),
+            None => self.scope(may).view(id, row),
+        }
+    }
+}
+
+/// What must be permitted too: consent may be asked and said of what may be read.
+pub(super) fn also(may: May) -> Option<May> {
+    matches!(may, May::GetConsent | May::SetConsent).then_some(May::Read)
+}
