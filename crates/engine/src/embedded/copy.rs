@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
+use super::Embedded;
 use super::store::body::{self, Dictionary};
 use super::store::consent::record::Record as ConsentRecord;
-use super::store::copy::{self, CopiedChange, CopiedPatient};
+use super::store::copy::{self, CopiedChange};
+use super::store::patient::CopiedPatient;
 use super::store::patient::record::Record as PatientRecord;
 use super::store::record::Record;
+use super::store::row;
 use super::store::{Error, What};
-use super::{Embedded, standing};
 use crate::limits::{COPY_RECORD_BYTES_MAX, ID_MAX};
 use crate::{KeptTime, Moment, Piece};
 use certificate::search::row::Row;
@@ -167,7 +169,7 @@ pub(super) fn row(
     }
     raw.clear();
     body::expand(dictionary(record.dictionary)?, record.frame, record.raw_bytes + record.row_bytes, raw)?;
-    let row = standing::read_row(record, &raw[record.raw_bytes..])?;
+    let row = row::read_row(record, &raw[record.raw_bytes..])?;
     match row.class.state == record.state {
         true => Ok(Some(row)),
         false => Err(Error::Damaged("the index row of a version is in another state than the version".into())),

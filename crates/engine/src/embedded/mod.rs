@@ -58,8 +58,9 @@ use patients::Links;
 pub use restore::Restore;
 pub use salvage::{Salvage, Salvaged};
 pub use stats::{FileSize, Stats, TableSize, size};
-pub use store::copy::RESTORING;
+pub use store::RESTORING;
 use store::record::{Draft, Record, Tag};
+use store::row;
 pub use store::{CommitFloor, Error, MemoryLog, expect_unused};
 use store::{Opened, Reader, Store, body};
 use time::Time;
@@ -202,7 +203,7 @@ impl Shared {
         }
         let mut raw = Vec::new();
         self.expand(record, &mut raw)?;
-        standing::read_row(record, &raw[record.raw_bytes..]).map(Some)
+        row::read_row(record, &raw[record.raw_bytes..]).map(Some)
     }
 
     /// Appends body and row.

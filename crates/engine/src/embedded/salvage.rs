@@ -10,10 +10,10 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::packed;
-use super::standing::read_row;
 use super::store::body::{self, Dictionary};
 use super::store::pages::{Leaf, Lost, Met, Pages, Shape};
 use super::store::record::Record;
+use super::store::row::read_row;
 use super::store::{Change, Error, What};
 use crate::{STORE_FILE, Stored};
 use certificate::{Access, Consent, Id, Stamp, State, Version};

@@ -1,13 +1,11 @@
 //! What rights ask: the row of a certificate with the consent that holds, of one moment with the version that is shown.
 
-use std::sync::Arc;
-
 use super::store::record::Record;
+use super::store::row::{lay, read_row};
 use super::store::{Error, Reader, body};
 use super::{Embedded, Shared};
 use crate::{Standing, Stored, Versioned};
 use certificate::search::row::Row;
-use certificate::search::row_bytes;
 use certificate::{Consent, Id, State, Version, head};
 
 impl Embedded {
@@ -88,21 +86,6 @@ impl Shared {
             resource.truncate(end);
         }
         Ok((Stored { id, version, state, stamp, resource }, row))
-    }
-}
-
-/// The row of a record, from its raw bytes.
-pub(super) fn read_row(record: &Record, bytes: &[u8]) -> Result<Row, Error> {
-    let unreadable = || Error::Damaged("an index row is not readable".into());
-    let mut row = row_bytes::decode(bytes).ok_or_else(unreadable)?;
-    row.last_updated = record.stamp.milliseconds;
-    Ok(row)
-}
-
-/// Lays the consent that holds over a row.
-pub(super) fn lay(row: &mut Row, consent: Consent) {
-    if row.class.consent != consent {
-        Arc::make_mut(&mut row.class).consent = consent;
     }
 }
 

@@ -4,11 +4,12 @@ use std::ops::Bound;
 
 use redb::{Key, TableDefinition, TableHandle, Value};
 
+use super::ascending::Ascending;
 use super::change::Change;
 use super::consent::{CLOSED, CONSENT};
 use super::log::ReadOnlyTable;
-use super::opening::{Position, position_at};
 use super::patient::{BORN, BornRow, IDENTIFIER, LINK, PATIENT};
+use super::position::{Position, position_at};
 use super::{CHANGE, CLASS, COUNTER, DICTIONARY, Error, META, Reader, TIME, VERSION};
 
 /// A table of `(id, number)` to a record.
@@ -21,27 +22,6 @@ pub enum Records {
 
 /// Number of a change, and the change as far as it can be read.
 type BareChange = (u64, Result<Change, Error>);
-
-/// Keys of a table as they are met. Each must lie above the one before: who reads in pieces goes on behind the last key, and one that
-/// goes back would have him read the same piece for ever.
-pub(super) struct Ascending<'t, K> {
-    pub table: &'t str,
-    pub last: K,
-}
-
-impl<K: PartialOrd + Clone> Ascending<'_, K> {
-    /// Takes the next key.
-    ///
-    /// # Errors
-    /// `Damaged`: it does not lie above the one before.
-    pub(super) fn next(&mut self, key: &K) -> Result<(), Error> {
-        if *key <= self.last {
-            return Err(Error::Damaged(format!("keys of {} are out of order", self.table)));
-        }
-        self.last = key.clone();
-        Ok(())
-    }
-}
 
 impl Reader {
     fn found<K: Key + 'static, V: Value + 'static>(

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::change::{CHANGE_BYTES, Change, What};
 use super::log::{WriteTransaction, WrittenTable};
-use super::reader::newest;
+use super::newest::newest;
 use super::{CHANGE, CLASS, COUNTER, Error, META, TIME, VERSION, record};
 use super::{consent, list, patient};
 use crate::{ListChange, PatientWrite};

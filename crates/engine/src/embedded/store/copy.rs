@@ -7,12 +7,12 @@
 //!
 //! Numbers are little-endian. Records are copied as they lie in the store; nothing is expanded.
 
-use std::path::Path;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use super::change::{CHANGE_BYTES, Change, What};
 use super::opening::{PURPOSE, purpose_of};
+use super::patient::CopiedPatient;
 use super::{Batch, DICTIONARY, Error, META, Reader, Store, body, patient};
 use crate::limits::COPY_PIECE_BYTES;
 use crate::{Piece, Purpose};
@@ -20,17 +20,6 @@ use certificate::{Id, Version};
 
 /// Milliseconds that a backup reads at one moment; while it does, pages that writers gave up are not used again.
 const COPY_READ_MS: u64 = 50;
-
-/// Where the mark of a restore lies in the data folder. It is there before the first row and goes after the last.
-pub const RESTORING: &str = "restoring";
-
-/// Whether a folder is one that a restore has not come to its end in.
-///
-/// # Errors
-/// `Io`: it cannot be seen whether the mark is there.
-pub fn is_restoring(folder: &Path) -> Result<bool, Error> {
-    folder.join(RESTORING).try_exists().map_err(|error| Error::Io(format!("{RESTORING}: {error}")))
-}
 
 /// Rows between two looks at the clock.
 const ROWS_AT_ONCE: usize = 64;
@@ -42,15 +31,6 @@ const HEAD_BYTES: usize = 8 + CHANGE_BYTES + 4;
 #[derive(Clone, Copy, Debug)]
 pub struct CopiedChange<'a> {
     pub change: Change,
-    pub record: &'a [u8],
-}
-
-/// One version of a patient as it was copied.
-#[derive(Clone, Copy, Debug)]
-pub struct CopiedPatient<'a> {
-    pub number: u64,
-    pub id: Id,
-    pub version: Version,
     pub record: &'a [u8],
 }
 

@@ -3,6 +3,19 @@
 
 mod guarded;
 pub(super) mod memory;
+/// What a table takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Measured {
+    pub name: String,
+    pub rows: u64,
+    /// Bytes of keys and values.
+    pub stored_bytes: u64,
+    /// Bytes of the pages above them.
+    pub metadata_bytes: u64,
+    /// Bytes that are free inside its pages.
+    pub fragmented_bytes: u64,
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +30,7 @@ use redb::{
     ReadableTableMetadata, TableDefinition, TableError, TableHandle, Value,
 };
 
-use super::{Error, FILE, Measured};
+use super::error::{Error, FILE};
 pub(super) use guarded::{GuardedDrop, guarded};
 use memory::{MemoryLog, OrderedKey};
 

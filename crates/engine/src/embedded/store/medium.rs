@@ -7,11 +7,12 @@ use std::path::Path;
 use redb::{Database, DatabaseError};
 
 use super::backend::FileMedium;
+use super::error::{Error, FILE, io};
+use super::holder::Holder;
 use super::log::memory::MemoryLog;
 use super::log::{GuardedDrop, Log, guarded};
 use super::pages::Pages;
-use super::{Error, FILE, Holder, io};
-use crate::STORE_FILE;
+use crate::{Names, Purpose, QuickRepair, STORE_FILE};
 
 /// What a store is opened on.
 #[derive(Clone, Debug)]
@@ -123,5 +124,22 @@ fn unopened(path: &Path, error: DatabaseError) -> Error {
         DatabaseError::DatabaseAlreadyOpen => Error::InUse(path.parent().and_then(Holder::of)),
         DatabaseError::UpgradeRequired(format) => Error::Newer(format!("file format {format} of redb")),
         error => io(error),
+    }
+}
+
+/// How to open the store.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub cache_bytes: usize,
+    pub quick_repair: QuickRepair,
+    pub names: Names,
+    /// What the folder is opened for; none for commands that serve it to nobody.
+    pub purpose: Option<Purpose>,
+    pub medium: Medium,
+}
+
+impl Options {
+    pub(super) fn open(&self, path: &Path, way: Way) -> Result<Log, Error> {
+        self.medium.open(path, self.cache_bytes, way)
     }
 }

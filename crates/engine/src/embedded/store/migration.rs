@@ -10,12 +10,14 @@ mod counters;
 mod patient_log;
 #[cfg(test)]
 pub mod tests;
+mod walk;
 
 use std::path::Path;
 
 use super::log::{Log, WriteTransaction};
 use super::{Error, FORMAT, META};
 use base::log::event;
+pub use walk::Walk;
 
 /// Rows that one commit of a migration writes: some milliseconds of work, and little to do again after a kill.
 const MIGRATION_CHUNK_ROWS: usize = 10_000;
@@ -30,25 +32,6 @@ const _: () = assert!(STEPS.len() + 1 == FORMAT as usize, "every format but the 
 
 /// Name in `meta` of the format whose step is not finished.
 const UNFINISHED: &str = "migration";
-
-/// Bounds of a migration, and who is told of its commits: an argument, so that tests can interrupt it everywhere.
-pub struct Walk<'d> {
-    log: &'d Log,
-    /// Rows of one commit.
-    chunk_rows: usize,
-    /// Called behind every commit; an error of it ends the migration there.
-    committed: &'d dyn Fn() -> Result<(), Error>,
-}
-
-impl Walk<'_> {
-    /// Commits what `write` puts into a transaction.
-    fn commit(&self, write: impl FnOnce(&WriteTransaction) -> Result<(), Error>) -> Result<(), Error> {
-        let transaction = self.log.begin_write()?;
-        write(&transaction)?;
-        transaction.commit()?;
-        (self.committed)()
-    }
-}
 
 /// Brings a store that is open to the format of this release; `path` is its file, of which a copy is made first. One that is only looked at
 /// has none, and stays what it is on the disk. Returns the format it had, where that was another one.

@@ -3,6 +3,7 @@
 //! All hot keys ascend, and certificates have no secondary tables: whatever is searched of them is searched in the index. `docs/STORAGE.md`
 //! describes every table byte by byte.
 
+mod ascending;
 pub mod backend;
 mod bare;
 mod batch;
@@ -11,233 +12,67 @@ pub mod change;
 pub mod consent;
 pub mod copy;
 pub mod crc;
+mod error;
 mod floor;
 mod holder;
 mod list;
 mod log;
 mod medium;
 pub mod migration;
+mod newest;
 mod opening;
 pub mod pages;
 pub mod patient;
+mod position;
 mod reader;
 pub mod record;
+mod restoring;
 mod room;
+pub(crate) mod row;
+mod stamps;
+mod tables;
 #[cfg(test)]
 pub mod tampered;
 mod time;
 mod whole;
 
-use std::fmt;
 use std::fs::{self, File};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
-use redb::{
-    CommitError, CompactionError, DatabaseError, Key, StorageError, TableDefinition, TableError, TransactionError,
-    Value,
-};
-
-use crate::{DAMAGED, MADE_BY, Names, Purpose, QuickRepair, STORE_FILE};
+use crate::{QuickRepair, STORE_FILE};
 pub use backend::FileMedium;
 pub use bare::Records;
 pub use batch::Batch;
 use body::Dictionary;
-use change::CHANGE_BYTES;
 pub use change::{Change, What};
+pub use error::Error;
+use error::io;
 pub use floor::CommitFloor;
 pub use holder::Holder;
 use holder::Holding;
+use log::Log;
+pub use log::Measured;
 pub use log::memory::MemoryLog;
-use log::{Log, ReadOnlyTable, ReadTransaction};
-pub use medium::Medium;
 use medium::Way;
-pub use opening::{Opened, Position, Stands, expect_unused};
+pub use medium::{Medium, Options};
+pub use opening::{Opened, expect_unused};
 use opening::{first_look, look_again};
 use pages::Pages;
+pub use position::{Position, Stands};
 pub use reader::{Lying, Reader};
-pub use time::{LATEST_STAMP, LatestStamp};
-pub use whole::Measured;
+pub use restoring::{RESTORING, is_restoring};
+pub use stamps::{LATEST_STAMP, LatestStamp};
+pub use tables::FORMAT;
+use tables::{CHANGE, CLASS, COUNTER, DICTIONARY, META, MayBeOpen, TERMINOLOGY, TIME, VERSION, opened};
 
 /// The longest pause between two tries to open the store again after a failure, in seconds.
 const STORE_REOPEN_PAUSE_SECONDS: u64 = 5;
 
 /// The same after a commit met damage, when each try reads the whole file.
 const STORE_DAMAGED_PAUSE_SECONDS: u64 = 300;
-
-/// What really happens in the store.
-#[derive(Debug)]
-pub enum Error {
-    /// The folder belongs to a running process, and to which where that is known.
-    InUse(Option<Holder>),
-    /// Made by a later release.
-    Newer(String),
-    /// Made by an earlier release, and not to be brought to this one's format.
-    Migration(String),
-    /// Made with other namespaces: the setting, what the folder has, what was asked for.
-    OtherNames { name: String, stored: String, wanted: String },
-    /// Made by the command that serves for another purpose.
-    OtherPurpose(Purpose),
-    /// Bytes that cannot have been written so.
-    Damaged(String),
-    /// The file system or redb refused.
-    Io(String),
-    /// The operating system gives too few threads or open files, with what to raise.
-    Limits(String),
-    /// A commit failed: the change may be there or not.
-    CommitUnknown(String),
-    /// Not at this moment: the database is being opened again after a failed commit.
-    Reopening,
-    /// A restore into the folder was cut off.
-    Restoring,
-    /// The file is no longer the one that was opened: removed, moved, replaced or cut. Nothing is written any more.
-    Gone,
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Error::InUse(None) => formatter.write_str("the data folder is in use by another process"),
-            Error::InUse(Some(holder)) => write!(formatter, "the data folder is in use by {holder}"),
-            Error::Newer(what) => write!(formatter, "the data folder was written by a later release: {what}"),
-            Error::Migration(what) => {
-                write!(formatter, "the data folder cannot be brought to the format of this release: {what}")
-            }
-            Error::OtherNames { name, stored, wanted } => write!(
-                formatter,
-                "the data folder was made with {name} = \"{stored}\", but the settings say \"{wanted}\"; stored certificates hold these \
-                 names, so set it back or start with another folder"
-            ),
-            Error::OtherPurpose(Purpose::Developer) => write!(
-                formatter,
-                "{MADE_BY} `hcert dev`, whose people are made up; `hcert serve` is for real data: name another folder with --data"
-            ),
-            Error::OtherPurpose(Purpose::Service) => write!(
-                formatter,
-                "{MADE_BY} `hcert serve` for real data; `hcert dev` gives every right to whoever comes: name another folder with --data"
-            ),
-            Error::Damaged(what) => write!(formatter, "{DAMAGED}: {what}"),
-            Error::Io(what) => write!(formatter, "the store cannot be read or written: {what}"),
-            Error::Limits(what) => formatter.write_str(what),
-            Error::Reopening => formatter.write_str("the store is being opened again after a failed commit"),
-            Error::Restoring => formatter.write_str(
-                "a restore into the data folder was not finished; empty the folder and run the restore again",
-            ),
-            Error::Gone => formatter.write_str(
-                "store.redb is not the file that was opened: it was removed, moved, replaced or cut, or its disk was unmounted",
-            ),
-            Error::CommitUnknown(what) => write!(formatter, "a commit failed, its outcome is unknown: {what}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-/// What pages belong to that no table has.
-const FILE: &str = "the file";
-
-fn io(error: impl Into<Error>) -> Error {
-    error.into()
-}
-
-impl From<std::io::Error> for Error {
-    fn from(error: std::io::Error) -> Error {
-        Error::Io(error.to_string())
-    }
-}
-
-impl From<StorageError> for Error {
-    fn from(error: StorageError) -> Error {
-        match error {
-            StorageError::Corrupted(what) => Error::Damaged(what),
-            // A call after the one that failed: the writer is about to open the database again.
-            StorageError::PreviousIo | StorageError::DatabaseClosed | StorageError::LockPoisoned(_) => Error::Reopening,
-            // The file is no database, or a page lies behind its end.
-            StorageError::Io(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
-                Error::Damaged(error.to_string())
-            }
-            error => Error::Io(error.to_string()),
-        }
-    }
-}
-
-impl From<TableError> for Error {
-    fn from(error: TableError) -> Error {
-        match error {
-            TableError::Storage(error) => error.into(),
-            // Tables are made with the store, or looked for as what may be absent; and nothing but this program writes them.
-            error => Error::Damaged(error.to_string()),
-        }
-    }
-}
-
-impl From<TransactionError> for Error {
-    fn from(error: TransactionError) -> Error {
-        match error {
-            TransactionError::Storage(error) => error.into(),
-            error => Error::Io(error.to_string()),
-        }
-    }
-}
-
-impl From<CommitError> for Error {
-    fn from(error: CommitError) -> Error {
-        match error {
-            CommitError::Storage(error) => error.into(),
-            error => Error::Io(error.to_string()),
-        }
-    }
-}
-
-impl From<CompactionError> for Error {
-    fn from(error: CompactionError) -> Error {
-        match error {
-            CompactionError::Storage(error) => error.into(),
-            error => Error::Io(error.to_string()),
-        }
-    }
-}
-
-impl From<DatabaseError> for Error {
-    fn from(error: DatabaseError) -> Error {
-        match error {
-            DatabaseError::Storage(error) => error.into(),
-            error => Error::Io(error.to_string()),
-        }
-    }
-}
-
-const VERSION: TableDefinition<(u64, u32), &[u8]> = TableDefinition::new("version");
-const CHANGE: TableDefinition<u64, &[u8; CHANGE_BYTES]> = TableDefinition::new("change");
-const TIME: TableDefinition<(i64, u64), ()> = TableDefinition::new("time");
-const CLASS: TableDefinition<u32, &[u8]> = TableDefinition::new("class");
-const COUNTER: TableDefinition<u32, u64> = TableDefinition::new("counter");
-const DICTIONARY: TableDefinition<u8, &[u8]> = TableDefinition::new("dictionary");
-const TERMINOLOGY: TableDefinition<&str, &[u8]> = TableDefinition::new("terminology");
-const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
-
-/// Number of the layout of tables and keys. A folder with a lower one is migrated when it is opened, one with a higher one is refused.
-pub const FORMAT: u32 = 2;
-
-/// How to open the store.
-#[derive(Clone, Debug)]
-pub struct Options {
-    pub cache_bytes: usize,
-    pub quick_repair: QuickRepair,
-    pub names: Names,
-    /// What the folder is opened for; none for commands that serve it to nobody.
-    pub purpose: Option<Purpose>,
-    pub medium: Medium,
-}
-
-impl Options {
-    fn open(&self, path: &Path, way: Way) -> Result<Log, Error> {
-        self.medium.open(path, self.cache_bytes, way)
-    }
-}
 
 /// The open store. Reads go on while the one writer commits.
 ///
@@ -278,7 +113,7 @@ impl Store {
     /// # Errors
     /// `InUse`, `Newer`, `Migration`, `OtherNames`, `Restoring`, or what the file system says.
     pub fn open(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
-        match copy::is_restoring(folder)? {
+        match is_restoring(folder)? {
             false => Store::open_restoring(folder, options),
             true => Err(Error::Restoring),
         }
@@ -303,7 +138,7 @@ impl Store {
     /// # Errors
     /// As [`open`](Store::open); `Io` where there is none.
     pub fn look(folder: &Path, options: Options) -> Result<(Store, Opened), Error> {
-        if copy::is_restoring(folder)? {
+        if is_restoring(folder)? {
             return Err(Error::Restoring);
         }
         let path = folder.join(STORE_FILE);
@@ -574,22 +409,6 @@ impl Store {
         drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
-
-/// A table that is opened once, where there is one.
-fn opened<'a, K: Key + 'static, V: Value + 'static>(
-    cell: &'a MayBeOpen<K, V>,
-    transaction: &ReadTransaction,
-    definition: TableDefinition<'static, K, V>,
-) -> Result<Option<&'a ReadOnlyTable<K, V>>, Error> {
-    if let Some(table) = cell.get() {
-        return Ok(table.as_ref());
-    }
-    let table = transaction.find_table(definition)?;
-    Ok(cell.get_or_init(|| table).as_ref())
-}
-
-/// A table that may be absent.
-type MayBeOpen<K, V> = OnceLock<Option<ReadOnlyTable<K, V>>>;
 
 /// Whether a write transaction has something to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

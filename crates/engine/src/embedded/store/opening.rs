@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use super::change::Change;
-use super::log::{Log, ReadOnlyTable, ReadTransaction};
+use super::log::{Log, ReadOnlyTable};
 use super::medium::{Medium, Way};
-use super::time::{CLOCK_RESETS, LATEST_STAMP, LatestStamp, read_resets};
+use super::position::{Position, position, stored_classes, stored_counters};
 use super::{CHANGE, CLASS, COUNTER, DICTIONARY, Error, FORMAT, META, Options, TIME, VERSION, body, migration};
-use crate::{ClockReset, Names, Purpose};
-use certificate::{Id, Seq};
+use crate::{Names, Purpose};
+use certificate::Id;
 
 /// What the store knows of itself when it is opened.
 #[derive(Clone, Debug)]
@@ -28,24 +27,6 @@ pub struct Opened {
     pub counters: Vec<(u32, u64)>,
 }
 
-/// How far the store has come. It moves in memory only after a commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    pub next_id: Id,
-    pub seq: Seq,
-    /// The newest time stamp, milliseconds since 1970 UTC: no change gets an earlier one. Imported versions that are ahead of the clock do
-    /// not count, nor does what lies before the last reset. `i64::MIN` when there is none.
-    pub milliseconds: i64,
-    /// Time stamp of the last change, imported or not.
-    pub last: i64,
-    /// Versions stored.
-    pub running: u64,
-    /// Some versions were imported out of the order of their times: the table `time` serves questions about times.
-    pub unordered: bool,
-    /// Where time began again last.
-    pub reset: Option<ClockReset>,
-}
-
 /// Whether no other process has a data folder: the lock is taken and given back.
 ///
 /// # Errors
@@ -59,23 +40,6 @@ pub(super) fn look_again(path: &Path, options: &Options) -> Result<Log, Error> {
     let log = options.open(path, Way::Look)?;
     first_look(&log, None, options)?;
     Ok(log)
-}
-
-/// Where a database that was opened again stands.
-#[derive(Clone, Debug)]
-pub struct Stands {
-    pub position: Position,
-    /// As [`Opened::classes`].
-    pub classes: Vec<Vec<u8>>,
-    /// As [`Opened::counters`].
-    pub counters: Vec<(u32, u64)>,
-}
-
-impl Stands {
-    pub fn read(log: &Log) -> Result<Stands, Error> {
-        let (position, classes) = (position(log)?, stored_classes(log)?);
-        Ok(Stands { position, classes, counters: stored_counters(log)? })
-    }
 }
 
 /// Makes what a new store needs, checks what an old one says, migrates one of an earlier format, and reads how far it has come. One of an
@@ -106,19 +70,6 @@ pub(super) fn first_look(log: &Log, copied: Option<&Path>, options: &Options) ->
         classes: stored_classes(log)?,
         counters: stored_counters(log)?,
     })
-}
-
-/// Classes in the order of their numbers.
-pub(super) fn stored_classes(log: &Log) -> Result<Vec<Vec<u8>>, Error> {
-    let classes = log.begin_read()?.open_table(CLASS)?;
-    let rows = classes.iter()?;
-    rows.map(|row| row.map(|(_, class)| class.value().to_vec())).collect()
-}
-
-fn stored_counters(log: &Log) -> Result<Vec<(u32, u64)>, Error> {
-    let counters = log.begin_read()?.open_table(COUNTER)?;
-    let rows = counters.iter()?;
-    rows.map(|row| row.map(|(class, number)| (class.value(), number.value()))).collect()
 }
 
 fn make(log: &Log, names: &Names) -> Result<(), Error> {
@@ -215,40 +166,4 @@ fn add_shipped_dictionary(log: &Log) -> Result<(), Error> {
     let transaction = log.begin_write()?;
     transaction.open_table(DICTIONARY)?.insert(number, body::SHIPPED)?;
     transaction.commit()
-}
-
-pub(super) fn position(log: &Log) -> Result<Position, Error> {
-    position_at(&log.begin_read()?)
-}
-
-/// How far the store had come at a moment.
-pub(super) fn position_at(transaction: &ReadTransaction) -> Result<Position, Error> {
-    let meta = transaction.open_table(META)?;
-    let number = |key: &str| -> Result<Option<u64>, Error> {
-        let number = meta.get(key)?.map(|bytes| bytes.value().try_into().map(u64::from_le_bytes));
-        number.transpose().map_err(|_| Error::Damaged(format!("'{key}' is no number")))
-    };
-    let changes = transaction.open_table(CHANGE)?;
-    let last = changes.last()?;
-    let last = last.map(|(seq, change)| Change::read(seq.value(), change.value())).transpose()?;
-    let versions = transaction.open_table(VERSION)?;
-    let past_newest = match versions.last()? {
-        Some((key, _)) => key.value().0.saturating_add(1),
-        None => 1,
-    };
-    let next_id = number("next-id")?.unwrap_or(1).max(past_newest);
-    let (seq, last_stamp) = last.map_or((Seq(0), i64::MIN), |change| (change.seq, change.milliseconds));
-    let newest = meta.get(LATEST_STAMP)?.map(|bytes| LatestStamp::read(bytes.value())).transpose()?;
-    let resets = meta.get(CLOCK_RESETS)?.map(|bytes| read_resets(bytes.value())).transpose()?;
-    // The writer takes it as a number when a patient comes.
-    number("next-patient-id")?;
-    Ok(Position {
-        next_id: Id::new(next_id).ok_or_else(|| Error::Damaged("the next id is 0".into()))?,
-        seq,
-        milliseconds: newest.map_or(last_stamp, |newest| newest.after(seq, last_stamp)),
-        last: last_stamp,
-        running: last.map_or(0, |change| change.running),
-        unordered: number("unordered")?.is_some(),
-        reset: resets.and_then(|mut resets| resets.pop()),
-    })
 }

@@ -10,13 +10,13 @@ pub mod record;
 use redb::TableDefinition;
 
 use super::log::{Guard, ReadTransaction, WriteTransaction, WrittenTable};
-use super::reader::newest;
+use super::newest::newest;
 use super::{Error, META, MayBeOpen, opened};
 use crate::limits::BIRTH_DATE_DAYS_MAX;
 use crate::{PatientFacts, PatientLine, PatientWrite, PatientWritten};
 use certificate::{Id, Stamp, Version};
 use change::Log;
-pub use copied::{Copied, insert_copied};
+pub use copied::{Copied, CopiedPatient, insert_copied};
 use record::Record;
 
 type Versions = TableDefinition<'static, (u64, u32), &'static [u8]>;

@@ -5,9 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use redb::{TableDefinition, TableHandle, Value};
 
-use super::bare::Ascending;
+use super::ascending::Ascending;
 use super::change::{CHANGE_BYTES, Change};
-use super::log::{OwnedGuard, ReadOnlyTable, ReadTransaction, Readable, Table};
+use super::log::{OwnedGuard, ReadOnlyTable, ReadTransaction};
+use super::newest::{newest, version_of};
 use super::pages::Pages;
 use super::{CHANGE, DICTIONARY, Error, META, TIME, VERSION, consent, list, patient};
 use crate::{PatientLine, StoredList};
@@ -309,23 +310,5 @@ pub struct Lying(OwnedGuard<&'static [u8]>);
 impl Lying {
     pub fn bytes(&self) -> &[u8] {
         self.0.value()
-    }
-}
-
-/// A version number as it stands in a key.
-pub(super) fn version_of(number: u32) -> Result<Version, Error> {
-    Version::new(number).ok_or_else(|| Error::Damaged("a version has number 0".into()))
-}
-
-/// The newest version of a certificate in a table of versions.
-pub(super) fn newest<T>(
-    versions: &Table<impl Readable<(u64, u32), &'static [u8]>, (u64, u32), &'static [u8]>,
-    id: Id,
-    read: impl FnOnce(Version, &[u8]) -> T,
-) -> Result<Option<T>, Error> {
-    // What stands before the end of the id's versions is its newest one, or belongs to an id before it.
-    match versions.last_up_to((id.get(), u32::MAX))? {
-        Some((key, bytes)) if key.value().0 == id.get() => Ok(Some(read(version_of(key.value().1)?, bytes.value()))),
-        _ => Ok(None),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::log::{Log, ReadTransaction};
+use super::log::{Log, Measured, ReadTransaction};
 use super::medium::Way;
 use super::opening::look_again;
 use super::pages::Pages;
@@ -13,19 +13,6 @@ use super::{Error, Store};
 
 /// Seconds that a check or a compaction of a whole file waits for reads under way to end.
 const STORE_QUIET_SECONDS: u64 = 10;
-
-/// What a table takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Measured {
-    pub name: String,
-    pub rows: u64,
-    /// Bytes of keys and values.
-    pub stored_bytes: u64,
-    /// Bytes of the pages above them.
-    pub metadata_bytes: u64,
-    /// Bytes that are free inside its pages.
-    pub fragmented_bytes: u64,
-}
 
 impl Store {
     /// The pages of its file. Only of a store that is looked at, since nobody writes to that one.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::super::classes::Classes;
 use super::super::panics::caught;
-use super::super::standing::{lay, read_row};
 use super::super::store::record::Record;
+use super::super::store::row::{lay, read_row};
 use super::super::store::{Error, Reader, Records, What, body};
 use super::super::view::numbered;
 use super::Check;

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use super::super::body::{self, Dictionary};
 use super::super::consent::Readable as Consents;
 use super::super::log::ReadTransaction;
-use super::super::opening::stored_classes;
-use super::super::reader::version_of;
+use super::super::newest::version_of;
+use super::super::position::stored_classes;
 use super::super::record::Record;
 use super::super::{COUNTER, DICTIONARY, Error, VERSION};
 use super::Walk;
 use crate::embedded::classes::Classes;
-use crate::embedded::standing::{lay, read_row};
+use crate::embedded::store::row::{lay, read_row};
 use certificate::{Id, State};
 
 /// Counts, unless a table of counters is there. They are few, so all of them are one commit.

@@ -1,10 +1,10 @@
 //! Format 2: the log of patients, filled with the versions that are there, in the order of their times.
 
 use super::super::Error;
+use super::super::newest::version_of;
 use super::super::patient::change::Log;
 use super::super::patient::record::Record;
 use super::super::patient::{PATIENT, id_of};
-use super::super::reader::version_of;
 use super::Walk;
 use certificate::{Id, Version};
 

@@ -5,7 +5,7 @@
 use redb::{TableDefinition, TableHandle};
 
 use super::super::Error;
-use super::super::bare::Ascending;
+use super::super::ascending::Ascending;
 use super::super::log::{ReadTransaction, WriteTransaction, WrittenTable};
 use certificate::{Id, Version};
 

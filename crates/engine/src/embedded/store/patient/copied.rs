@@ -1,6 +1,5 @@
 //! Versions of patients that come from a copy: the record as it was, everything beside it as a write makes it.
 
-use super::super::copy::CopiedPatient;
 use super::*;
 
 /// What a piece of copied patients held.
@@ -53,4 +52,13 @@ impl Tables<'_> {
         let stamp = record.stamp.milliseconds;
         Ok((stamp, before.is_some_and(|before| before.stamp.milliseconds > stamp)))
     }
+}
+
+/// One version of a patient as it was copied.
+#[derive(Clone, Copy, Debug)]
+pub struct CopiedPatient<'a> {
+    pub number: u64,
+    pub id: Id,
+    pub version: Version,
+    pub record: &'a [u8],
 }

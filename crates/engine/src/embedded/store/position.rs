@@ -1,0 +1,93 @@
+//! How far a store has come.
+
+use super::change::Change;
+use super::error::Error;
+use super::log::{Log, ReadTransaction};
+use super::stamps::{CLOCK_RESETS, LATEST_STAMP, LatestStamp, read_resets};
+use super::tables::{CHANGE, CLASS, COUNTER, META, VERSION};
+use crate::ClockReset;
+use certificate::{Id, Seq};
+
+/// How far the store has come. It moves in memory only after a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub next_id: Id,
+    pub seq: Seq,
+    /// The newest time stamp, milliseconds since 1970 UTC: no change gets an earlier one. Imported versions that are ahead of the clock do
+    /// not count, nor does what lies before the last reset. `i64::MIN` when there is none.
+    pub milliseconds: i64,
+    /// Time stamp of the last change, imported or not.
+    pub last: i64,
+    /// Versions stored.
+    pub running: u64,
+    /// Some versions were imported out of the order of their times: the table `time` serves questions about times.
+    pub unordered: bool,
+    /// Where time began again last.
+    pub reset: Option<ClockReset>,
+}
+
+/// Where a database that was opened again stands.
+#[derive(Clone, Debug)]
+pub struct Stands {
+    pub position: Position,
+    /// As [`Opened::classes`].
+    pub classes: Vec<Vec<u8>>,
+    /// As [`Opened::counters`].
+    pub counters: Vec<(u32, u64)>,
+}
+
+impl Stands {
+    pub fn read(log: &Log) -> Result<Stands, Error> {
+        let (position, classes) = (position(log)?, stored_classes(log)?);
+        Ok(Stands { position, classes, counters: stored_counters(log)? })
+    }
+}
+
+/// Classes in the order of their numbers.
+pub(super) fn stored_classes(log: &Log) -> Result<Vec<Vec<u8>>, Error> {
+    let classes = log.begin_read()?.open_table(CLASS)?;
+    let rows = classes.iter()?;
+    rows.map(|row| row.map(|(_, class)| class.value().to_vec())).collect()
+}
+
+pub(super) fn stored_counters(log: &Log) -> Result<Vec<(u32, u64)>, Error> {
+    let counters = log.begin_read()?.open_table(COUNTER)?;
+    let rows = counters.iter()?;
+    rows.map(|row| row.map(|(class, number)| (class.value(), number.value()))).collect()
+}
+
+pub(super) fn position(log: &Log) -> Result<Position, Error> {
+    position_at(&log.begin_read()?)
+}
+
+/// How far the store had come at a moment.
+pub(super) fn position_at(transaction: &ReadTransaction) -> Result<Position, Error> {
+    let meta = transaction.open_table(META)?;
+    let number = |key: &str| -> Result<Option<u64>, Error> {
+        let number = meta.get(key)?.map(|bytes| bytes.value().try_into().map(u64::from_le_bytes));
+        number.transpose().map_err(|_| Error::Damaged(format!("'{key}' is no number")))
+    };
+    let changes = transaction.open_table(CHANGE)?;
+    let last = changes.last()?;
+    let last = last.map(|(seq, change)| Change::read(seq.value(), change.value())).transpose()?;
+    let versions = transaction.open_table(VERSION)?;
+    let past_newest = match versions.last()? {
+        Some((key, _)) => key.value().0.saturating_add(1),
+        None => 1,
+    };
+    let next_id = number("next-id")?.unwrap_or(1).max(past_newest);
+    let (seq, last_stamp) = last.map_or((Seq(0), i64::MIN), |change| (change.seq, change.milliseconds));
+    let newest = meta.get(LATEST_STAMP)?.map(|bytes| LatestStamp::read(bytes.value())).transpose()?;
+    let resets = meta.get(CLOCK_RESETS)?.map(|bytes| read_resets(bytes.value())).transpose()?;
+    // The writer takes it as a number when a patient comes.
+    number("next-patient-id")?;
+    Ok(Position {
+        next_id: Id::new(next_id).ok_or_else(|| Error::Damaged("the next id is 0".into()))?,
+        seq,
+        milliseconds: newest.map_or(last_stamp, |newest| newest.after(seq, last_stamp)),
+        last: last_stamp,
+        running: last.map_or(0, |change| change.running),
+        unordered: number("unordered")?.is_some(),
+        reset: resets.and_then(|mut resets| resets.pop()),
+    })
+}
