@@ -1,24 +1,11 @@
 //! What the engine's threads note about themselves for [`Health`].
 
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::store::{Error, Reader};
 use super::{Embedded, Shared};
 use crate::{Disk, Health, IndexHealth, StoreHealth};
 use base::log::event;
-
-/// Notes of writer and indexer. The locks are held for a copy and never while a disk works.
-#[derive(Default)]
-pub(super) struct Notes {
-    store: Mutex<StoreHealth>,
-    /// The last damage that was met.
-    damage: Mutex<Option<String>>,
-    /// Why the index is being built.
-    index: Mutex<String>,
-    /// Why it is not written, while its disk takes nothing.
-    index_waits: Mutex<Option<String>>,
-}
 
 impl Embedded {
     /// How the engine is. Waits for nobody; only the room of the disk is asked of the file system.
@@ -123,24 +110,5 @@ impl Shared {
     /// The index is not written, and this is why; or it is again.
     pub(super) fn note_index_waits(&self, why: Option<String>) {
         *self.notes.index_waits() = why;
-    }
-}
-
-impl Notes {
-    fn store(&self) -> MutexGuard<'_, StoreHealth> {
-        // What is noted is replaced as a whole; so below.
-        self.store.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn damage(&self) -> MutexGuard<'_, Option<String>> {
-        self.damage.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn index(&self) -> MutexGuard<'_, String> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn index_waits(&self) -> MutexGuard<'_, Option<String>> {
-        self.index_waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,6 +7,7 @@ mod bell;
 mod building;
 mod publishing;
 mod room;
+mod steps;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,9 +15,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::Shared;
+use super::beside::{Beside, clear_away, exchange};
 use super::index::{self, Snapshot, Writer};
-use super::overlay::{Generation, Numbered};
-use super::reindex::{Beside, clear_away, exchange};
+use super::overlay::Generation;
 use super::store::Error;
 use super::view::View;
 use base::log::event;
@@ -26,14 +27,13 @@ pub(super) use bell::Bell;
 pub(crate) use building::Building;
 use building::build;
 pub(super) use building::{CHUNK_ROWS, chunk};
-use certificate::{Id, Seq, Version};
+use certificate::Seq;
+pub(super) use steps::look_through;
+use steps::{TAIL_ROWS_MAX, balance, put};
 
 /// Bytes of the index up to which its files are compared with their checksums before the start is done: some 20 ms. Those of a larger one
 /// are compared while reads are served already, and searches wait.
 const INDEX_CHECKED_BYTES_MAX: u64 = 64 * 1024 * 1024;
-
-/// Changes that are read into the overlay at once instead of being indexed first; about 50 ms of work.
-const TAIL_ROWS_MAX: u64 = 16_384;
 
 /// The shortest and the longest wait before an index that fails soon after its beginning is built again.
 const REBUILD_PAUSE_MIN: Duration = Duration::from_millis(250);
@@ -85,13 +85,6 @@ pub(super) fn start(indexer: Indexer) -> Result<JoinHandle<()>, Error> {
     let Indexer { shared, writer, at } = indexer;
     let thread = thread::Builder::new().name("hcert-indexer".into());
     thread.spawn(move || run(&shared, writer, at)).map_err(|error| Error::Limits(threads::refused(&error)))
-}
-
-/// Reads the index's files and compares them with their checksums: damage in the middle of one would give wrong answers, not errors.
-pub(super) fn look_through(shared: &Shared, writer: &Writer) -> Result<(), String> {
-    shared.bell.looked();
-    let looked = catch_unwind(AssertUnwindSafe(|| writer.verify()));
-    looked.unwrap_or_else(|_| Err(index::Error("reading it panicked".into()))).map_err(|error| error.0)
 }
 
 /// The index of the folder with all it holds, or an empty one in place of an index that is missing, torn or foreign.
@@ -314,22 +307,6 @@ pub(super) fn index_sealed(shared: &Shared, writer: &mut Writer, sealed: &Sealed
         }
     }
     writer.commit(*seq, more, shared.classes().ranks()).map_err(|error| error.0)
-}
-
-/// How many more certificates there are after a change.
-fn balance(new: bool, old: bool) -> i64 {
-    i64::from(new) - i64::from(old)
-}
-
-/// The newest row of a certificate takes the place of the one before, where there is one.
-fn put(writer: &Writer, id: Id, version: Version, row: Option<&Numbered>, replaces: bool) -> Result<(), index::Error> {
-    if replaces {
-        writer.remove(id);
-    }
-    match row {
-        Some(row) => writer.add(id, version, row),
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]

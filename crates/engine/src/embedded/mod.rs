@@ -1,14 +1,19 @@
 //! The engine of one machine: redb keeps, tantivy finds, the overlay bridges the two, one writer decides.
 
+mod beside;
 mod classes;
 mod compact;
 mod consent;
 mod copy;
 mod counters;
+mod engine;
 mod health;
 mod history;
 mod index;
 mod indexer;
+mod known_time;
+mod links;
+mod notes;
 mod overlay;
 mod packed;
 mod panics;
@@ -17,6 +22,8 @@ mod predicate;
 mod reindex;
 mod restore;
 mod salvage;
+mod search_error;
+mod shared;
 mod standing;
 mod stats;
 pub mod store;
@@ -30,40 +37,40 @@ pub mod who;
 mod witnessed;
 mod writer;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, RwLock};
 
 use tokio::sync::oneshot;
 
 use super::decide;
 use super::write::{Import, Imported, Refused, Subject, Write, Written};
-use super::{Clock, ClockReading, ListChange, Names, Purpose, QuickRepair, Stored, StoredList, Witness};
+use super::{ClockReading, ListChange, Names, QuickRepair, Stored, StoredList, Witness};
 use crate::limits::OVERLAY_ROWS_MAX;
 use base::log::event;
-use base::metrics::Metrics;
 use certificate::search::row::Row;
-use certificate::search::{Hit, Page, Query, row_bytes};
+use certificate::search::{Hit, Page, Query};
 use certificate::{Id, Seq, State, Version};
 use classes::Classes;
 pub use compact::Compacted;
 pub use copy::CopyCheck;
 use counters::Counters;
+pub use engine::{Embedded, Options};
 use indexer::Indexer;
+use known_time::Time;
+use links::Links;
+use notes::Notes;
 pub use packed::Packed;
-use patients::Links;
 pub use restore::Restore;
 pub use salvage::{Salvage, Salvaged};
+pub use search_error::SearchError;
+use shared::{Media, Published, Shared};
 pub use stats::{FileSize, Stats, TableSize, size};
 pub use store::RESTORING;
 use store::record::{Draft, Record, Tag};
-use store::row;
 pub use store::{CommitFloor, Error, MemoryLog, expect_unused};
-use store::{Opened, Reader, Store, body};
-use time::Time;
+use store::{Opened, Reader, Store};
 pub use verify::{Problem, Verified, Verifying};
 use view::View;
 use writer::{Job, Prepared, Writer};
@@ -71,161 +78,11 @@ use writer::{Job, Prepared, Writer};
 /// Requests waiting for the writer. Beyond it a write is answered with 503 at once instead of waiting unseen.
 const WRITE_QUEUE_MAX: usize = 4_096;
 
-/// How to open the engine.
-#[derive(Clone)]
-pub struct Options {
-    pub folder: PathBuf,
-    /// redb's cache; it may be exceeded by about half.
-    pub cache_bytes: usize,
-    pub quick_repair: QuickRepair,
-    /// What stored data hold.
-    pub names: Names,
-    /// What the folder is opened for; none for commands that serve it to nobody.
-    pub purpose: Option<Purpose>,
-    /// Contract 3.9.
-    pub unique_number: bool,
-    /// Is told of every change.
-    pub witness: Option<Arc<dyn Witness>>,
-    /// Where writer and indexer count.
-    pub metrics: Arc<Metrics>,
-    pub clock: Clock,
-    /// Milliseconds that have passed since any moment; nobody can set it. [`elapsed_clock`](super::elapsed_clock), unless a test says
-    /// otherwise.
-    pub elapsed: Clock,
-}
-
-/// The open engine. Closing waits for everything acknowledged; dropping it closes it.
-pub struct Embedded {
-    shared: Arc<Shared>,
-    queue: Mutex<Option<SyncSender<Job>>>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
-    seal_key: [u8; 32],
-    migrated: Option<u32>,
-    names: Names,
-}
-
-/// What the engine's files lie on: the file system, unless a test says otherwise.
-#[derive(Default)]
-struct Media {
-    store: store::Medium,
-    index: index::Medium,
-}
-
 /// What the engine's threads move.
 struct Hands {
     writer: Writer,
     queue: Receiver<Job>,
     indexer: Indexer,
-}
-
-/// What writer, indexer and readers share.
-struct Shared {
-    store: Store,
-    clock: Clock,
-    elapsed: Clock,
-    time: Time,
-    unique_number: bool,
-    witness: Option<Arc<dyn Witness>>,
-    metrics: Arc<Metrics>,
-    notes: health::Notes,
-    /// The data folder.
-    folder: PathBuf,
-    index_folder: PathBuf,
-    index_medium: index::Medium,
-    origin: index::Origin,
-    /// What searches see; none while the index is being built.
-    view: Mutex<Option<Arc<View>>>,
-    /// Held by whoever makes the next view, so that the writer and the indexer take turns.
-    publishing: Mutex<Published>,
-    /// Seq of the last commit, for those who wait for the index.
-    seq: AtomicU64,
-    /// How far the index is being built, in percent.
-    built_percent: AtomicU64,
-    overlay_rows: AtomicUsize,
-    /// Requests handed over that the writer has not begun with.
-    queued: AtomicUsize,
-    /// Which patients are tied to which.
-    links: RwLock<Links>,
-    bell: indexer::Bell,
-    /// Held by whoever builds the index beside.
-    reindexing: Mutex<()>,
-}
-
-/// What the next view is made from besides the last one.
-#[derive(Clone, Default)]
-struct Published {
-    classes: Arc<Classes>,
-    counters: Arc<Counters>,
-}
-
-impl Shared {
-    fn view(&self) -> Option<Arc<View>> {
-        self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn set_view(&self, view: Option<View>) {
-        let rows = view.as_ref().map_or(0, |view| view.generations.iter().map(|generation| generation.rows()).sum());
-        self.overlay_rows.store(rows, Ordering::Release);
-        let next = view.map(Arc::new);
-        let before = std::mem::replace(&mut *self.view.lock().unwrap_or_else(PoisonError::into_inner), next);
-        drop(before);
-    }
-
-    fn publishing(&self) -> MutexGuard<'_, Published> {
-        // Views are replaced as a whole, so one that was left half-way by a panic was never seen.
-        self.publishing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Does a part of a search. An index that it cannot read is given up. Damage may show as a panic too, but a fault of ours as well,
-    /// which a new index would not mend: then the index is looked through first.
-    fn search<T>(&self, part: impl FnOnce() -> Result<T, index::Error>) -> Result<T, SearchError> {
-        match catch_unwind(AssertUnwindSafe(part)) {
-            Ok(Ok(done)) => Ok(done),
-            Ok(Err(error)) => {
-                self.bell.condemn();
-                Err(SearchError::Failed(error.0))
-            }
-            Err(_) => {
-                self.bell.suspect();
-                Err(SearchError::Failed("it panicked".into()))
-            }
-        }
-    }
-
-    fn seq(&self) -> Seq {
-        Seq(self.seq.load(Ordering::Acquire))
-    }
-
-    /// The index row of a stored version, with an open consent; none for a tombstone.
-    fn row(&self, record: &Record) -> Result<Option<Row>, Error> {
-        if record.row_bytes == 0 {
-            return Ok(None);
-        }
-        let mut raw = Vec::new();
-        self.expand(record, &mut raw)?;
-        row::read_row(record, &raw[record.raw_bytes..]).map(Some)
-    }
-
-    /// Appends body and row.
-    fn expand(&self, record: &Record, out: &mut Vec<u8>) -> Result<(), Error> {
-        let dictionary = self.store.dictionary(record.dictionary)?;
-        body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, out)
-    }
-
-    /// Compresses a version, on the caller's thread, before it waits for the writer. A tombstone has neither body nor row.
-    fn draft(&self, state: State, content: Option<(&[u8], &Row)>) -> Draft {
-        let (number, dictionary) = self.store.current_dictionary();
-        let bytes = |part: &[u8]| u32::try_from(part.len()).expect("the bound on bodies bounds what is stored of them");
-        let (raw_bytes, row_bytes, frame) = match content {
-            None => (0, 0, Vec::new()),
-            Some((tail, row)) => {
-                let row = row_bytes::encode(row);
-                let frame = body::compress(dictionary, &[tail, &row].concat());
-                (bytes(tail), bytes(&row), frame)
-            }
-        };
-        Draft { state, dictionary: number, raw_bytes, row_bytes, fields: Vec::new(), frame }
-    }
 }
 
 impl Embedded {
@@ -307,7 +164,7 @@ impl Embedded {
             unique_number: options.unique_number,
             witness: options.witness.clone(),
             metrics: options.metrics.clone(),
-            notes: health::Notes::default(),
+            notes: Notes::default(),
             folder: options.folder.clone(),
             index_folder: options.folder.join("index"),
             index_medium,
@@ -635,15 +492,6 @@ impl PlannedSearch {
 }
 /// Versions of an import, ready for the writer.
 pub struct ImportBatch(Vec<(Draft, Import)>);
-
-/// Why a search has no answer.
-#[derive(Debug)]
-pub enum SearchError {
-    /// The index is being built.
-    Building { percent: u64 },
-    /// The index is damaged; it is being replaced.
-    Failed(String),
-}
 
 fn store_options(options: &Options, medium: store::Medium) -> store::Options {
     store::Options {

@@ -1,15 +1,15 @@
 //! Patients: read from the store, written through the one writer, and tied to each other in memory.
 
-use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError};
 
 use tokio::sync::oneshot;
 
+use super::links::Links;
+use super::store::Error;
 use super::store::patient::record::Record;
-use super::store::{Error, Reader};
 use super::writer::Job;
 use super::{Embedded, Shared};
-use crate::limits::{BIRTH_DATE_DAYS_MAX, IMPORT_ID_MAX, LINKED_PATIENTS_MAX};
+use crate::limits::{BIRTH_DATE_DAYS_MAX, IMPORT_ID_MAX};
 use crate::{PatientFacts, PatientLine, PatientWrite, PatientWritten, Refused, StoredPatient};
 use certificate::{Id, Version, head};
 
@@ -135,59 +135,5 @@ impl Shared {
         // A writer that panicked may have left the ones before half-way; nobody sees them again.
         *self.links.write().unwrap_or_else(PoisonError::into_inner) = links;
         Ok(())
-    }
-}
-
-/// Which patients are tied to which: what current versions say, and the same from the other end.
-#[derive(Default)]
-pub(super) struct Links {
-    says: HashMap<Id, Vec<Id>>,
-    said_by: HashMap<Id, BTreeSet<Id>>,
-}
-
-impl Links {
-    pub(super) fn read(reader: &Reader) -> Result<Links, Error> {
-        let mut links = Links::default();
-        reader.patient_links()?.into_iter().for_each(|(id, others)| links.set(id, others));
-        Ok(links)
-    }
-
-    fn set(&mut self, id: Id, others: Vec<Id>) {
-        for other in self.says.remove(&id).unwrap_or_default() {
-            if let Some(sources) = self.said_by.get_mut(&other) {
-                sources.remove(&id);
-                if sources.is_empty() {
-                    self.said_by.remove(&other);
-                }
-            }
-        }
-        if others.is_empty() {
-            return;
-        }
-        for other in &others {
-            self.said_by.entry(*other).or_default().insert(id);
-        }
-        self.says.insert(id, others);
-    }
-
-    fn tied(&self, id: Id) -> Arc<[Id]> {
-        let mut found = vec![];
-        let mut next = Some(id);
-        let mut at = 0;
-        while let Some(met) = next {
-            let said = self.says.get(&met).into_iter().flatten();
-            for other in said.chain(self.said_by.get(&met).into_iter().flatten()) {
-                if found.len() == LINKED_PATIENTS_MAX {
-                    return found.into();
-                }
-                if *other != id && !found.contains(other) {
-                    found.push(*other);
-                }
-            }
-            next = found.get(at).copied();
-            at += 1;
-        }
-        // The empty slice is shared, so that a patient without links costs no memory.
-        if found.is_empty() { Arc::default() } else { found.into() }
     }
 }

@@ -5,44 +5,21 @@
 //! place of the old, whose files live on as long as a search still reads them. What is written meanwhile waits in the overlay, so no
 //! search misses it. A crash on the way leaves the old index, or none; then it is built at the start.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, TryLockError};
 use std::thread;
 use std::time::Duration;
 
+use super::beside::{Beside, Problem, beside};
 use super::index::{self, Snapshot, Writer};
 use super::indexer::{CHUNK_ROWS, chunk};
 use super::{Embedded, Shared};
-use base::log::event;
 use base::threads::give_way;
 use certificate::Seq;
 
 /// Changes that a reindex puts into the index beside before it commits them: a quarter of a million, so that its segments are few.
 const REINDEX_COMMIT_ROWS: usize = 262_144;
-
-/// How a reindex ended, in words, when it did not end well.
-pub(super) type Problem = String;
-
-/// An index that was made beside, on its way to the indexer.
-pub(super) struct Beside {
-    pub writer: Writer,
-    /// It holds the store's state at this change.
-    pub at: Seq,
-    pub answer: SyncSender<Result<(), Problem>>,
-}
-
-impl Beside {
-    /// It is not wanted any more.
-    pub(super) fn refuse(self, problem: Problem) {
-        self.writer.close();
-        // Who went away needs no answer.
-        drop(self.answer.send(Err(problem)));
-    }
-}
 
 impl Embedded {
     /// Builds the index again, from the store alone. Searches and writes go on meanwhile; the folder needs room for two indexes.
@@ -152,37 +129,6 @@ impl Shared {
         next.index = Arc::new(snapshot);
         self.set_view(Some(next));
         Ok(())
-    }
-}
-
-/// The folder of an index that is made beside the one in use.
-pub(super) fn beside(index_folder: &Path) -> PathBuf {
-    index_folder.with_extension("new")
-}
-
-/// Puts the folder made beside in the place of the index. Nobody may have either of them open for writing.
-pub(super) fn exchange(index_folder: &Path) -> io::Result<()> {
-    let before = index_folder.with_extension("old");
-    index::remove(&before)?;
-    fs::rename(index_folder, &before)?;
-    if let Err(error) = fs::rename(beside(index_folder), index_folder) {
-        fs::rename(&before, index_folder)?;
-        return Err(error);
-    }
-    if let Some(folder) = index_folder.parent() {
-        fs::File::open(folder)?.sync_all()?;
-    }
-    // What it still fails to remove goes at the next start.
-    drop(index::remove(&before));
-    Ok(())
-}
-
-/// Removes what an exchange that was cut off left behind.
-pub(super) fn clear_away(index_folder: &Path) {
-    for left in [beside(index_folder), index_folder.with_extension("old")] {
-        if let Err(error) = index::remove(&left) {
-            event!(REINDEX_LEFT, problem = %error);
-        }
     }
 }
 

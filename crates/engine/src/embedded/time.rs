@@ -1,67 +1,18 @@
 //! The engine's time: both clocks are read here, judged by [`ClockGuard`], and told to whoever watches.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use super::known_time::Now;
 use super::store::{Error, Position};
 use super::writer::Job;
 use super::{Embedded, Refused, Shared};
-use crate::{ClockDecision, ClockEvent, ClockGuard, ClockProblem, ClockReading, ClockReset, ClockState};
+use crate::{ClockDecision, ClockEvent, ClockProblem, ClockReading, ClockState};
 use base::log::event;
 use certificate::Stamp;
-
-/// The time of a change.
-#[derive(Clone, Copy)]
-pub(super) struct Now {
-    /// What the system clock says, milliseconds since 1970 UTC.
-    pub at: i64,
-    pub stamp: Stamp,
-    /// As [`ClockGuard::is_accepted`] tells it.
-    pub is_accepted: bool,
-}
-
-/// What is known of the time outside of a batch.
-pub(super) struct Time(Mutex<Known>);
-
-struct Known {
-    guard: ClockGuard,
-    /// As [`Position::milliseconds`] and [`Position::reset`].
-    newest: i64,
-    reset: Option<ClockReset>,
-    /// What was found when the clocks were read last.
-    problem: Option<ClockProblem>,
-    /// Whether the witness was told of a problem, and of no end of it.
-    is_told: bool,
-    /// Elapsed time when the clocks were read last.
-    read: i64,
-}
-
-impl Known {
-    fn stamp(&mut self, now: ClockReading, newest: i64) -> Result<i64, ClockProblem> {
-        let stamp = self.guard.stamp(now, newest);
-        (self.read, self.problem) = (now.elapsed, stamp.err());
-        stamp
-    }
-}
-
-impl Time {
-    /// Begins with what the clocks say now: a clock is believed, unless it is behind the newest time stamp.
-    pub(super) fn new(now: ClockReading, position: &Position, accepted: i64) -> Time {
-        let (newest, reset) = (position.milliseconds, position.reset);
-        let mut guard = ClockGuard::new(accepted);
-        let problem = guard.stamp(now, newest).err();
-        Time(Mutex::new(Known { guard, newest, reset, problem, is_told: false, read: now.elapsed }))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Known> {
-        // Nothing is left half-way by a panic: each value is replaced as a whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl Embedded {
     /// How the clock is, and whether changes are taken.

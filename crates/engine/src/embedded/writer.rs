@@ -1,9 +1,11 @@
 //! The one writer: takes everything that waits, judges each request inside one transaction, stamps it, commits once, answers all.
 
 mod consent;
+mod decided;
 mod deciding;
 mod import;
 mod job;
+mod pending;
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,19 +15,19 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::classes::Classes;
 use super::counters;
-use super::overlay::{NewEntry, Numbered};
 use super::store::{Batch, Commit, Error, Position};
 use super::{Refused, Shared};
 use crate::limits::OVERLAY_ROWS_MAX;
-use crate::{ClockDecision, ClockProblem, ClockReading, ClockReset, Committed};
+use crate::{ClockDecision, ClockProblem, ClockReset};
 use base::log::event;
 use base::threads;
-use certificate::{Id, Seq, Stamp, State, Version};
-use deciding::Decided;
+use certificate::Stamp;
+use decided::Decided;
 pub(super) use job::{Job, Prepared};
 use job::{Reply, keep};
+pub(super) use pending::{Failed, Stored, Writer};
+use pending::{Made, Newest, Pending};
 
 /// Requests decided in one transaction. More would delay the first of them without making the rest cheaper.
 const BATCH_JOBS_MAX: usize = 512;
@@ -39,79 +41,8 @@ pub(super) fn start(mut writer: Writer, queue: Receiver<Job>) -> Result<JoinHand
     thread.spawn(move || writer.run(&queue)).map_err(|error| Error::Limits(threads::refused(&error)))
 }
 
-/// The writer in steps: its thread takes them one after another, a test may do something else in between.
-pub(super) struct Writer {
-    shared: Arc<Shared>,
-    position: Position,
-    /// The last change that the witness was told of.
-    told: Seq,
-    /// Writes that were put off to the next batch: the certificate has a version of the same millisecond.
-    later: VecDeque<Job>,
-}
-
 /// How often an idle writer looks whether the store has failed a reader, or its file is gone.
 const IDLE_TIME: Duration = Duration::from_secs(1);
-
-/// A batch that is committed, and that nobody knows of yet.
-pub(super) struct Stored {
-    pending: Pending,
-    replies: Vec<Reply>,
-    later: VecDeque<Job>,
-}
-
-/// A batch that is not stored, as far as is known.
-pub(super) struct Failed {
-    error: Arc<Error>,
-    replies: Vec<Reply>,
-    /// Those that the batch did not come to.
-    jobs: Vec<Job>,
-}
-
-impl Failed {
-    /// Tells everyone.
-    pub(super) fn answer(self) {
-        self.replies.into_iter().for_each(|reply| reply.fail(&self.error));
-        self.jobs.into_iter().for_each(|job| job.refuse(Refused::Store(self.error.clone())));
-    }
-}
-
-/// What a batch has done so far, in memory; it counts only after the commit.
-struct Pending {
-    position: Position,
-    entries: Vec<NewEntry>,
-    /// The newest version of every certificate the batch changed.
-    newest: HashMap<Id, Newest>,
-    /// For the witness, where there is one.
-    told: Vec<Committed>,
-    classes: Option<Classes>,
-    /// What was decided about the clock, and when.
-    clock: Vec<(ClockDecision, ClockReading)>,
-    /// The time stamp of a version that had to be later than the newest one while an operator accepts that the clock is behind: the
-    /// acceptance follows it. Decision 194.
-    accepted: Option<i64>,
-    lists_changed: bool,
-    audit_head_moved: bool,
-    patients_changed: bool,
-    /// Links of the patients that the batch changed.
-    links: Vec<(Id, Vec<Id>)>,
-}
-
-/// The newest version of a certificate that the batch changed.
-struct Newest {
-    version: Version,
-    state: State,
-    made: Made,
-    /// Of a tombstone: what was deleted.
-    row: Option<Arc<Numbered>>,
-}
-
-/// When a version was made.
-#[derive(Clone, Copy)]
-struct Made {
-    seq: Seq,
-    /// Its time stamp.
-    milliseconds: i64,
-}
 
 impl Writer {
     pub(super) fn new(shared: &Arc<Shared>, position: Position) -> Writer {
@@ -445,17 +376,4 @@ impl Writer {
 fn refuse(job: Job, problem: ClockProblem) -> Option<Job> {
     job.refuse(Refused::Clock(problem));
     None
-}
-
-impl Stored {
-    /// How many jobs were put off.
-    #[cfg(test)]
-    pub(super) fn later(&self) -> usize {
-        self.later.len()
-    }
-
-    /// Tells everyone.
-    pub(super) fn answer(self) {
-        self.replies.into_iter().for_each(Reply::send);
-    }
 }

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use tantivy::DocId;
 
-use super::columns::bounded;
+use super::bounds::bounded;
 use super::{Error, Snapshot, title};
 use crate::embedded::overlay::Numbered;
 use certificate::search::filter::TimeField;

@@ -4,17 +4,17 @@
 //! in the same way, beside its own.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use tantivy::directory::error::{DeleteError, LockError, OpenReadError, OpenWriteError};
-use tantivy::directory::{Directory, DirectoryLock, FileHandle, Lock, WatchCallback, WatchHandle, WritePtr};
+use tantivy::directory::Directory;
+use tantivy::directory::error::OpenReadError;
 use tantivy::index::{SegmentComponent, SegmentId};
 use tantivy::{Index, IndexMeta, ReloadPolicy, SegmentReader, TantivyDocument};
 
 use super::columns::Columns;
-use super::{Error, Fields, Medium, Origin, Payload, Segment, Snapshot, schema};
+use super::schema::{Fields, Payload, schema};
+use super::{Error, Medium, Origin, Segment, Snapshot};
 use base::regular_file;
 use certificate::Seq;
 
@@ -167,51 +167,5 @@ pub(super) fn belongs_together(reader: &SegmentReader, fields: &Fields) -> Resul
     match norms.is_none_or(|norms| norms.num_docs() == rows) {
         true => Ok(()),
         false => Err(told("fieldnorm")),
-    }
-}
-
-/// Files of a folder that are only read. Nothing is locked: whoever looks has the store, or can bear that files go meanwhile.
-#[derive(Clone, Debug)]
-pub(super) struct Looking(pub Box<dyn Directory>);
-
-fn refused() -> io::Error {
-    io::Error::new(io::ErrorKind::ReadOnlyFilesystem, "the index is only looked at")
-}
-
-impl Directory for Looking {
-    fn get_file_handle(&self, path: &Path) -> Result<Arc<dyn FileHandle>, OpenReadError> {
-        self.0.get_file_handle(path)
-    }
-
-    fn delete(&self, path: &Path) -> Result<(), DeleteError> {
-        Err(DeleteError::IoError { io_error: Arc::new(refused()), filepath: path.to_owned() })
-    }
-
-    fn exists(&self, path: &Path) -> Result<bool, OpenReadError> {
-        self.0.exists(path)
-    }
-
-    fn open_write(&self, path: &Path) -> Result<WritePtr, OpenWriteError> {
-        Err(OpenWriteError::wrap_io_error(refused(), path.to_owned()))
-    }
-
-    fn atomic_read(&self, path: &Path) -> Result<Vec<u8>, OpenReadError> {
-        self.0.atomic_read(path)
-    }
-
-    fn atomic_write(&self, _path: &Path, _data: &[u8]) -> io::Result<()> {
-        Err(refused())
-    }
-
-    fn sync_directory(&self) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn acquire_lock(&self, _lock: &Lock) -> Result<DirectoryLock, LockError> {
-        Ok(DirectoryLock::from(Box::new(())))
-    }
-
-    fn watch(&self, _callback: WatchCallback) -> tantivy::Result<WatchHandle> {
-        Ok(WatchHandle::empty())
     }
 }

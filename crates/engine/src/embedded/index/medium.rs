@@ -11,8 +11,9 @@ use std::sync::Arc;
 use tantivy::directory::{Directory, MmapDirectory};
 use tantivy::indexer::IndexWriterOptions;
 
-use super::looking::Looking;
-use super::{ARENA_BYTES, Error};
+use super::error::Error;
+use super::read_only::Looking;
+use super::schema::ARENA_BYTES;
 use base::regular_file;
 
 /// Removes a folder of an index with all it holds, or whatever lies in its place. Nothing is opened, so a FIFO holds up nobody.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use tantivy::DocId;
 
 use super::Error;
-use super::arrays::{Indexed, Sequence};
 use super::columns::Segment;
 use super::order::{Candidate, OrderBy, Place};
 use super::plan::{Member, Test};
+use super::sequence::{Indexed, Sequence};
 use certificate::search::Hit;
 use certificate::{Id, Version};
 

@@ -3,13 +3,19 @@
 //! It holds exactly the current rows of the store at one seq, its checkpoint. It can be deleted at any time and is built again.
 
 mod arrays;
+mod bounds;
 mod columns;
+mod error;
 mod held;
 mod looking;
 pub(super) mod medium;
 mod merge;
 mod order;
 mod plan;
+mod read_only;
+mod schema;
+mod sequence;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 mod title;
@@ -17,13 +23,11 @@ mod walk;
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use serde::{Deserialize, Serialize};
 use tantivy::directory::Directory;
 use tantivy::index::SegmentId;
 use tantivy::indexer::{LogMergePolicy, MergePolicy, NoMergePolicy};
-use tantivy::schema::{BytesOptions, Field, INDEXED, NumericOptions, Schema};
 use tantivy::{
     HasLen, Index, IndexReader, IndexSettings, IndexSortByField, IndexWriter, Order, ReloadPolicy, TantivyDocument,
     Term,
@@ -31,99 +35,24 @@ use tantivy::{
 
 use super::overlay::Numbered;
 use base::log::event;
-use base::threads::explained;
-use certificate::search::filter::Filter;
-use certificate::search::{Sort, SortKey};
+use certificate::search::Sort;
 use certificate::{Id, Seq, Version};
 use columns::Columns;
 pub(super) use columns::Segment;
+pub(super) use error::Error;
 pub(super) use held::{Held, Holdings};
 pub(super) use looking::{Found, look, read};
 pub(super) use medium::{Medium, remove};
 pub(super) use merge::merge;
 pub(super) use order::{Candidate, OrderBy, Ranks};
 pub(super) use plan::{Plan, Test, plan, rows};
+use schema::{Fields, Payload, schema};
+pub(super) use schema::{LAYOUT, Origin};
+pub(super) use snapshot::Snapshot;
 pub(super) use walk::walk;
-
-/// Filters whose count is remembered until the next round of the indexer.
-const COUNTED_FILTERS_MAX: usize = 256;
-
-/// Every failure of the index: the caller deletes it and builds it again.
-#[derive(Debug)]
-pub(super) struct Error(pub String);
-
-impl From<tantivy::TantivyError> for Error {
-    fn from(error: tantivy::TantivyError) -> Self {
-        Error(explained(error.to_string()))
-    }
-}
-
-impl From<std::io::Error> for Error {
-    fn from(error: std::io::Error) -> Self {
-        Error(explained(error.to_string()))
-    }
-}
-
-/// What the index was made from; another one is not ours.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Origin {
-    /// Store uuid.
-    pub store: String,
-    /// Of the store: a restore makes another one, and the index from before it may know changes that are gone.
-    pub epoch: String,
-    /// The layout of fields and the rules that fill them. What a row says is decided when its version is written, and stored.
-    pub schema: String,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Payload {
-    #[serde(flatten)]
-    origin: Origin,
-    seq: u64,
-    /// Certificates it holds.
-    rows: u64,
-}
-
-/// Number of this layout of fields and of the rules that fill them; part of [`Origin::schema`].
-pub(super) const LAYOUT: u32 = 1;
-
-/// Bytes the indexing thread may hold before it writes a segment.
-const ARENA_BYTES: usize = 64 * 1024 * 1024;
 
 /// Share of deleted documents from which a segment is rewritten.
 const DELETED_RATIO_MAX: f32 = 0.2;
-
-#[derive(Clone, Copy)]
-struct Fields {
-    id: Field,
-    version: Field,
-    last_updated: Field,
-    class: Field,
-    date_low: Field,
-    date_high: Field,
-    period_low: Field,
-    period_high: Field,
-    title: Field,
-    term: Field,
-}
-
-fn schema() -> (Schema, Fields) {
-    let mut builder = Schema::builder();
-    let column = || NumericOptions::default().set_fast();
-    let fields = Fields {
-        id: builder.add_u64_field("id", column() | INDEXED),
-        version: builder.add_u64_field("version", column()),
-        last_updated: builder.add_i64_field("last_updated", column()),
-        class: builder.add_u64_field("class", column()),
-        date_low: builder.add_i64_field("date_low", column()),
-        date_high: builder.add_i64_field("date_high", column()),
-        period_low: builder.add_i64_field("period_low", column()),
-        period_high: builder.add_i64_field("period_high", column()),
-        title: builder.add_bytes_field("title", BytesOptions::default().set_fast()),
-        term: builder.add_bytes_field("term", BytesOptions::default().set_indexed()),
-    };
-    (builder.build(), fields)
-}
 
 /// The index as the indexer writes it.
 pub(super) struct Writer {
@@ -217,12 +146,12 @@ impl Writer {
         document.add_i64(fields.last_updated, row.last_updated);
         document.add_u64(fields.class, u64::from(class));
         if let Some(date) = row.date {
-            document.add_i64(fields.date_low, columns::bounded(date.low));
-            document.add_i64(fields.date_high, columns::bounded(date.high));
+            document.add_i64(fields.date_low, bounds::bounded(date.low));
+            document.add_i64(fields.date_high, bounds::bounded(date.high));
         }
         if let Some(period) = row.period {
-            document.add_i64(fields.period_low, columns::bounded(period.low));
-            document.add_i64(fields.period_high, columns::bounded(period.high));
+            document.add_i64(fields.period_low, bounds::bounded(period.low));
+            document.add_i64(fields.period_high, bounds::bounded(period.high));
         }
         if let Some(title) = &row.title {
             document.add_bytes(fields.title, &title::value(title));
@@ -325,7 +254,7 @@ impl Writer {
                 None => {
                     let opened = Arc::new(Columns::open(reader)?);
                     for sort in &wanted {
-                        arrays::warm(&opened, sort, ranks)?;
+                        sequence::warm(&opened, sort, ranks)?;
                     }
                     opened
                 }
@@ -339,45 +268,5 @@ impl Writer {
             return Err(Error(format!("the index holds {alive} certificates where the store has {}", self.rows)));
         }
         Ok(Snapshot { segments, at: seq, alive, counted: Mutex::default() })
-    }
-}
-
-/// The index at its checkpoint.
-pub(super) struct Snapshot {
-    pub segments: Vec<Segment>,
-    pub at: Seq,
-    /// Certificates.
-    pub alive: u64,
-    /// How many rows met a filter, of searches that had to count many.
-    counted: Mutex<HashMap<Filter, u64>>,
-}
-
-impl Snapshot {
-    /// Documents, deleted ones included.
-    pub(super) fn rows(&self) -> u64 {
-        self.segments.iter().map(|segment| u64::from(segment.max_doc())).sum()
-    }
-
-    /// How many rows of the index meet a filter, where that was counted before.
-    pub(super) fn counted(&self, filter: &Filter) -> Option<u64> {
-        self.counted.lock().unwrap_or_else(PoisonError::into_inner).get(filter).copied()
-    }
-
-    pub(super) fn remember(&self, filter: &Filter, count: u64) {
-        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        if counted.len() >= COUNTED_FILTERS_MAX {
-            counted.clear();
-        }
-        counted.insert(filter.clone(), count);
-    }
-
-    /// Makes the order arrays that most searches want.
-    pub(super) fn warm(&self, ranks: &Ranks) -> Result<(), Error> {
-        for key in [SortKey::LastUpdated, SortKey::Date] {
-            for segment in &self.segments {
-                arrays::warm(&segment.columns, &[Sort { key, descending: true }], ranks)?;
-            }
-        }
-        Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::columns::beginning;
+use super::bounds::beginning;
 use super::title;
 use certificate::search::class::Class;
 use certificate::search::filter::TimeField;

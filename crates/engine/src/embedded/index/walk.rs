@@ -3,10 +3,10 @@
 use tantivy::DocId;
 
 use super::Error;
-use super::arrays::Indexed;
 use super::columns::{Columns, Segment};
 use super::order::{Candidate, Keys, OrderBy};
 use super::plan::{Drive, Plan, Test};
+use super::sequence::Indexed;
 use certificate::Id;
 
 /// What a segment holds of a search.

@@ -3,7 +3,7 @@
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::embedded::reindex::Beside;
+use crate::embedded::beside::Beside;
 
 /// A round is taken when this long has passed since its first change.
 const ROUND_TIME: Duration = Duration::from_secs(1);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
-use super::{TAIL_ROWS_MAX, balance, put};
+use super::steps::{TAIL_ROWS_MAX, balance, put};
 use crate::embedded::Shared;
 use crate::embedded::index::Writer;
 use certificate::Seq;

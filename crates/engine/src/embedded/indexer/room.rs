@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::Disk;
 use crate::embedded::Shared;
 use crate::embedded::index::{Medium, Writer};
-use crate::embedded::indexer::look_through;
+use crate::embedded::indexer::steps::look_through;
 use base::log::event;
 use base::threads::is_beyond_limits;
 use certificate::Seq;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use super::super::known_time::Now;
 use super::super::overlay::NewEntry;
 use super::super::store::consent::record::Record;
 use super::super::store::record::Fields;
 use super::super::store::{Batch, Change, Error, What};
-use super::super::time::Now;
-use super::deciding::{By, Met};
+use super::decided::{By, Met};
 use super::{Newest, Pending, Writer};
 use crate::{Action, Committed, Written};
 use certificate::{Consent, Id};

@@ -5,19 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic;
 
 use super::consent::Said;
+use super::decided::{After, By, Decided, Met, Step};
 use super::{Made, Newest, Pending, Writer};
 use crate::decide::{Decision, judge};
 use crate::embedded::classes::{self, Classes};
+use crate::embedded::known_time::Now;
 use crate::embedded::overlay::{NewEntry, Numbered};
 use crate::embedded::store::record::{Draft, Record};
 use crate::embedded::store::row::lay;
 use crate::embedded::store::{Batch, Change, Error, What};
-use crate::embedded::time::Now;
 use crate::embedded::view::numbered;
 use crate::embedded::witnessed::patient_of;
 use crate::embedded::{Refused, Write, Written};
 use crate::limits::{CLASSES_MAX, ID_MAX};
-use crate::{Action, Committed, Standing, Who};
+use crate::{Action, Committed, Standing};
 use certificate::search::filter::Filter;
 use certificate::search::row::Row;
 use certificate::search::term::{Field, Form, Term};
@@ -324,48 +325,4 @@ pub(super) fn classes_full() -> Issue {
 
 pub(super) fn unknown_class() -> Error {
     Error::Damaged("a stored row has a class that the table of classes does not know".into())
-}
-
-/// The newest version of a certificate, as the rules ask for it and as the overlay does.
-pub(super) struct Met {
-    pub standing: Standing,
-    pub made: Made,
-    /// None for a tombstone.
-    pub old: Option<Arc<Numbered>>,
-}
-
-/// What became of a write.
-pub(super) enum Decided {
-    /// The caller's answer.
-    Now(Result<Written, Refused>),
-    /// It belongs into the next batch.
-    Later(Box<Write>),
-}
-
-/// When the next version of a certificate can be made.
-enum After {
-    At(Now),
-    /// Not in this millisecond.
-    Wait,
-    Never(Refused),
-}
-
-/// A version on its way into the store.
-pub(super) struct Step {
-    pub id: Id,
-    pub version: Version,
-    /// What the system clock says, milliseconds since 1970 UTC.
-    pub at: i64,
-    pub stamp: Stamp,
-    pub state: State,
-    pub row: Option<Row>,
-    pub old: Option<Arc<Numbered>>,
-    pub by: By,
-}
-
-/// Who asked for a change, for the witness.
-pub(super) struct By {
-    pub action: Action,
-    pub who: Who,
-    pub patient: Option<String>,
 }

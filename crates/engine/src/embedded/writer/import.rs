@@ -1,10 +1,11 @@
 //! Versions of an import: they keep id, number and time, and are told one by one what became of them. Contract 9.2.
 
+use super::super::known_time::Now;
 use super::super::store::record::{Draft, Record};
 use super::super::store::{Batch, Error};
-use super::super::time::Now;
 use super::super::{Import, Imported};
-use super::deciding::{By, Step, classes_full};
+use super::decided::{By, Step};
+use super::deciding::classes_full;
 use super::{Pending, Writer};
 use crate::limits::{ID_MAX, IMPORT_ID_MAX};
 use crate::{Action, Who};

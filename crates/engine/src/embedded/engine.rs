@@ -1,0 +1,44 @@
+//! The open engine.
+
+use std::path::PathBuf;
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use super::shared::Shared;
+use super::writer::Job;
+use crate::{Clock, Names, Purpose, QuickRepair, Witness};
+use base::metrics::Metrics;
+
+/// How to open the engine.
+#[derive(Clone)]
+pub struct Options {
+    pub folder: PathBuf,
+    /// redb's cache; it may be exceeded by about half.
+    pub cache_bytes: usize,
+    pub quick_repair: QuickRepair,
+    /// What stored data hold.
+    pub names: Names,
+    /// What the folder is opened for; none for commands that serve it to nobody.
+    pub purpose: Option<Purpose>,
+    /// Contract 3.9.
+    pub unique_number: bool,
+    /// Is told of every change.
+    pub witness: Option<Arc<dyn Witness>>,
+    /// Where writer and indexer count.
+    pub metrics: Arc<Metrics>,
+    pub clock: Clock,
+    /// Milliseconds that have passed since any moment; nobody can set it. [`elapsed_clock`](super::elapsed_clock), unless a test says
+    /// otherwise.
+    pub elapsed: Clock,
+}
+
+/// The open engine. Closing waits for everything acknowledged; dropping it closes it.
+pub struct Embedded {
+    pub(super) shared: Arc<Shared>,
+    pub(super) queue: Mutex<Option<SyncSender<Job>>>,
+    pub(super) threads: Mutex<Vec<JoinHandle<()>>>,
+    pub(super) seal_key: [u8; 32],
+    pub(super) migrated: Option<u32>,
+    pub(super) names: Names,
+}

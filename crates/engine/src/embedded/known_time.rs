@@ -1,0 +1,56 @@
+//! What is known of the time.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::store::Position;
+use crate::{ClockGuard, ClockProblem, ClockReading, ClockReset};
+use certificate::Stamp;
+
+/// The time of a change.
+#[derive(Clone, Copy)]
+pub(super) struct Now {
+    /// What the system clock says, milliseconds since 1970 UTC.
+    pub at: i64,
+    pub stamp: Stamp,
+    /// As [`ClockGuard::is_accepted`] tells it.
+    pub is_accepted: bool,
+}
+
+/// What is known of the time outside of a batch.
+pub(super) struct Time(pub(super) Mutex<Known>);
+
+pub(super) struct Known {
+    pub guard: ClockGuard,
+    /// As [`Position::milliseconds`] and [`Position::reset`].
+    pub newest: i64,
+    pub reset: Option<ClockReset>,
+    /// What was found when the clocks were read last.
+    pub problem: Option<ClockProblem>,
+    /// Whether the witness was told of a problem, and of no end of it.
+    pub is_told: bool,
+    /// Elapsed time when the clocks were read last.
+    pub read: i64,
+}
+
+impl Known {
+    pub(super) fn stamp(&mut self, now: ClockReading, newest: i64) -> Result<i64, ClockProblem> {
+        let stamp = self.guard.stamp(now, newest);
+        (self.read, self.problem) = (now.elapsed, stamp.err());
+        stamp
+    }
+}
+
+impl Time {
+    /// Begins with what the clocks say now: a clock is believed, unless it is behind the newest time stamp.
+    pub(super) fn new(now: ClockReading, position: &Position, accepted: i64) -> Time {
+        let (newest, reset) = (position.milliseconds, position.reset);
+        let mut guard = ClockGuard::new(accepted);
+        let problem = guard.stamp(now, newest).err();
+        Time(Mutex::new(Known { guard, newest, reset, problem, is_told: false, read: now.elapsed }))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Known> {
+        // Nothing is left half-way by a panic: each value is replaced as a whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,139 @@
+//! What writer, indexer and readers share.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use super::classes::Classes;
+use super::counters::Counters;
+use super::known_time::Time;
+use super::links::Links;
+use super::notes::Notes;
+use super::search_error::SearchError;
+use super::store::record::{Draft, Record};
+use super::store::{self, Error, Store, body, row};
+use super::view::View;
+use super::{index, indexer};
+use crate::{Clock, Witness};
+use base::metrics::Metrics;
+use certificate::search::row::Row;
+use certificate::search::row_bytes;
+use certificate::{Seq, State};
+
+/// What the engine's files lie on: the file system, unless a test says otherwise.
+#[derive(Default)]
+pub(super) struct Media {
+    pub store: store::Medium,
+    pub index: index::Medium,
+}
+
+/// What writer, indexer and readers share.
+pub(super) struct Shared {
+    pub store: Store,
+    pub clock: Clock,
+    pub elapsed: Clock,
+    pub time: Time,
+    pub unique_number: bool,
+    pub witness: Option<Arc<dyn Witness>>,
+    pub metrics: Arc<Metrics>,
+    pub notes: Notes,
+    /// The data folder.
+    pub folder: PathBuf,
+    pub index_folder: PathBuf,
+    pub index_medium: index::Medium,
+    pub origin: index::Origin,
+    /// What searches see; none while the index is being built.
+    pub view: Mutex<Option<Arc<View>>>,
+    /// Held by whoever makes the next view, so that the writer and the indexer take turns.
+    pub publishing: Mutex<Published>,
+    /// Seq of the last commit, for those who wait for the index.
+    pub seq: AtomicU64,
+    /// How far the index is being built, in percent.
+    pub built_percent: AtomicU64,
+    pub overlay_rows: AtomicUsize,
+    /// Requests handed over that the writer has not begun with.
+    pub queued: AtomicUsize,
+    /// Which patients are tied to which.
+    pub links: RwLock<Links>,
+    pub bell: indexer::Bell,
+    /// Held by whoever builds the index beside.
+    pub reindexing: Mutex<()>,
+}
+
+/// What the next view is made from besides the last one.
+#[derive(Clone, Default)]
+pub(super) struct Published {
+    pub classes: Arc<Classes>,
+    pub counters: Arc<Counters>,
+}
+
+impl Shared {
+    pub(super) fn view(&self) -> Option<Arc<View>> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn set_view(&self, view: Option<View>) {
+        let rows = view.as_ref().map_or(0, |view| view.generations.iter().map(|generation| generation.rows()).sum());
+        self.overlay_rows.store(rows, Ordering::Release);
+        let next = view.map(Arc::new);
+        let before = std::mem::replace(&mut *self.view.lock().unwrap_or_else(PoisonError::into_inner), next);
+        drop(before);
+    }
+
+    pub(super) fn publishing(&self) -> MutexGuard<'_, Published> {
+        // Views are replaced as a whole, so one that was left half-way by a panic was never seen.
+        self.publishing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does a part of a search. An index that it cannot read is given up. Damage may show as a panic too, but a fault of ours as well,
+    /// which a new index would not mend: then the index is looked through first.
+    pub(super) fn search<T>(&self, part: impl FnOnce() -> Result<T, index::Error>) -> Result<T, SearchError> {
+        match catch_unwind(AssertUnwindSafe(part)) {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(error)) => {
+                self.bell.condemn();
+                Err(SearchError::Failed(error.0))
+            }
+            Err(_) => {
+                self.bell.suspect();
+                Err(SearchError::Failed("it panicked".into()))
+            }
+        }
+    }
+
+    pub(super) fn seq(&self) -> Seq {
+        Seq(self.seq.load(Ordering::Acquire))
+    }
+
+    /// The index row of a stored version, with an open consent; none for a tombstone.
+    pub(super) fn row(&self, record: &Record) -> Result<Option<Row>, Error> {
+        if record.row_bytes == 0 {
+            return Ok(None);
+        }
+        let mut raw = Vec::new();
+        self.expand(record, &mut raw)?;
+        row::read_row(record, &raw[record.raw_bytes..]).map(Some)
+    }
+
+    /// Appends body and row.
+    pub(super) fn expand(&self, record: &Record, out: &mut Vec<u8>) -> Result<(), Error> {
+        let dictionary = self.store.dictionary(record.dictionary)?;
+        body::expand(dictionary, record.frame, record.raw_bytes + record.row_bytes, out)
+    }
+
+    /// Compresses a version, on the caller's thread, before it waits for the writer. A tombstone has neither body nor row.
+    pub(super) fn draft(&self, state: State, content: Option<(&[u8], &Row)>) -> Draft {
+        let (number, dictionary) = self.store.current_dictionary();
+        let bytes = |part: &[u8]| u32::try_from(part.len()).expect("the bound on bodies bounds what is stored of them");
+        let (raw_bytes, row_bytes, frame) = match content {
+            None => (0, 0, Vec::new()),
+            Some((tail, row)) => {
+                let row = row_bytes::encode(row);
+                let frame = body::compress(dictionary, &[tail, &row].concat());
+                (bytes(tail), bytes(&row), frame)
+            }
+        };
+        Draft { state, dictionary: number, raw_bytes, row_bytes, fields: Vec::new(), frame }
+    }
+}

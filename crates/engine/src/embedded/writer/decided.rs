@@ -1,0 +1,54 @@
+//! What was decided of a request, and from what.
+
+use std::sync::Arc;
+
+use super::pending::Made;
+use crate::embedded::known_time::Now;
+use crate::embedded::overlay::Numbered;
+use crate::{Action, Refused, Standing, Who, Write, Written};
+use certificate::search::row::Row;
+use certificate::{Id, Stamp, State, Version};
+
+/// The newest version of a certificate, as the rules ask for it and as the overlay does.
+pub(super) struct Met {
+    pub standing: Standing,
+    pub made: Made,
+    /// None for a tombstone.
+    pub old: Option<Arc<Numbered>>,
+}
+
+/// What became of a write.
+pub(super) enum Decided {
+    /// The caller's answer.
+    Now(Result<Written, Refused>),
+    /// It belongs into the next batch.
+    Later(Box<Write>),
+}
+
+/// When the next version of a certificate can be made.
+pub(super) enum After {
+    At(Now),
+    /// Not in this millisecond.
+    Wait,
+    Never(Refused),
+}
+
+/// A version on its way into the store.
+pub(super) struct Step {
+    pub id: Id,
+    pub version: Version,
+    /// What the system clock says, milliseconds since 1970 UTC.
+    pub at: i64,
+    pub stamp: Stamp,
+    pub state: State,
+    pub row: Option<Row>,
+    pub old: Option<Arc<Numbered>>,
+    pub by: By,
+}
+
+/// Who asked for a change, for the witness.
+pub(super) struct By {
+    pub action: Action,
+    pub who: Who,
+    pub patient: Option<String>,
+}
