@@ -19,7 +19,7 @@ mod tls;
 mod within;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use aws_lc_rs::digest;
 
@@ -129,6 +129,8 @@ fn placed(problem: &str, document: Option<&Document>, variables: &[(String, Stri
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+
+    use std::path::PathBuf;
 
     use super::*;
 

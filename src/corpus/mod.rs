@@ -40,7 +40,6 @@ pub use renaming::Renaming;
 
 use crate::corpus::limits::CORPUS_CERTIFICATES_MAX;
 use crate::registry::PersonalCode;
-use certificate::{Id, State, Version};
 
 /// All changes of `count` certificates, in the order of time.
 #[derive(Clone, Debug)]

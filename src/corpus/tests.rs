@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use super::*;
 use certificate::Profile;
 use certificate::transition::decide;
+use certificate::{Id, State, Version};
 use fhir::json::{self, Json};
 
 fn lines(seed: u64, count: u64) -> Vec<String> {

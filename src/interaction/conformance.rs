@@ -12,7 +12,7 @@ use super::service::Service;
 use super::{Answer, DefinitionKind, Turn};
 use crate::interaction::limits::LARGE_ANSWER_BYTES;
 use certificate::search::issue;
-use certificate::search::parameter::{LooksAt, Parameter};
+use certificate::search::parameter::Parameter;
 use certificate::search::request::{Filters, Repeated, Request, Sent};
 use certificate::search::value::{split, unescape};
 use certificate::terminology::{About, CodeSystem, Terminology, ValueSet};

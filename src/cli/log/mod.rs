@@ -18,7 +18,7 @@ mod values;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::filter::LevelFilter;

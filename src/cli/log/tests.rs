@@ -1,6 +1,6 @@
 use std::io;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use tracing_subscriber::fmt::MakeWriter;

@@ -46,10 +46,9 @@ use tokio::sync::oneshot;
 
 use super::decide;
 use super::write::{Import, Imported, Refused, Subject, Write, Written};
-use super::{ClockReading, ListChange, Names, QuickRepair, Stored, StoredList, Witness};
+use super::{ClockReading, ListChange, Names, QuickRepair, Stored, StoredList};
 use crate::limits::OVERLAY_ROWS_MAX;
 use base::log::event;
-use certificate::search::row::Row;
 use certificate::search::{Hit, Page, Query};
 use certificate::{Id, Seq, State, Version};
 use classes::Classes;

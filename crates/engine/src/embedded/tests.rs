@@ -21,9 +21,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Content, HistoryQuery, Who};
+use crate::{Content, HistoryQuery, Who, Witness};
 use certificate::search::class::Class;
 use certificate::search::filter::{ClassTest, Filter};
+use certificate::search::row::Row;
 use certificate::search::term::{Field, Form, Term};
 use certificate::search::{Sort, SortKey};
 use certificate::transition::{Need, Trigger};

@@ -23,15 +23,15 @@ pub(in crate::embedded) struct Writer {
 
 /// A batch that is committed, and that nobody knows of yet.
 pub(in crate::embedded) struct Stored {
-    pub pending: Pending,
-    pub replies: Vec<Reply>,
+    pub(super) pending: Pending,
+    pub(super) replies: Vec<Reply>,
     pub later: VecDeque<Job>,
 }
 
 /// A batch that is not stored, as far as is known.
 pub(in crate::embedded) struct Failed {
     pub error: Arc<Error>,
-    pub replies: Vec<Reply>,
+    pub(super) replies: Vec<Reply>,
     /// Those that the batch did not come to.
     pub jobs: Vec<Job>,
 }
