@@ -253,7 +253,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn the_list_of_bounds_is_that_of_the_code() {
     let mut list = String::from(
-        "# Bounds\n\nEvery bound of the program, made of the source by a test (`tests/tidy.rs`). Those that a setting moves say so; \
+        "# Bounds\n\nEvery bound of the program, made of the source by a test (`tests/tidy`). Those that a setting moves say so; \
          `hcert.toml`\ndescribes the settings. The others are fixed.\n",
     );
     let mut count = 0;

@@ -28,7 +28,7 @@ pub struct Options {
     /// Where writer and indexer count.
     pub metrics: Arc<Metrics>,
     pub clock: Clock,
-    /// Milliseconds that have passed since any moment; nobody can set it. [`elapsed_clock`](super::elapsed_clock), unless a test says
+    /// Milliseconds that have passed since any moment; nobody can set it. [`elapsed_clock`](crate::elapsed_clock), unless a test says
     /// otherwise.
     pub elapsed: Clock,
 }

@@ -77,7 +77,7 @@ impl Embedded {
     }
 
     /// Everyone tied to a patient by links of current patients in either direction, and to those in turn, nearest first, the patient
-    /// left out; at most [`LINKED_PATIENTS_MAX`]. Some may be unknown here.
+    /// left out; at most [`LINKED_PATIENTS_MAX`](crate::limits::LINKED_PATIENTS_MAX). Some may be unknown here.
     pub fn linked_patients(&self, id: Id) -> Arc<[Id]> {
         self.shared.links.read().unwrap_or_else(PoisonError::into_inner).tied(id)
     }

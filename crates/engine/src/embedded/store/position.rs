@@ -30,9 +30,9 @@ pub struct Position {
 #[derive(Clone, Debug)]
 pub struct Stands {
     pub position: Position,
-    /// As [`Opened::classes`].
+    /// As [`Opened::classes`](super::Opened::classes).
     pub classes: Vec<Vec<u8>>,
-    /// As [`Opened::counters`].
+    /// As [`Opened::counters`](super::Opened::counters).
     pub counters: Vec<(u32, u64)>,
 }
 
