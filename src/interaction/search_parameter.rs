@@ -73,10 +73,6 @@ fn name(id: &str) -> String {
 
 /// Where in a certificate it looks. Decision 166.
 fn expression(looks: Looks) -> &'static str {
-    const AUTHOR: [&str; 2] = [
-        "Composition.author.resolve().ofType(PractitionerRole).practitioner",
-        "Composition.author.resolve().ofType(PractitionerRole).organization",
-    ];
     match looks {
         Looks::Id => "Composition.id",
         Looks::State => "Composition.status",
@@ -86,18 +82,9 @@ fn expression(looks: Looks) -> &'static str {
         Looks::Time(TimeField::Date) => "Composition.date",
         Looks::Time(TimeField::Period) => "Composition.event.period",
         Looks::Title => "Composition.title",
-        Looks::SectionCodeText => "Composition.repeat(section)",
+        Looks::SectionCodeText => Field::SectionCodeText.expression(),
         Looks::Registry => "Composition.subject.resolve().ofType(Patient).identifier",
-        Looks::Token(field) | Looks::Reference { field, .. } => match field {
-            Field::Subject | Field::SubjectIdentifier => "Composition.subject",
-            Field::AuthorPractitioner => AUTHOR[0],
-            Field::AuthorOrganization => AUTHOR[1],
-            Field::Entry | Field::EntryIdentifier | Field::AdviceEntry | Field::AdviceEntryIdentifier => {
-                "Composition.repeat(section).entry"
-            }
-            Field::Identifier => "Composition.identifier",
-            Field::SectionCodeText | Field::AdviceSectionCodeText => "Composition.repeat(section)",
-        },
+        Looks::Token(field) | Looks::Reference { field, .. } => field.expression(),
     }
 }
 

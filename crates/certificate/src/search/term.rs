@@ -32,6 +32,22 @@ pub enum Field {
     AdviceSectionCodeText = 11,
 }
 
+impl Field {
+    /// Where it stands in a certificate, as FHIRPath. Decision 166.
+    pub fn expression(self) -> &'static str {
+        match self {
+            Field::Subject | Field::SubjectIdentifier => "Composition.subject",
+            Field::AuthorPractitioner => "Composition.author.resolve().ofType(PractitionerRole).practitioner",
+            Field::AuthorOrganization => "Composition.author.resolve().ofType(PractitionerRole).organization",
+            Field::Entry | Field::EntryIdentifier | Field::AdviceEntry | Field::AdviceEntryIdentifier => {
+                "Composition.repeat(section).entry"
+            }
+            Field::Identifier => "Composition.identifier",
+            Field::SectionCodeText | Field::AdviceSectionCodeText => "Composition.repeat(section)",
+        }
+    }
+}
+
 /// How a value is written in a term. A token stands in a row once in each form that can ask for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
